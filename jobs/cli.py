@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from .answers import answer, command_terminal, take_json
-from .commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .interrupts import prompt_interrupts
+from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .shell import (
     HEADINGS,
     INTERRUPTED,
@@ -37,9 +37,9 @@ SHORTCUTS = {
 }
 ON_CLUSTER = (
     "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
-    "test-two-sample", "test-independence",
+    "test-two-sample", "test-independence", "drift-fit", "drift-test",
 )  # fmt: skip
-TEST = "test-"  # prefix of the jobs that are called as `bags test NAME`
+TEST, DRIFT = "test-", "drift-"  # prefixes of the jobs that are called as `bags test NAME`
 SCALED = ("experiment",)
 SELF_CONTAINED = ("demo",)  # these run with the package's config where none is given
 YAML = (".yaml", ".yml")
@@ -135,7 +135,7 @@ def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
 ) -> int:
     job = import_job(name)
-    from .config import load_config
+    from .configs import load_config
 
     path, given = _positional(name, what)
     if what is None and name in SELF_CONTAINED:
@@ -183,11 +183,18 @@ def test_group() -> None:
     """Test hypotheses on bags."""
 
 
+@cli.group(DRIFT[:-1])
+def drift_group() -> None:
+    """Keep a reference, and test whether new data have drifted from it."""
+
+
 for _command in COMMANDS:
     cli.add_command(_command)
 for _name in JOBS:
     if _name.startswith(TEST):
         test_group.add_command(_job_command(_name), _name.removeprefix(TEST))
+    elif _name.startswith(DRIFT):
+        drift_group.add_command(_job_command(_name), _name.removeprefix(DRIFT))
     else:
         cli.add_command(_job_command(_name))
 take_json(cli)

@@ -19,8 +19,7 @@ def running_on(target: str, store: str | None = None) -> Iterator[None]:
     if target == "none":
         yield
         return
-    from bagbasis.clusters import connect
-    from bagbasis.clusters.connect import profile_of
+    from bagbasis.clusters import connect, profile_of
 
     is_local = profile_of(target).cluster == "local"
     with (

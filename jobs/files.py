@@ -7,20 +7,27 @@ import json
 import logging
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from bagbasis.errors import StoreError
-from bagbasis.storage.files import read_bytes, storage_errors, write_json, writing
-from bagbasis.storage.urls import local_path, normalize_url
-from bagbasis.storage.zarr_stores import check_no_link
+from bagbasis.errors import BagbasisWarning, StoreError
+from bagbasis.storage import (
+    check_no_link,
+    local_path,
+    normalize_url,
+    read_bytes,
+    storage_errors,
+    write_json,
+    writing,
+)
 
 if TYPE_CHECKING:
-    from .config import JobConfig
+    from .configs import JobConfig
     from .terminal import Terminal
 
 
@@ -45,13 +52,13 @@ def run_and_report(
         check_report_place(path)
         if name in PAGES:
             check_report_place(page_url(path), is_page)
-    with _logged() as warnings:
+    with _logged() as said:
         report: dict[str, Any] = job.run(config, console)
     if path is not None:
         if name in PAGES:  # before the report: once that is there, the job counts as done
             from .page import render
 
-            page = render(name, console.parts, plain(config.model_dump()), warnings)
+            page = render(name, console.parts, plain(config.model_dump()), said)
             write_page(page_url(path), page)
             console.line(page_url(path))
         write_report(path, with_config(name, config, report))
@@ -90,14 +97,32 @@ def write_page(url: str, page: str) -> None:
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """Yield a list that collects the library's warnings in this process."""
+    """Yield a list that collects the library's warnings in this process, and log each of them."""
     found: list[str] = []
+
+    def log(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, BagbasisWarning):
+            logger.warning("%s", message)
+        else:
+            others(message, category, filename, lineno, file, line)
+
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("bagbasis")
     logger.addHandler(handler)
     try:
-        yield found
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", BagbasisWarning)  # also what was shown before
+            others = warnings.showwarning
+            warnings.showwarning = log
+            yield found
     finally:
         logger.removeHandler(handler)
 

@@ -16,8 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bagbasis.versions import version
 
-from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
-from .pictures.parts import Part, facts
+from .pictures import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Part, facts
 from .terminal import cell_text
 
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")

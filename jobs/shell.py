@@ -43,9 +43,18 @@ JOBS = {
     "test-two-sample": "Test whether two samples of bags are of one law.",
     "test-independence": "Test whether bags depend on a target.",
     "test-fit": "Test whether targets, such as residuals, follow a law.",
+    "drift-fit": "Keep a reference that later data are compared with.",
+    "drift-test": "Test whether new data are still like a reference.",
     "demo": "Run the main job on real and on generated data.",
     "experiment": "Run an experiment of the papers again.",
 }
+
+STORES = ("info", "verify", "remove", "relabel", "merge", "compact")  # jobs that look after a store
+
+NO_CACHE = (
+    "compiled kernels have no place: neither the package's folder nor this account's home can be "
+    "written; set NUMBA_CACHE_DIR to a folder of this account"
+)
 
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
@@ -53,7 +62,7 @@ HEADINGS = {  # of `bags --help`, over the commands
     "Bags": ("generate", "ingest", "info", "verify", "remove", "relabel", "merge", "compact"),
     "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models", "serve"),
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
-    "Tests, experiments, help": ("test", "demo", "experiment", "config"),
+    "Tests, experiments, help": ("test", "drift", "demo", "experiment", "config", "warm-up"),
 }
 
 
@@ -65,7 +74,14 @@ def check_job(name: str) -> None:
 
 def import_job(name: str) -> ModuleType:
     """Import the module of a job, with its ``Config`` and ``run``, when it is used."""
-    return importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
+    room, name = "commands", name.replace("-", "_")
+    if name.startswith("test_"):
+        room, name = "commands.hypotheses", name.removeprefix("test_")
+    elif name.startswith("drift_"):
+        room, name = "commands.drift", name.removeprefix("drift_")
+    elif name in STORES:
+        room = "commands.stores"
+    return importlib.import_module(f"{__package__}.{room}.{name}")
 
 
 def packaged_config(job: str) -> Path:
@@ -91,6 +107,9 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
         if extra:
             complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
             return WRONG_CONFIG
+        if "no locator available" in str(error):  # of Numba, when a kernel's module is imported
+            complain(f"{name}: {NO_CACHE}", debug)
+            return FAILED
         complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
         return FAILED
 

@@ -20,8 +20,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from bagbasis.errors import printable
+
 if TYPE_CHECKING:
-    from .pictures.parts import Part
+    from .pictures import Part
 
 Callback = Callable[[int, int], None]  # (units done, units in all)
 
@@ -61,11 +63,11 @@ class Terminal:
 
     def line(self, text: str) -> None:
         """Print one line on stdout, as it is."""
-        self.out.print(text, markup=False, soft_wrap=True)
+        self.out.print(printable(text), markup=False, soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """Print a line that starts a part of a longer job."""
-        self.out.print(f"\n{text}", markup=False, style="bold", soft_wrap=True)
+        self.out.print(f"\n{printable(text)}", markup=False, style="bold", soft_wrap=True)
 
     def table(
         self,
@@ -79,12 +81,14 @@ class Terminal:
         Cells of the columns ``whole`` are never broken into lines, so that names can be copied.
         """
         table = Table(
-            title=Text(title, style="bold"), title_justify="left", show_header=any(columns)
+            title=Text(printable(title), style="bold"),
+            title_justify="left",
+            show_header=any(columns),
         )
         for j, column in enumerate(columns):
             numeric = bool(rows) and all(isinstance(row[j], (int, float)) for row in rows)
             table.add_column(
-                Text(column),
+                Text(printable(column)),
                 justify="right" if numeric else "left",
                 overflow="fold",
                 no_wrap=column in whole,
@@ -122,7 +126,8 @@ class _Speaker:
         """Print a line that was not printed before."""
         if text not in self._said:
             self._said.add(text)
-            self._console.print(f"{self._label}: {text}", markup=False, soft_wrap=True)
+            said = printable(f"{self._label}: {text}")
+            self._console.print(said, markup=False, soft_wrap=True)
 
 
 class PlainProgress(_Speaker):
@@ -211,8 +216,9 @@ def cell_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {cell_text(item)}" for key, item in value.items()) or "-"
+        pairs = [f"{printable(str(key))} {cell_text(item)}" for key, item in value.items()]
+        return ", ".join(pairs) or "-"
     if isinstance(value, (list, tuple)):
         texts = [f"[{cell_text(x)}]" if isinstance(x, list) else cell_text(x) for x in value]
         return ", ".join(texts) or "-"
-    return str(value)
+    return printable(str(value))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import math
 import re
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from reprlib import Repr
 
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
+MOST_NUMBERS = 8  # of an array that is shown itself
 
 NO_CREDENTIALS = (
     "holds credentials, which would end up in records, models and logs; leave them out, and give "
@@ -25,7 +29,21 @@ _CREDENTIALS = re.compile(
     re.IGNORECASE,
 )
 
-_shown = Repr()
+# all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class _Shown(Repr):
+    """A `Repr` that describes arrays of many numbers, which would hide what the message says."""
+
+    def repr1(self, x: object, level: int) -> str:
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and dtype is not None and math.prod(shape) > MOST_NUMBERS:
+            return f"<{type(x).__name__} of shape {shape}, {dtype}>"
+        return super().repr1(x, level)
+
+
+_shown = _Shown()
 _shown.maxlevel = 4  # lists in lists
 _shown.maxlist = _shown.maxtuple = _shown.maxdict = 20
 _shown.maxstring = _shown.maxother = 200
@@ -61,9 +79,15 @@ class BagbasisError(Exception):
         return one_line(super().__str__())
 
 
+def printable(text: str) -> str:
+    """Return a text with its control characters escaped: some move a terminal's cursor, or more."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def one_line(text: str) -> str:
     """Return a text as one line of at most `MOST_CHARACTERS`, without credentials."""
     line = without_credentials(" ".join(part.strip() for part in text.splitlines()))
+    line = printable(line)
     if len(line) <= MOST_CHARACTERS:
         return line
     tail = MOST_CHARACTERS // 3
@@ -120,6 +144,19 @@ class BusyError(BagbasisError, RuntimeError):
 
 class RunError(BagbasisError, RuntimeError):
     """A run that is not there, that failed or died, or that can not do what was asked of it."""
+
+
+class BagbasisWarning(UserWarning):
+    """What a result should be read with; ``warnings.filterwarnings`` shows it or not."""
+
+
+def warn(message: str) -> None:
+    """Warn with a `BagbasisWarning` at the line of the caller that is none of this package."""
+    package, level = __name__.partition(".")[0], 1
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(BagbasisWarning(one_line(message)), stacklevel=level - 1)
 
 
 @contextmanager

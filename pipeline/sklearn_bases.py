@@ -73,7 +73,7 @@ else:
                 name, nested, _ = key.partition("__")
                 if nested and name in self._defaults:
                     given = params.get(name, getattr(self, name))
-                    if given is None:
+                    if given is None or (isinstance(given, str) and given == "auto"):
                         params[name] = self._defaults[name]()
                     elif not hasattr(given, "set_params"):
                         raise ParameterError(f"{key}: {name} is {shown(given)}, without parameters")

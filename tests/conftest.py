@@ -8,6 +8,7 @@ import gc
 import multiprocessing
 import os
 import tempfile
+import warnings
 
 import dask
 import pytest
@@ -15,10 +16,11 @@ from distributed.utils import get_mp_context
 from hypothesis import settings
 
 from tests.memory import memory_folder
+from tests.warned import Warned
 
 FIRST = (
     "tests/oracles/test_table.py",  # one worker compiles nearly all kernels here; the other one
-    "tests/bags/",  # has files meanwhile that need none, so that few are compiled twice
+    "tests/store/",  # has files meanwhile that need none, so that few are compiled twice
     "tests/test_packaging.py",
     "tests/storage/",
     "tests/ingest/",
@@ -54,6 +56,14 @@ def _state_of_the_tests(tmp_path_factory):
     os.environ["MLFLOW_TRACKING_URI"] = (tmp_path_factory.mktemp("mlflow") / "runs").as_uri()
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # which needs no database
+
+
+@pytest.fixture
+def warned():
+    """Keep the library's warnings of a test, each of them, in words."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield Warned(found)
 
 
 @pytest.fixture

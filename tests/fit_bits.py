@@ -45,9 +45,9 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.evaluation import judge_fit, permutation_importance
+from bagbasis.models import iter_predictions
 from bagbasis.random_features import LearnedFourierFeatures
 from bagbasis.registry import Registry
-from bagbasis.regression import iter_predictions
 from bagbasis.retraining import DriftGate, Retraining, Window, retrain
 from bagbasis.tuning import Search, tune
 
@@ -128,8 +128,8 @@ def fitted(model: Any, bags: Any = None) -> str:
     if hasattr(model, "predict_proba"):
         extra += [model.predict_proba(NEW), model.decision_function(NEW)]
     return digest(
-        model.coef_, model.intercept_, *path, model.predict(NEW), *extra, report_of(model),
-        model.features_.to_dict(), model.holdout_,
+        model.coef_, np.atleast_1d(model.intercept_), *path, model.predict(NEW), *extra,
+        report_of(model), model.features_.to_dict(), model.holdout_,
     )  # fmt: skip
 
 
@@ -488,7 +488,7 @@ def rounds(folder: Path, task: str, weight: str | None = None) -> str:
         report = retrain(spec).report
         model = load_model(Registry(spec.registry_url).model_url(report["model"]))
         keys = ("decision", "n_judged", "window", "bag_passes", "p_values", "n_new_labelled")
-        found += [model.coef_, model.intercept_, model.predict(NEW)]
+        found += [model.coef_, np.atleast_1d(model.intercept_), model.predict(NEW)]
         found += [rounded({key: report[key] for key in (*keys, "error", "champion_error")})]
     return digest(*found)
 

@@ -8,12 +8,12 @@ from numba.core.registry import cpu_target
 
 for name in (
     "bagbasis.ingest.tables",
-    "bagbasis.jobs.retrain_report",
+    "bagbasis.jobs.commands.retrain_report",
     "bagbasis.tuning",
     "dask.dataframe",
     "hypothesis",
     "pytest",
-    "tests.bags.processes",
+    "tests.store.processes",
 ):
     importlib.import_module(name)
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})

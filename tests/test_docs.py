@@ -16,9 +16,9 @@ from PIL import Image
 
 import bagbasis
 from bagbasis.jobs import shell
-from bagbasis.jobs.retrain import CHAMPION_KEPT, EXIT_CODES
+from bagbasis.jobs.commands.retrain import CHAMPION_KEPT, EXIT_CODES
 from bagbasis.yaml_text import parse_yaml
-from tests.ingest.annotated import write_h5ad
+from tests.ingest.formats.annotated import write_h5ad
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "your-data.md"

@@ -27,7 +27,7 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.jobs.retrain_report import write_round
+from bagbasis.jobs.commands.retrain_report import write_round
 from bagbasis.registry import Registry
 from bagbasis.retraining import DriftGate, Retraining, Window, retrain
 from tests.oracles.labelled import labelled_bags
@@ -101,7 +101,7 @@ def test_models_are_loaded_and_predict(written, expected, name):
     """A saved model of each embedding predicts what it predicted."""
     model = load_model(written / "models" / name)
     bags = BagStore.open(written / "numbers.zarr").read(0, 60)
-    np.testing.assert_array_equal(model.coef_, expected[f"{name}/coef"])
+    np.testing.assert_array_equal(model.model_.solution.coef, expected[f"{name}/coef"])
     np.testing.assert_allclose(model.predict(bags), expected[f"{name}/prediction"], **CLOSE)
 
 
@@ -111,7 +111,7 @@ def test_fits_are_the_same(written, expected, name):
     store = BagStore.open(written / "numbers.zarr")
     model = DoubleBasisRegressor(EMBEDDINGS[name], random_features(), **SOLVED)
     model.fit(store, target="y", holdout=0.2)
-    np.testing.assert_allclose(model.coef_, expected[f"{name}/coef"], **CLOSE)
+    np.testing.assert_allclose(model.model_.solution.coef, expected[f"{name}/coef"], **CLOSE)
 
 
 def test_classes_densities_and_several_targets(written, expected):
@@ -168,7 +168,9 @@ def test_retraining_goes_on(written, expected, tmp_path, task):
     assert done.decision == str(expected[f"retraining/{task}/decision"])
     assert done.report["number"] == 3
     model = Registry(f"{folder}/registry").load_current()
-    np.testing.assert_allclose(model.coef_, expected[f"retraining/{task}/coef"], **CLOSE)
+    np.testing.assert_allclose(
+        model.model_.solution.coef, expected[f"retraining/{task}/coef"], **CLOSE
+    )
     np.testing.assert_allclose(
         model.predict(labelled_bags(20, seed=999, most=12)[0]),
         expected[f"retraining/{task}/prediction"],

@@ -51,7 +51,7 @@ assert not any(map(importlib.util.find_spec, absent))
 
 for call, words in {
     lambda: __import__("bagbasis.ingest", fromlist=["ingest_frame"]): "ingest_frame: needs pip",
-    lambda: write_predictions(loaded, store, "p", format="parquet"): "p in Parquet: needs pip",
+    lambda: write_predictions(loaded, store, "p", format="parquet"): "p in a table: needs pip",
     lambda: log_model(model): "log_model: needs pip install 'bagbasis[mlflow]'",
 }.items():
     try:

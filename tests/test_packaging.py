@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,26 @@ def test_installed_command_runs_from_any_folder(installed, tmp_path):
     run(bags, "generate", "generate.yaml", "--set", "n_bags=20", **where)
     assert "20" in run(bags, "info", "example-output/bags.zarr", **where)
     assert "demo-output" in run(bags, "config", "demo", **where)
+
+
+def test_an_installed_package_knows_its_profiles(installed, tmp_path):
+    """``--cluster slurm`` finds the profile that the wheel contains."""
+    binaries, _ = installed
+    code = "from bagbasis.clusters.profiles import load_profile as p; print(p('slurm').cluster)"
+    assert run(binaries / "python", "-c", code, cwd=tmp_path).strip() == "slurm"
+
+
+def test_the_wheel_is_lean_and_says_whose_it_is(built):
+    """No kept results of experiments; authors, keywords and classifiers are in its metadata."""
+    [wheel] = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        names = files.namelist()
+        [metadata] = [name for name in names if name.endswith("METADATA")]
+        text = files.read(metadata).decode()
+    assert [name for name in names if name.endswith((".png", ".json"))] == []
+    assert any(name.endswith("notes/halo-mass.md") for name in names)
+    for line in ("Author: bagbasis developers", "Keywords: bags,", "Classifier: Typing :: Typed"):
+        assert f"\n{line}" in text
 
 
 def test_type_checkers_see_the_package(installed, tmp_path):

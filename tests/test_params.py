@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.errors import ParameterError
+from bagbasis.errors import ParameterError, shown
 from bagbasis.params import check_choice, check_integer, check_number
 
 ACCEPTED = [
@@ -56,3 +56,11 @@ def test_a_refusal_names_parameter_value_and_expectation(check, value, bounds, e
     with pytest.raises(ParameterError) as refused:
         check("n", value, **bounds)
     assert str(refused.value) == f"n is {value!r}; expected {expected}"
+
+
+def test_arrays_in_messages_are_described():
+    """Their numbers would hide what the message says: shape and type stand for them."""
+    bags = [np.random.default_rng(0).random((20, 2)) for _ in range(3)]
+    assert shown(bags[0]) == "<ndarray of shape (20, 2), float64>"
+    assert shown(bags) == "[" + ", ".join(["<ndarray of shape (20, 2), float64>"] * 3) + "]"
+    assert shown(np.float64(2.5)) == repr(np.float64(2.5))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bagbasis.storage.files import writing
+from bagbasis.storage import writing
 
 from ..markdown import markdown_table
-from . import EXPERIMENTS, experiment_type
 from .kit.runner import introduction, read_report, write_tables
+from .registered import EXPERIMENTS, experiment_type
 
 RESULTS = Path("jobs/experiments/results")  # in the source tree, where the command is to be run
 

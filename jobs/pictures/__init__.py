@@ -1,1 +1,8 @@
-"""Every picture that a job draws."""
+"""Every picture that a job draws, and the parts of its page.
+
+The room imports the library.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)

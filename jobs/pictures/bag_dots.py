@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bagbasis import BagStore
 from bagbasis.bags import Box
-from bagbasis.evaluation import Errors
-from bagbasis.regression.base import DoubleBasis
+from bagbasis.evaluation import Errors, names_of_coordinates
+from bagbasis.models import DoubleBasis
 
 from .charts import Chart, Series, thin
 from .parts import Table
@@ -79,7 +79,8 @@ class Dots:
                 [points], [name] = self._store.read(bag, bag + 1), self._store.ids(bag, bag + 1)
                 what = f"true {sample.true[row, j]:.4g}, predicted {sample.predicted[row, j]:.4g}"
                 title = f"{self._names[j]}: a worst bag, {name}"
-                found.append(_bag_chart(title, points, self._spec.box, f"{what}."))
+                axes = names_of_coordinates(self._store)
+                found.append(_bag_chart(title, points, self._spec.box, f"{what}.", axes))
         return found
 
     def _worst_of(self, j: int) -> NDArray[np.int64]:
@@ -128,18 +129,21 @@ def _error_charts(
     ]
 
 
-def _bag_chart(title: str, points: NDArray[Any], box: Box, note: str) -> Chart:
+def _bag_chart(
+    title: str, points: NDArray[Any], box: Box, note: str, names: list[str] | None
+) -> Chart:
     """Return a bag's points by two coordinates; of one coordinate the share of points below."""
+    first, *others = names or [f"coordinate {j}" for j in range(points.shape[1])]
     kept = points[thin(len(points), MOST_DOTS // 2)]
     (left, right), (low, high) = [*box.bounds, [0.0, 1.0]][:2]
     if box.n_dims > 1:
-        x, y, label = kept[:, 0], kept[:, 1], "coordinate 1"
+        x, y, label = kept[:, 0], kept[:, 1], others[0]
     else:
         x, y = np.sort(kept[:, 0]), (np.arange(len(kept)) + 0.5) / len(kept)
         label = "share of the points below"
     walls = Series("", [left, right], [low, high], radius=0)  # so that all panels have one scale
     dots = Series("", x.tolist(), y.tolist(), radius=2)
-    return Chart(title, "coordinate 0", label, [walls, dots], note)
+    return Chart(title, first, label, [walls, dots], note)
 
 
 def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bagbasis.storage.files import writing
+from bagbasis.storage import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
 LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a picture
@@ -60,7 +60,7 @@ def draw_predictions(
     figure, axes = _panels(len(pairs), 5.0)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
         _predictions(axis, pair[:, 0], pair[:, 1], name)
-        r2 = "" if error["r2"] is None else f", R² {error['r2']:.3f}"
+        r2 = f", R² {error['r2']:.3f}"
         constant = f", best constant {error['constant_rmse']:.3g}"
         axis.set_title(f"RMSE {error['rmse']:.3g}{constant}{r2}", fontsize=10)
     figure.suptitle(f"Predicted against true targets of {_which(pairs, errors)}")

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.regression.base import DoubleBasis
-from bagbasis.regression.feature_map import MUCH_OUTSIDE
+from bagbasis.fitting import MUCH_OUTSIDE
+from bagbasis.models import DoubleBasis
 
 from .charts import Chart, Series
 from .parts import Table, facts
 
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
 SHOWN_DIMS = 5  # of a box
+SHOWN_CHOICES = 8  # embeddings that were tried, each with its best width
 
 
 def header_of(model: DoubleBasis, url: str, data_url: str) -> dict[str, Any]:
@@ -95,6 +96,31 @@ def path_of(model: DoubleBasis) -> list[Chart]:
     chosen = Series("chosen", [model.alpha_], [float(scores.min())], color="orange", radius=6)
     path = Series("tried", model.alphas_.tolist(), scores.tolist(), joined=True)
     return [Chart("The penalty", "penalty λ", "score", [path, chosen], log_x=True)]
+
+
+def choice_tables(model: DoubleBasis) -> list[Table]:
+    """Return the best of what ``embedding="auto"`` tried, if that was asked for."""
+    choice = model.report_.get("choice")
+    if not choice or not choice["tried"]:
+        return []
+    best: dict[str, dict[str, Any]] = {}
+    for one in choice["tried"]:  # the best first: of each embedding its best width
+        best.setdefault(one["name"], one)
+    rows = [
+        [
+            one["name"],
+            "given" if one["width"] is None else f"{one['width']:.2g}",
+            f"{one['error']:.4f} ± {one['standard_error']:.4f}",
+            f"{one['behind']:.4f} ± {one['standard_error_behind']:.4f}" if one["behind"] else "",
+        ]
+        for one in [*best.values()][:SHOWN_CHOICES]
+    ]
+    title = (
+        f"The embedding was chosen from {len(choice['tried'])} candidates: errors of "
+        f"{choice['n_bags']:,} bags over {choice['n_folds']} folds of {choice['by']}"
+    )
+    note = "Mean squared error over the variance of the labels, ± its standard error."
+    return [Table(title, ["embedding", "width", "error", "behind the chosen"], rows, note)]
 
 
 def compare(error: float, constant: float, means: float | None, spread: float = 0.0) -> list[str]:

@@ -1,9 +1,11 @@
-"""Jobs that run on their own: submitted, watched and cancelled by a client that may go away."""
+"""Jobs that run on their own: submitted, watched and cancelled by a client that may go away.
 
-from .launchers import LAUNCHERS, Launch
-from .record import RunState, Status
-from .run import Run, attach, runs_in
-from .submission import resume, submit
+The room imports configs, the library.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "LAUNCHERS",

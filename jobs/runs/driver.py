@@ -17,10 +17,9 @@ from typing import Any
 from rich.console import Console
 
 from bagbasis.errors import BagbasisError, BusyError, one_line
-from bagbasis.storage.files import PRIVATE, discard, write_json, writing
-from bagbasis.storage.urls import local_path
+from bagbasis.storage import PRIVATE, discard, local_path, write_json, writing
 
-from ..config import load_config
+from ..configs import load_config
 from ..files import plain, run_and_report
 from ..interrupts import prompt_interrupts
 from ..shell import import_job

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import PRIVATE, storage_errors
+from bagbasis.storage import PRIVATE, storage_errors
 
 Launch = Callable[[Sequence[str], Path, str], dict[str, Any]]
 Withdraw = Callable[[str], None]

@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import read_bytes, read_json
-from bagbasis.storage.lock import Hold
+from bagbasis.storage import Hold, read_bytes, read_json
 
 BEAT_SECONDS = 5.0  # between two signs of life
 DEAD_SECONDS = 60.0  # without a sign of life: twelve were missed

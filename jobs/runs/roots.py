@@ -9,7 +9,7 @@ from functools import partial
 from operator import itemgetter
 
 from bagbasis.errors import BagbasisError, RunError, without_credentials
-from bagbasis.storage.files import PRIVATE, read_json, write_json
+from bagbasis.storage import PRIVATE, read_json, write_json
 
 from ..state import state_folder
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bagbasis.errors import RunError, StoreError
-from bagbasis.execution.notebook import bar_html, in_notebook
+from bagbasis.execution import bar_html, in_notebook
 from bagbasis.parameters import None_, Real, Table, Text, Url, checked, keep_checked
-from bagbasis.storage.files import PRIVATE, names_in, reading, write_json
-from bagbasis.storage.urls import local_path, normalize_url
+from bagbasis.storage import PRIVATE, local_path, names_in, normalize_url, reading, write_json
 
 from .launchers import WITHDRAWALS
 from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state

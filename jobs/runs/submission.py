@@ -16,9 +16,18 @@ from typing import Any
 from bagbasis.config_errors import differences, refuse_credentials
 from bagbasis.errors import ConfigError, RunError, WriterBusyError, shown
 from bagbasis.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
-from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
-from bagbasis.storage.lock import Hold, writer_lock
-from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
+from bagbasis.storage import (
+    ICECHUNK,
+    PRIVATE,
+    Hold,
+    json_bytes,
+    local_path,
+    normalize_url,
+    storage_errors,
+    working_folder,
+    write_json,
+    writer_lock,
+)
 from bagbasis.versions import version
 
 from ..shell import check_job
@@ -88,7 +97,7 @@ def submit(
         "versions": {name: version(name) for name in PACKAGES},
         "python": sys.version.split()[0],
         "launcher": launcher,
-        "folder": os.getcwd(),
+        "folder": str(working_folder()),
     }
     with _holding(url) as hold:
         run = _start(hold, record)

@@ -1,18 +1,17 @@
-"""Ragged sets of points: in memory, in Zarr, and how ranges of them are planned and read."""
+"""Ragged sets of points in memory: bags, responses, their boxes and ids.
 
-from .bags import Bags, as_bags, concatenate
-from .box import Box
-from .merging import merge_stores
-from .responses import Responses, as_responses
-from .store import BagStore
+The room imports storage.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
-    "BagStore",
     "Bags",
     "Box",
     "Responses",
     "as_bags",
     "as_responses",
     "concatenate",
-    "merge_stores",
 ]

@@ -13,7 +13,7 @@ from ..errors import DataError, shown
 from ..parameters import is_iterable
 from ..params import as_array, check_dtype
 from .awkward_arrays import join_lists, split_lists
-from .html_table import html_table
+from .html import html_table
 from .ids import as_ids
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..compiling import kernel
 
 LAST = np.uint16(65534)  # the fraction 1; 0 is the fraction 0
 MISSING = np.uint16(65535)  # a point that was never written, or was deleted
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def encode_fractions(points, lo, width, out):
     """Write the nearest fractions; return the first row beyond half a step outside, or -1.
 
@@ -28,7 +29,7 @@ def encode_fractions(points, lo, width, out):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def decode_fractions(codes, lo, step, out):
     """Write coordinates; NaN where a fraction is missing.
 

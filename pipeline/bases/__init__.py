@@ -1,7 +1,17 @@
-"""Orthonormal bases of L2([0, 1]^d): index sets, evaluation and projection."""
+"""Orthonormal bases of L2([0, 1]^d): index sets, evaluation and projection.
 
-from .coefficients import project
-from .functions import BASES, evaluate_basis, evaluate_series
-from .index_sets import index_set, norms
+The room imports clusters and the rooms below it.
+"""
 
-__all__ = ["BASES", "evaluate_basis", "evaluate_series", "index_set", "norms", "project"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "BASES",
+    "evaluate_basis",
+    "evaluate_series",
+    "index_set",
+    "norms",
+    "project",
+]

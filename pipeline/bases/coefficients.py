@@ -5,24 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import EitherPrecision, Floats, Integers, by_precision
 from ..bags import Bags, Box
-from ..threads import KERNELS
+from ..execution import run_kernel, weighted_edges
 from .functions import check_basis, function_scales
 from .index_sets import Prefixes, prefix_runs
-from .projection_kernels import project_bags
+from .projection_kernels import PROJECTIONS
 
 Indices = Integers
-KernelArguments = tuple[EitherPrecision, Indices, Indices, Indices, Floats, Floats, bool]
+KernelArguments = tuple[EitherPrecision, Indices, Indices, Floats, Floats, bool]
 """See `kernel_arguments`."""
-PointArguments = tuple[NDArray[Any], Indices, Indices, Indices, Floats, Floats, bool]
-"""The same with the bags' points as they are; see `EmbeddingSpec.arguments`."""
-
-PARTS_PER_THREAD = 8  # ranges of bags with equally many points: threads that end early take more
 
 
 def project(
@@ -64,33 +59,36 @@ def project(
     if len(bags) == 0:
         return n_outside
     runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
-    with KERNELS:
-        project_bags(
-            *kernel_arguments(bags, groups, box, drop, out.dtype),
-            check_basis(basis),
-            squared,
-            n_functions,
-            runs.prefixes,
-            runs.counts,
-            runs.changed,
-            scales**2 if squared else scales,
-            out,
-            n_outside,
-        )
+    run_kernel(
+        PROJECTIONS[check_basis(basis)],
+        weighted_edges(bags.offsets, projection_seconds(out.shape[1], groups.shape[1])),
+        *kernel_arguments(bags, groups, box, drop, out.dtype),
+        squared,
+        n_functions,
+        runs.prefixes,
+        runs.counts,
+        runs.changed,
+        scales**2 if squared else scales,
+        out,
+        n_outside,
+    )
     return n_outside
+
+
+def projection_seconds(n_features: int, n_dims: int) -> float:
+    """Return the time of a point in `project`, in order of magnitude."""
+    return 1e-10 * n_features + 2e-9 * n_dims
 
 
 def kernel_arguments(
     bags: Bags, groups: Integers, box: Box, drop: bool, dtype: np.dtype[Any]
 ) -> KernelArguments:
-    """Return the first arguments of every kernel over ragged bags.
+    """Return the first arguments of every kernel over ragged bags, after the range of bags.
 
     Returns
     -------
     points : (float32, float64), see `by_precision`
     offsets : the bags'
-    parts : int64, shape (n_parts + 1,)
-        Ranges of bags with about equal work, one parallel iteration each.
     groups : int64, shape (n_groups, g)
         The columns of each marginal.
     lo, inverse : float64, shape (d,)
@@ -100,9 +98,8 @@ def kernel_arguments(
         Leave points outside the box out; else they are clipped to its walls.
     """
     lo, inverse = scaling(box, bags.points.dtype, dtype)
-    parts = equal_parts(bags.offsets, PARTS_PER_THREAD * numba.get_num_threads())
     points = by_precision(bags.points)
-    return points, bags.offsets, parts, groups, lo, inverse, drop
+    return points, bags.offsets, groups, lo, inverse, drop
 
 
 @lru_cache(maxsize=64)
@@ -126,12 +123,3 @@ def scaling(
     exact = (np.array(box.hi) - np.array(box.lo)).astype(dtype)
     width = np.where(hi > lo, hi - lo, exact)
     return lo.astype(np.float64), (1 / width).astype(dtype).astype(np.float64)
-
-
-def equal_parts(offsets: Integers, n_parts: int) -> Integers:
-    """Return ranges of bags with about equal numbers of points."""
-    n_bags = len(offsets) - 1
-    wanted = np.linspace(0, offsets[-1], min(n_parts, n_bags) + 1)
-    parts = np.searchsorted(offsets, wanted).astype(np.int64)
-    parts[0], parts[-1] = 0, n_bags
-    return parts

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from ..compiling import subkernel
 
 # Without "nnan" and "ninf": a NaN that reaches a kernel must come out as NaN.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -22,7 +22,7 @@ _SINE = tuple(
 )
 
 
-@njit(cache=True, inline="always")
+@subkernel(inline="always")
 def _sine_terms(table):
     """Taylor coefficients of sin(πt/2), in the precision of the table."""
     of = table.dtype.type
@@ -39,7 +39,7 @@ def _sine_terms(table):
     )
 
 
-@njit(cache=True, fastmath=FAST, inline="always")
+@subkernel(fastmath=FAST, inline="always")
 def _sin_quarter(t, c):
     """sin(πt/2) for 0 ≤ t ≤ ½ (error of the nine terms < 2e-17)."""
     u = t * t
@@ -54,7 +54,7 @@ def _sin_quarter(t, c):
     return p * t
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def fill_cosine(x, m, table, scratch):
     """Write cos(kπx).
 
@@ -93,7 +93,7 @@ def fill_cosine(x, m, table, scratch):
                 row[b] = value[b]
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def fill_trigonometric(x, m, table, scratch):
     """1, cos(2πx), sin(2πx), cos(4πx), … by the same recurrence, folded to a quarter turn."""
     n_functions = table.shape[0]
@@ -144,7 +144,7 @@ def fill_trigonometric(x, m, table, scratch):
                 row[b] = sine[b] * mirror[b] if k % 2 == 1 else sine[b] * mirror[b] * parity[b]
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def fill_legendre(x, m, table, scratch):
     """P_k(2x − 1) by (k+1) P_{k+1} = (2k+1) t P_k − k P_{k−1}."""
     n_functions = table.shape[0]

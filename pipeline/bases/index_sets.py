@@ -20,7 +20,6 @@ from ..parameters.embeddings import BASIS, MAX_FUNCTIONS
     max_norm=Real(ge=0) | None_,
     basis=BASIS,
 )
-@lru_cache(maxsize=64)
 def index_set(
     n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
 ) -> Integers:
@@ -42,6 +41,14 @@ def index_set(
     ParameterError
         Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
     """
+    return known_index_set(n_dims, n_per_dim, max_norm, basis)
+
+
+@lru_cache(maxsize=64)
+def known_index_set(
+    n_dims: int, n_per_dim: int | None, max_norm: float | None, basis: str = "cosine"
+) -> Integers:
+    """Return `index_set` of values that a spec has checked, which would take longer each time."""
     if n_per_dim is None and max_norm is None:
         raise ParameterError("an index set needs n_per_dim or max_norm")
     if max_norm is not None and max_norm > MAX_FUNCTIONS:

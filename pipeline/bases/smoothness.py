@@ -22,6 +22,7 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..errors import DataError
 from ..parameters import OneOf
+from ..sums import Sums
 from .coefficients import project
 from .index_sets import index_set, norms
 
@@ -39,7 +40,7 @@ Limits = tuple[int | None, float | None]
 
 
 @dataclass(frozen=True)
-class LeaveOneOutSums:
+class LeaveOneOutSums(Sums):
     """Σ a_α² and Σ (n a_α² − mean φ_α²)/(n − 1) over the bags of two points or more.
 
     Attributes
@@ -58,16 +59,6 @@ class LeaveOneOutSums:
     n_bags: int
     n_alone: int
     n_outside: int
-
-    def __add__(self, other: LeaveOneOutSums) -> LeaveOneOutSums:
-        """Return the sums over both sets of bags."""
-        return LeaveOneOutSums(
-            self.squares + other.squares,
-            self.cross + other.cross,
-            self.n_bags + other.n_bags,
-            self.n_alone + other.n_alone,
-            self.n_outside + other.n_outside,
-        )
 
     @classmethod
     def empty(cls, n_functions: int) -> LeaveOneOutSums:

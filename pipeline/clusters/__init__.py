@@ -1,5 +1,12 @@
-"""Clusters: started, connected to and checked, from a profile or at an address."""
+"""Clusters: started, connected to and checked, from a profile or at an address.
 
-from .connect import connect
+The room imports execution and the rooms below it, and Dask.
+"""
 
-__all__ = ["connect"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "connect",
+]

@@ -9,15 +9,16 @@ from typing import Any
 
 from distributed import Client
 
-from ..bags import BagStore
 from ..errors import BagbasisError, ClusterError
-from ..execution.progress import Progress
-from ..storage.urls import normalize_url
+from ..execution import Progress
+from ..storage import normalize_url
+from ..store import BagStore
 
 PACKAGES = ("python", "dask", "distributed", "numpy", "numba", "zarr", "bagbasis")
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _NAMED = 3
+TRIES, SECONDS_BETWEEN_TRIES = 5, 2.0  # for workers that are gone
 
 
 def wait_for_workers(
@@ -83,10 +84,12 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
     """
     store = BagStore.open(url)
     here = (store.n_dims, store.n_bags, store.n_points)
-    try:
-        seen = client.run(_look_at, normalize_url(url), on_error="return")
-    except OSError as error:
-        raise ClusterError(f"the scheduler is gone ({error})") from error
+    seen = _ask(client, normalize_url(url))
+    for _ in range(TRIES):  # Dask starts another for a local worker that has died
+        if not any(isinstance(found, OSError) for found in seen.values()):
+            break
+        time.sleep(SECONDS_BETWEEN_TRIES)
+        seen = _ask(client, normalize_url(url))
     reasons: dict[str, list[str]] = {}
     for address, found in seen.items():
         reason = _difference(found, here)
@@ -94,6 +97,14 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
             reasons.setdefault(reason, []).append(f"worker {address}")
     for reason, workers in reasons.items():
         raise ClusterError(f"{_some(workers)} can not use the store {store.url}: {reason}")
+
+
+def _ask(client: Client, url: str) -> dict[str, Any]:
+    """Return what each worker sees at the URL, or the error of one that is gone."""
+    try:
+        return dict(client.run(_look_at, url, on_error="return"))
+    except OSError as error:
+        raise ClusterError(f"the scheduler is gone ({error})") from error
 
 
 def _look_at(url: str) -> tuple[int, int, int] | str:

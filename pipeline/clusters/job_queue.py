@@ -10,9 +10,8 @@ import dask_jobqueue
 from tornado.ioloop import PeriodicCallback
 
 from ..errors import ClusterError, ConfigError
-from ..execution.lanes import CORES_VARIABLE
-from ..storage.files import storage_errors
-from ..storage.urls import normalize_url
+from ..execution import CORES_VARIABLE
+from ..storage import normalize_url, storage_errors
 from .profiles import JobQueueProfile, walltime_seconds
 from .tls import LOOPBACK_HTTP, NO_HTTP, closed_http, security_of
 

@@ -16,8 +16,7 @@ import yaml
 from kr8s.objects import new_class
 
 from ..errors import ClusterError, ConfigError
-from ..storage.files import storage_errors
-from ..storage.urls import normalize_url
+from ..storage import normalize_url, storage_errors
 from .profiles import KubernetesProfile
 
 PORT = 8786

@@ -14,8 +14,8 @@ from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
 
 from ..errors import ClusterError
-from ..execution.lanes import CORES_VARIABLE
-from ..storage.temporary import temporary_folder
+from ..execution import CORES_VARIABLE
+from ..storage import temporary_folder
 from .owning_client import owning
 from .profiles import LocalProfile
 from .tls import LOOPBACK_HTTP, closed_http

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib import resources
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +23,7 @@ from pydantic import (
 
 from ..config_errors import first_error, refuse_credentials
 from ..errors import ConfigError
-from ..storage.files import storage_errors
+from ..storage import storage_errors
 from ..yaml_text import parse_yaml
 
 PROFILES = Path("configs/profiles")
@@ -227,17 +228,23 @@ _PROFILES: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discrimin
 
 
 def load_profile(name: str) -> Profile:
-    """Read the profile in a YAML file, or of that name in ``configs/profiles``.
+    """Read the profile in a YAML file, or of that name.
+
+    A name is looked for in ``configs/profiles`` of the current folder, then among the profiles
+    that the package contains.
 
     Raises
     ------
     ConfigError
         No such profile, no YAML, an unknown key or a wrong value; one line that names it.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else PROFILES / f"{name}.yaml"
-    if not os.path.isfile(path):  # False, too, for a name that is too long
-        known = sorted(p.stem for p in PROFILES.glob("*.yaml"))
-        raise ConfigError(f"no cluster profile {name!r} ({path} not found); there are {known}")
+    places = (PROFILES, _packaged_profiles())
+    is_path = name.endswith((".yaml", ".yml"))
+    paths = [Path(name)] if is_path else [place / f"{name}.yaml" for place in places]
+    path = next((path for path in paths if os.path.isfile(path)), None)
+    if path is None:  # or a name that is too long
+        known = sorted({p.stem for place in places for p in place.glob("*.yaml")})
+        raise ConfigError(f"no cluster profile {name!r} ({paths[0]} not found); there are {known}")
     with storage_errors(f"profile {path}", "can not be read", kind=ConfigError):
         text = path.read_bytes()
     values = parse_yaml(text, str(path))
@@ -248,6 +255,11 @@ def load_profile(name: str) -> Profile:
         return _PROFILES.validate_python(values)
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(_PROFILES, error).text}") from None
+
+
+def _packaged_profiles() -> Path:
+    """Return the folder of the profiles that an installed package contains."""
+    return Path(str(resources.files(__name__.partition(".")[0]) / "configs" / "profiles"))
 
 
 def changed(profile: Profile, where: str, **values: object) -> Profile:

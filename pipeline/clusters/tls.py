@@ -12,7 +12,7 @@ from distributed.comm import get_address_host_port
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
-from ..storage.urls import normalize_url
+from ..storage import normalize_url
 from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile, is_loopback
 
 LOOPBACK_HTTP = "127.0.0.1:0"

@@ -1,13 +1,11 @@
-"""Labelled bags for demos, tests and experiments: generators and bundled data."""
+"""Labelled bags for demos, tests and experiments: generators and bundled data.
 
-from .base import BLOCK, Dataset
-from .density_mapping import DensityMapping
-from .digits import Digits
-from .dirichlet import Dirichlet
-from .generate import generate
-from .gmm_components import GMMComponents
-from .registered import DATASETS, make_dataset, register_dataset
-from .synthetic_mapping import SyntheticMapping
+The room imports bases and the rooms below it.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "BLOCK",

@@ -8,17 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Integers
-from ..bags import Bags, Responses
-from ..bags.bags import offsets_of
+from ..bags import Bags, Responses, offsets_of
 from ..parameters import Integer, checked
-from .base import (
-    BLOCK,
-    MOST_VALUES,
-    RandomDataset,
-    ResponseBlock,
-    ResponseDataset,
-    block_rng,
-)
+from .base import BLOCK, MOST_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng
 from .mixtures import Mixtures
 
 MOST_COMPONENTS = 3

@@ -11,8 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from ..arrays import Floats, Integers
-from ..bags import Bags
-from ..bags.bags import offsets_of
+from ..bags import Bags, offsets_of
 from ..parameters import Integer, OneOf, checked
 from .base import BLOCK, Block, Dataset
 

@@ -8,9 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..bags import Bags
-from ..bags.bags import offsets_of
-from ..bags.box import MOST_DIMS
+from ..bags import MOST_DIMS, Bags, offsets_of
 from ..parameters import Integer
 from .base import Block, RandomDataset, block_rng
 

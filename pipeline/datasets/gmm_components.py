@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..bags import Bags
-from ..bags.bags import offsets_of
+from ..bags import Bags, offsets_of
 from ..errors import ParameterError
 from .base import Block, RandomDataset, block_rng
 from .mixtures import Mixtures

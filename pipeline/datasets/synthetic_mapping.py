@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..arrays import Floats, Integers
-from ..bags import Bags
-from ..bags.bags import offsets_of
+from ..bags import Bags, offsets_of
 from ..parameters import Integer
 from .base import Block, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians

@@ -1,8 +1,18 @@
-"""Densities of bags: series and kernel estimates, their smoothness, the nearest valid density."""
+"""Densities of bags: series and kernel estimates, their smoothness, the nearest valid density.
 
-from .estimate import estimate_densities
-from .kernel_density import kde_at
-from .leave_one_out import Smoothness, choose_smoothness
-from .series import Densities
+The room imports divergences and the rooms below it.
+"""
 
-__all__ = ["Densities", "Smoothness", "choose_smoothness", "estimate_densities", "kde_at"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "Densities",
+    "ExponentialFamilyDensity",
+    "Smoothness",
+    "Width",
+    "choose_smoothness",
+    "estimate_densities",
+    "kde_at",
+]

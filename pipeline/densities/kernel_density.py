@@ -7,15 +7,16 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..bags import Box, as_bags
-from ..bags.labelled import box_of_bags
-from ..embeddings.base import BagsLike, BoxLike
+from ..embeddings import BagsLike, BoxLike
 from ..errors import DataError
+from ..execution import even_edges, run_kernel
+from ..labelled import box_of_bags
 from ..parameters import Real, checked
 from ..parameters.embeddings import SHARE
-from ..threads import KERNELS
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
-from .reflected_kernels import reflected_density
+from .reflected_kernels import AT_ONCE, reflected_density
 
+SECONDS_PER_GAP = 1e-8  # of two coordinates, and their mirror images
 REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 
 
@@ -62,16 +63,19 @@ def kde_at(
     inside = box_contains(box, x)
     out = np.zeros((len(data), len(x)))
     values = np.empty((len(data), int(inside.sum())))
-    with KERNELS:
-        reflected_density(
-            in_unit_cube(box, data.points),
-            data.offsets,
-            in_unit_cube(box, x[inside]),
-            h,
-            REACH * h,
-            int(np.ceil(0.5 * (1 + REACH * h))),
-            values,
-        )
+    n_units = len(data) * -(-values.shape[1] // AT_ONCE)
+    per_unit = AT_ONCE * len(data.points) / len(data) * data.n_dims
+    run_kernel(
+        reflected_density,
+        even_edges(n_units, SECONDS_PER_GAP * per_unit),
+        in_unit_cube(box, data.points),
+        data.offsets,
+        in_unit_cube(box, x[inside]),
+        h,
+        REACH * h,
+        int(np.ceil(0.5 * (1 + REACH * h))),
+        values,
+    )
     out[:, inside] = values / box_volume(box)
     return out
 

@@ -9,28 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers
-from ..bags import BagStore, Box, as_bags
-from ..bags.labelled import Batch, LabelledBags
-from ..bases import index_set
-from ..bases.smoothness import (
+from ..bags import Box, as_bags
+from ..bases import (
     KIND,
     SHAPE,
     Candidates,
     LeaveOneOutSums,
+    index_set,
     largest_set,
     leave_one_out_sums,
     limits_of,
     series_candidates,
 )
-from ..embeddings.base import BagsLike, BoxLike
-from ..embeddings.refusals import outside_error
+from ..embeddings import BagsLike, BoxLike, outside_error
 from ..errors import DataError, ParameterError, shown
-from ..execution import Progress
-from ..execution.costs import Cost
-from ..execution.passes import Folded, Reduction, run_pass
+from ..execution import Cost, Folded, Progress, Reduction, run_pass
+from ..labelled import Batch, LabelledBags
 from ..parameters import Function, None_, checked
 from ..parameters.embeddings import BASIS, OUT_OF_BOX
 from ..params import as_array
+from ..store import BagStore
 from .kernel_density import check_bandwidth
 
 MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million

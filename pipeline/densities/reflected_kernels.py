@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
-AT_ONCE = 64  # points per parallel iteration
+from ..compiling import kernel, subkernel
+
+AT_ONCE = 64  # points per unit of work
 
 
-@njit(cache=True)
+@subkernel()
 def _reflected(x, y, inverse, reach, n_images):
     """Σ exp(−½((y − x')/h)²) over the mirror images x' = 2k ± x of x within reach of y."""
     total = 0.0
@@ -22,12 +23,14 @@ def _reflected(x, y, inverse, reach, n_images):
     return total
 
 
-@njit(cache=True, parallel=True)
-def reflected_density(points, offsets, at, bandwidth, reach, n_images, out):
+@kernel()
+def reflected_density(begin, end, points, offsets, at, bandwidth, reach, n_images, out):
     """(1/n_i) Σ_j Π_l k_h(x_jl, y_l) of each bag i at each point y (004, eq. 2.27-2.29).
 
     Parameters
     ----------
+    begin, end : int
+        The units of work that are done: AT_ONCE points of one bag each.
     points : float64, shape (n_points, d), in [0, 1]
     offsets : int64, shape (n_bags + 1,)
     at : float64, shape (m, d), in [0, 1]
@@ -42,9 +45,9 @@ def reflected_density(points, offsets, at, bandwidth, reach, n_images, out):
     n_parts = (m + AT_ONCE - 1) // AT_ONCE
     inverse = 1.0 / bandwidth
     norm = (inverse / np.sqrt(2.0 * np.pi)) ** n_dims
-    for task in prange((len(offsets) - 1) * n_parts):
-        i, part = task // n_parts, task % n_parts
-        for b in range(part * AT_ONCE, min(m, (part + 1) * AT_ONCE)):
+    for task in range(begin, end):
+        i, block = task // n_parts, task % n_parts
+        for b in range(block * AT_ONCE, min(m, (block + 1) * AT_ONCE)):
             total = 0.0
             for p in range(offsets[i], offsets[i + 1]):
                 product = norm

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bases.functions import check_basis
+from ..bases import check_basis
 from ..errors import DataError, ParameterError
 from ..parameters import Instance, Integer, None_, checked
 from .density_checks import (
@@ -281,7 +281,7 @@ class Densities:
         return Densities(self.coefficients[:, kept], self.indices[kept][:, chosen], self.basis, box)
 
     @checked(n=Integer(), seed=Integer(0))
-    def sample(self, n: int, seed: int = 0) -> Bags:
+    def sample(self, n: int, seed: int | np.random.Generator = 0) -> Bags:
         """Return n points drawn from each valid density, as one bag each, in the units of the data.
 
         Series are made `valid` first. A cell of a grid of `resolution` is drawn by the largest
@@ -294,7 +294,7 @@ class Densities:
         ----------
         n : int
             At least 1.
-        seed : int
+        seed : int or numpy Generator
             Density i is drawn from the i-th stream of the seed, whatever the others are.
 
         Raises
@@ -302,6 +302,7 @@ class Densities:
         ParameterError
             n below 1, a seed below 0, more than 8 GiB of points, or a grid of more than 2^24 cells.
         """
+        assert isinstance(seed, int)  # `checked` has drawn it
         Integer(1, MOST_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
         grid = self.resolution
         if grid**self.n_dims > MOST_CELLS:

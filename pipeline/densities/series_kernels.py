@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ..bases.function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
+from ..bases import FAST, fill_cosine, fill_legendre, fill_trigonometric
+from ..compiling import kernel, subkernel
 
 COSINE, TRIGONOMETRIC = 0, 1
 SCRATCH = 7  # rows that the recurrences use
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _multiply(indices, q, first, tables, m, products):
     """products[j] = Π_{i ≤ j} φ_{α_i} for first ≤ j < d − 1, at the m points."""
     for j in range(first, indices.shape[1] - 1):
@@ -25,7 +25,7 @@ def _multiply(indices, q, first, tables, m, products):
                 product[b] = below[b] * row[b]
 
 
-@njit(cache=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def fill_products(x, m, basis, indices, order, tables, scratch, products, out):
     """φ_α without their norms at m points of the unit cube.
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..bases import evaluate_basis
-from ..bases.functions import check_basis, function_scales
+from ..bases import check_basis, evaluate_basis, function_scales
 from .series_kernels import fill_products, work_space
 
 POINTS_PER_BLOCK = 256  # vector loops are long enough, and tables of functions stay in L1

@@ -1,8 +1,11 @@
-"""Estimated divergences of all pairs of bags, O(N²): kernels for small sets, and as truth."""
+"""Estimated divergences of all pairs of bags, O(N²): kernels for small sets, and as truth.
 
-from .kernel import DivergenceKernel, kernel_matrix, median_scale
-from .matrix import divergence_matrix, median_bandwidth
-from .repair import NystroemFeatures, PSDRepair
+The room imports embeddings and the rooms below it.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "DivergenceKernel",

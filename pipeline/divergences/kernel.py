@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats
 from ..bags import as_bags
-from ..embeddings.base import BagsLike
+from ..embeddings import BagsLike
 from ..errors import DataError
 from ..parameters import Function, None_, OneOf, Real, checked
 from ..params import as_array
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
-from .neighbours import Floats
 from .resources import Progress, require_memory
 
 MOST_SCALE = 1e150  # its square is a double still

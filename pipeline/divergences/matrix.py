@@ -7,14 +7,15 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags import Bags, as_bags, concatenate
-from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
-from ..embeddings.base import BagsLike
+from ..embeddings import BagsLike
 from ..errors import DataError
 from ..parameters import Function, Integer, None_, OneOf, Real, Text, checked
+from ..store import MEDIAN_ROWS, median_distance, spread_rows
 from .mmd import TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
-from .neighbours import Floats, Ranks, SearchableBags, directed_matrix
+from .neighbours import Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_memory
 
 FLOAT_BYTES = 8  # everything is in double

@@ -14,6 +14,7 @@ from scipy.spatial import KDTree
 from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..errors import BagError
+from .nearest import LARGEST, MANY_DIMS, AllDistances
 from .resources import PairCount, blocks, for_each
 
 SAME = 1 + 1e-12  # distances within rounding of a radius are not beyond it
@@ -108,7 +109,11 @@ class SearchableBags:
         distances, logs, counts = [], [], []
         for i in range(start, stop):
             part, tree = self._rows(i, i + 1), self.trees[i]
-            near = tree.query(part, k=[rank + 1 for rank in wanted])[0]  # the first is itself
+            every = self._every_distance(i)
+            if every is None:
+                near = tree.query(part, k=[rank + 1 for rank in wanted])[0]  # the first is itself
+            else:
+                near = np.stack([every.distances(part, rank + 1) for rank in wanted], axis=1)
             positive = near[near > 0]
             rounding = np.finfo(np.float64).eps * (np.abs(part).max() or 1.0)
             self.log_resolution[i] = np.log(positive.min() if len(positive) else rounding)
@@ -133,8 +138,18 @@ class SearchableBags:
 
     def log_distance_to(self, j: int, points: Floats, k: int) -> Floats:
         """Logarithm of the distance to the k-th point of bag j, shape (n_points,)."""
+        every = self._every_distance(j)
+        if every is not None and np.abs(points).max() < LARGEST:
+            return floored_log(every.distances(points, k), self.log_resolution[j])
         distances = self.trees[j].query(points, k=[k])[0][:, 0]
         return floored_log(distances, self.log_resolution[j])
+
+    def _every_distance(self, j: int) -> AllDistances | None:
+        """Return the points of bag j for a search without a tree, where that is quicker."""
+        if self.n_dims < MANY_DIMS:
+            return None
+        found = AllDistances(self._rows(j, j + 1))
+        return found if found.is_safe else None
 
     def points_within(self, j: int, points: Floats, radii: Floats) -> Integers:
         """Points of bag j within a radius of each point, shape (n_points,)."""

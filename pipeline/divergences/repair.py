@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats
 from ..errors import DataError
 from ..parameters import OneOf
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
-from .neighbours import Floats
 from .resources import require_memory
 
 REPAIRS = ("clip", "flip", "shift", "square")

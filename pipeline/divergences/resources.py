@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
 
-import numba
 import psutil
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
+from ..execution import lane_cores, memory_limit
 from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]
 """Called with (pairs of bags done, pairs in all)."""
 
 BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabytes of distances
-CONTAINER_LIMITS = (  # of control groups, version 2 and 1
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 
 def n_threads() -> int:
     """Threads of one matrix: the cores this process was given."""
-    return int(numba.get_num_threads())
+    return lane_cores()
 
 
 def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> None:
@@ -114,13 +109,5 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
 
 
 def available_bytes() -> int:
-    """Bytes this process may still take: of the machine, or of its container when that has less."""
-    available = int(psutil.virtual_memory().available)
-    for path in CONTAINER_LIMITS:
-        try:
-            limit = path.read_text().strip()
-        except OSError:  # another system than Linux, or no container
-            continue
-        if limit.isdigit():  # "max": no limit
-            available = min(available, int(limit))
-    return available
+    """Bytes this process may still take: the machine's, or its control groups' if that is less."""
+    return min(int(psutil.virtual_memory().available), memory_limit())

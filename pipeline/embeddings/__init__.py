@@ -1,19 +1,11 @@
-"""First bases: from a bag to a vector in R^s."""
+"""First bases: from a bag to a vector in R^s.
 
-from .base import Embedding, EmbeddingSpec
-from .coefficient_pca import CoefficientPCA, CoefficientPCASpec
-from .description import Description, SeriesShape
-from .hdd import HDDEmbedding
-from .hdd_spec import HDDSpec
-from .histogram import HistogramEmbedding, HistogramSpec
-from .mean_map import MeanMapEmbedding, MeanMapSpec, mmd_squared
-from .moments import MomentsEmbedding, MomentsSpec
-from .point_transformer import PointTransformer, PointTransformerSpec
-from .projection import ProjectionEmbedding, ProjectionSpec
-from .registered import EMBEDDINGS, spec_from_dict, spec_to_dict
-from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
-from .union import EmbeddingUnion, UnionSpec, name_parts
-from .words import BagOfWordsEmbedding, BagOfWordsSpec
+The room imports random_features and the rooms below it.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "EMBEDDINGS",

@@ -18,13 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, BagStore, Box, as_bags
-from ..bags.labelled import LabelledBags, box_of_bags
-from ..bags.sampling import CHOICE_SAMPLE, RunSample
-from ..bases.coefficients import PointArguments, kernel_arguments
+from ..bags import Bags, Box, as_bags
+from ..bases import kernel_arguments
 from ..errors import DataError, ParameterError
-from ..execution.costs import Cost
-from ..execution.progress import Progress
+from ..execution import Cost, Progress, run_kernel, weighted_edges
+from ..labelled import LabelledBags, box_of_bags
 from ..parameters import (
     Integer,
     ListOf,
@@ -37,6 +35,7 @@ from ..parameters import (
 )
 from ..parameters.embeddings import COMMON
 from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..store import CHOICE_SAMPLE, BagStore, RunSample
 from .description import Description
 from .refusals import check_dims, refuse_outside
 
@@ -206,12 +205,13 @@ class EmbeddingSpec(ABC):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
 
-    def arguments(self, bags: Bags) -> PointArguments:
-        """Return the first arguments of a kernel that takes bags point by point, in double."""
+    def run_kernel(self, kernel: Callable[..., None], bags: Bags, *arguments: object) -> None:
+        """Call a kernel that takes bags point by point, in double, over ranges of them."""
         drop = self.out_of_box == "drop"
         given = kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
+        edges = weighted_edges(bags.offsets, self.seconds_per_point)
         # points of one dtype: to ask for it per point takes moments 1.8 times as long
-        return bags.points, *given[1:]
+        run_kernel(kernel, edges, bags.points, *given[1:], *arguments)
 
     def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which points, shape (n, n_dims), lie outside the box."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..bags import Box
-from ..bases.smoothness import choose_bandwidth
+from ..bases import choose_bandwidth
 from ..errors import ParameterError
 from ..parameters import Integer, None_
 from ..parameters.embeddings import TABLES

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags
-from ..bases import evaluate_basis, index_set, project
-from ..bases.coefficients import kernel_arguments
+from ..bases import evaluate_basis, index_set, kernel_arguments, known_index_set, project
 from ..errors import ParameterError
+from ..execution import even_edges, run_kernel, weighted_edges
 from ..parameters import Integer, None_, Real, Table, decided
 from ..parameters.embeddings import MAX_ORDER, TABLES
-from ..threads import KERNELS
 from .base import MarginalSpec
 from .description import Description, SeriesShape
-from .hdd_kernels import project_powers
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts
+from .kernels.hdd_kernels import POWERS
+from .kernels.spread_kernels import CHUNK, spread_bags
 from .refusals import refuse_outside
-from .spread_kernels import CHUNK, spread_bags
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:
+SECONDS_PER_VALUE = 4e-9  # on a grid, of a density or of one of its powers
 MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # per dimension; a bag's take 2^12 numbers at most …
 MAX_GRID = {1: 4096, 2: 512, 3: 96}  # … and its grid a megabyte or two
 # A point is spread on the midpoints within six bandwidths, where a Gaussian falls to float32's
@@ -86,7 +86,7 @@ class HDDSpec(MarginalSpec):
     @property
     def indices(self) -> NDArray[np.int64]:
         """Multi-indices of the functions the powers are projected on, shape (|V|, g)."""
-        return index_set(self.group_size, self.n_per_dim, self.max_norm)
+        return known_index_set(self.group_size, self.n_per_dim, self.max_norm)
 
     @property
     def n_parts(self) -> int:
@@ -119,7 +119,7 @@ class HDDSpec(MarginalSpec):
     @property
     def seconds_per_bag(self) -> float:
         """See `EmbeddingSpec.seconds_per_bag`: every bag has its grids, whatever its points."""
-        return 0.0 if self.is_linear else 4e-9 * self._grid_values
+        return 0.0 if self.is_linear else SECONDS_PER_VALUE * self._grid_values
 
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""
@@ -164,22 +164,23 @@ class HDDSpec(MarginalSpec):
         chosen = np.ravel_multi_index(tuple(self.indices.T), (from_grid.shape[1],) * g)
         projected = np.empty((len(rows), self.n_parts * len(chosen)), dtype)
         floor, exponent, rates, weights = self._pointwise(dtype)
-        with KERNELS:
-            project_powers(
-                rows,
-                g,
-                to_grid,
-                np.ascontiguousarray(to_grid.T),
-                from_grid,
-                np.ascontiguousarray(from_grid.T),
-                floor,
-                exponent,
-                rates,
-                weights,
-                self.n_parts,
-                chosen,
-                projected,
-            )
+        run_kernel(
+            POWERS[dtype.itemsize],
+            even_edges(len(rows), SECONDS_PER_VALUE * self._grid_values / len(self.groups)),
+            rows,
+            g,
+            to_grid,
+            np.ascontiguousarray(to_grid.T),
+            from_grid,
+            np.ascontiguousarray(from_grid.T),
+            floor,
+            exponent,
+            rates,
+            weights,
+            self.n_parts,
+            chosen,
+            projected,
+        )
         out[:] = projected.reshape(out.shape)
 
     def densities(self, bags: Bags) -> NDArray[np.float64]:
@@ -226,15 +227,16 @@ class HDDSpec(MarginalSpec):
             return project(bags, indices, self.groups, "cosine", self.box, out, drop=drop)
         outside = np.zeros(len(bags), dtype=np.int64)
         gaps = np.arange(1 + reached(self.bandwidth, self.grid)) / (self.bandwidth * self.grid)
-        with KERNELS:
-            spread_bags(
-                *kernel_arguments(bags, self.groups, self.box, drop, out.dtype),
-                self.grid,
-                np.exp(-0.5 * gaps**2).astype(out.dtype),
-                (np.sqrt(2 * np.pi) * self.bandwidth) ** -self.group_size,
-                out,
-                outside,
-            )
+        run_kernel(
+            spread_bags,
+            weighted_edges(bags.offsets, self.seconds_per_point),
+            *kernel_arguments(bags, self.groups, self.box, drop, out.dtype),
+            self.grid,
+            np.exp(-0.5 * gaps**2).astype(out.dtype),
+            (np.sqrt(2 * np.pi) * self.bandwidth) ** -self.group_size,
+            out,
+            outside,
+        )
         return outside
 
     @property

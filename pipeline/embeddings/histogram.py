@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
 from ..parameters import Table, decided
-from ..parameters.embeddings import TABLES
-from ..threads import KERNELS
+from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
 from .description import Description
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts, lambda_nodes
-from .histogram_kernels import histogram_powers
+from .kernels.histogram_kernels import histogram_powers
 
 # The measure over λ of each distance; that of "l2" is the histogram itself.
 MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
@@ -78,17 +76,17 @@ class HistogramSpec(MarginalSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        with KERNELS:
-            histogram_powers(
-                *self.arguments(bags),
-                self.n_bins,
-                self.exponent,
-                np.array(self.lambdas),
-                np.sqrt(self.weights),
-                _tables(self.lambdas, self.exponent),
-                out,
-                outside,
-            )
+        self.run_kernel(
+            histogram_powers,
+            bags,
+            self.n_bins,
+            self.exponent,
+            np.array(self.lambdas),
+            np.sqrt(self.weights),
+            _tables(self.lambdas, self.exponent),
+            out,
+            outside,
+        )
 
 
 @lru_cache(maxsize=8)

@@ -14,16 +14,15 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import BagError, DataError
 from ..parameters import Boolean, Table, checked, decided
 from ..parameters.embeddings import TABLES
 from ..params import as_array
-from ..random_features.frequencies import draw_frequencies
-from ..threads import KERNELS
+from ..random_features import draw_frequencies
+from ..store import MEDIAN_ROWS, spread_rows
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .mean_map_kernels import mean_sines_cosines
+from .kernels.mean_map_kernels import MEAN_MAPS
 
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
 
@@ -62,8 +61,7 @@ class MeanMapSpec(EmbeddingSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         turns = _turns(self, out.dtype.name)
-        with KERNELS:
-            mean_sines_cosines(*self.arguments(bags), turns, out, outside)
+        self.run_kernel(MEAN_MAPS[out.itemsize], bags, turns, out, outside)
 
 
 @lru_cache(maxsize=4)

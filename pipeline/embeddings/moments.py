@@ -15,10 +15,9 @@ from ..bags import Bags, Box
 from ..errors import DataError, ParameterError
 from ..parameters import Boolean, ListOf, None_, Real, Table
 from ..parameters.embeddings import TABLES
-from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .moments_kernels import moments
+from .kernels.moments_kernels import moments
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
 
@@ -71,8 +70,7 @@ class MomentsSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        with KERNELS:
-            moments(*self.arguments(bags), self.covariance, out, outside)
+        self.run_kernel(moments, bags, self.covariance, out, outside)
         if self.center is not None and self.scale is not None:
             out -= np.array(self.center, out.dtype)
             out /= np.array(self.scale, out.dtype)

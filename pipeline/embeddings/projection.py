@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from ..arrays import Integers
 from ..bags import Bags, Box
-from ..bases import index_set, project
-from ..bases.smoothness import choose_bandwidth, choose_index_set, damping
+from ..bases import (
+    choose_bandwidth,
+    choose_index_set,
+    damping,
+    known_index_set,
+    project,
+    projection_seconds,
+)
 from ..errors import ParameterError
 from ..parameters import Table, decided
 from ..parameters.embeddings import TABLES
@@ -44,7 +50,7 @@ class ProjectionSpec(MarginalSpec):
     @property
     def indices(self) -> Integers:
         """Multi-indices of one marginal, shape (s / n_groups, g)."""
-        return index_set(self.group_size, self.n_per_dim, self.max_norm, self.basis)
+        return known_index_set(self.group_size, self.n_per_dim, self.max_norm, self.basis)
 
     @property
     def n_features(self) -> int:
@@ -54,7 +60,7 @@ class ProjectionSpec(MarginalSpec):
     @property
     def seconds_per_point(self) -> float:
         """See `EmbeddingSpec.seconds_per_point`."""
-        return 1e-10 * self.n_features + 2e-9 * self.n_dims
+        return projection_seconds(self.n_features, self.n_dims)
 
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""

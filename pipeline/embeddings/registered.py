@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..parameters import Instance, MappingOf, None_, Open, Text, checked
 from .base import EmbeddingSpec
-from .coefficient_pca import REDUCED
+from .composed.coefficient_pca import REDUCED
+from .composed.point_transformer import PointTransformer, PointTransformerSpec
 from .kinds import from_name, with_name
-from .point_transformer import PointTransformer, PointTransformerSpec
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bases.index_sets import MAX_FUNCTIONS
 from ..parameters import Integer, Table, decided
-from ..parameters.embeddings import TABLES
-from ..random_features.frequencies import draw_frequencies
-from ..threads import KERNELS
+from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
+from ..random_features import draw_frequencies
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .sliced_kernels import sliced_quantiles
+from .kernels.sliced_kernels import sliced_quantiles
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,7 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        with KERNELS:
-            sliced_quantiles(
-                *self.arguments(bags), _directions(self), self.n_quantiles, out, outside
-            )
+        self.run_kernel(sliced_quantiles, bags, _directions(self), self.n_quantiles, out, outside)
 
 
 @lru_cache(maxsize=4)

@@ -13,15 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bags.sampling import spread_rows
-from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import DataError, ParameterError, shown
 from ..parameters import Integer, ListOf, Real, Table
-from ..parameters.embeddings import TABLES
-from ..threads import KERNELS
+from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
+from ..store import spread_rows
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .words_kernels import word_shares
+from .kernels.words_kernels import word_shares
 
 POINTS_PER_WORD = 256  # points of the sample that k-means uses, at most
 
@@ -64,8 +62,7 @@ class BagOfWordsSpec(EmbeddingSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         centres = np.array(self.centres).reshape(-1, self.n_dims)
-        with KERNELS:
-            word_shares(*self.arguments(bags), centres, out, outside)
+        self.run_kernel(word_shares, bags, centres, out, outside)
 
 
 class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):

@@ -1,10 +1,11 @@
-"""The error of a model on labelled bags: one definition for reports, gates and experiments."""
+"""The error of a model on labelled bags: one definition for reports, gates and experiments.
 
-from .baselines import judge_fit
-from .cross_validation import cross_val_score
-from .errors import Errors
-from .importance import Importance, permutation_importance
-from .judging import evaluate, evaluate_together
+The room imports models and the rooms below it.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "Errors",

@@ -11,20 +11,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..arrays import Floats
-from ..bags import Bags, BagStore
-from ..bags.holdout import Holdout
-from ..bags.labelled import LabelledBags
-from ..bags.sampling import RunSample
+from ..bags import Bags
 from ..errors import DataError, StoreError
-from ..execution import Progress
-from ..execution.costs import Cost
-from ..regression.base import DoubleBasis
-from ..regression.fitted_model import ScoringModel, model_of
-from ..regression.outcomes import Outcome
-from ..regression.stored_predictions import take_subset
-from ..regression.weights import SampleWeight, Weights
-from .errors import Errors
-from .judging import evaluate_together
+from ..execution import Cost, Progress
+from ..labelled import Holdout, LabelledBags, SampleWeight, Weights
+from ..models import DoubleBasis, Errors, ScoringModel, evaluate_together, model_of, take_subset
+from ..outcomes import Outcome
+from ..store import BagStore, RunSample
 
 # A mean has a few coordinates: more bags than these 20,480 change nothing of their ridge.
 FITTED_SAMPLE = RunSample(64, 320)

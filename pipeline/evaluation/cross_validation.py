@@ -13,32 +13,42 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 
-from ..bags.bags import take_rows
-from ..bags.columns import Column
-from ..bags.labelled import Batch, LabelledBags
-from ..bags.splits import ListedBags
+from ..bags import take_rows
 from ..errors import DataError, ParameterError
-from ..execution import Progress
-from ..execution.passes import Reduction, run_pass
+from ..execution import Progress, Reduction, run_pass
+from ..fitting import (
+    FitParameters,
+    FitPlan,
+    FitStatistics,
+    FitSums,
+    FoldSums,
+    Labels,
+    Problem,
+    TrainingBags,
+    check_summable,
+    plan_fit,
+    pose_problem,
+)
+from ..labelled import Batch, Column, LabelledBags, SampleWeight, Weights
+from ..models import (
+    ROWS_PER_BLOCK,
+    DoubleBasis,
+    Errors,
+    Judge,
+    RidgeModel,
+    fit_ridge,
+    judging_cost,
+    make_model,
+    parameters_of,
+)
+from ..outcomes import Target, determination
 from ..parameters import Function, Instance, Integer, ListOf, None_, Text, checked
-from ..regression import RidgeStatistics
-from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis, parameters_of
-from ..regression.fit_parameters import FitParameters
-from ..regression.fitting import fit_ridge, make_model
-from ..regression.outcome_base import Target
-from ..regression.outcomes import Reals
-from ..regression.plan import FitPlan, FitSums
-from ..regression.planning import check_summable, plan_fit
-from ..regression.problem import Labels, Problem, TrainingBags, pose_problem
-from ..regression.ridge_model import RidgeModel
-from ..regression.summary import Summary
-from ..regression.weights import SampleWeight, Weights
+from ..statistics import RidgeStatistics, Summary
+from ..store import ListedBags
 from ..units import units_of
-from .errors import Errors
-from .judging import ROWS_PER_BLOCK, Judge, judging_cost
 
 FOLD_SEED = 4  # apart from those of the splits in `bags`
+ROUNDING = 1e-14  # of sums of squares, relative to them
 MOST_FOLDS = 100  # each has sums of its own
 
 
@@ -77,7 +87,8 @@ def cross_val_score(
     Parameters
     ----------
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor
-        It is not fitted itself. Embedding and scale are decided once, from a sample of all bags.
+        It is not fitted itself. What looks at no label, as a scale, is decided once, from a sample
+        of all bags.
     X : BagStore, Bags, or list of arrays (n_i, n_dims)
     y, target
         As in ``fit``: labels of bags in memory, or targets of a store.
@@ -113,7 +124,9 @@ def cross_val_score(
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     weights = Weights.of_bags(bags.data, sample_weight)
-    if parameters.random_features and parameters.random_features.learns:
+    if groups is not None:
+        problem = replace(problem, grouped_by=Column.of(bags.data, "groups", groups))
+    if learns_from_labels(parameters):
         models = list(_fit_folds(parameters, problem, folds, time is not None, progress))
         return np.array(_judge_folds(models, bags, folds, progress, weights))
     plan = plan_fit(problem, parameters)
@@ -127,9 +140,15 @@ def cross_val_score(
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
         models.append(make_model(plan, train, parameters, near=near))
         near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
-        if isinstance(problem.outcome, Reals):
-            scores.append(_determination(models[-1], rows))
+        if problem.outcome.has_squared_losses:
+            scores.append(_score_of_sums(models[-1], rows))
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
+
+
+def learns_from_labels(parameters: FitParameters) -> bool:
+    """Return whether a basis looks at labels, so that each fold has to choose it anew."""
+    second = parameters.random_features
+    return parameters.is_automatic or bool(second and second.learns)
 
 
 def _choose_folds(
@@ -216,7 +235,10 @@ class _FoldSums(FitSums):
             rows = np.flatnonzero(folds == j)
             of_validation = None if apart is None else apart[rows]
             weighed = None if weights is None else weights[rows]
-            sums.add(embeddings[rows], y[rows], of_validation, weighed)
+            if isinstance(sums, FoldSums):
+                self.add_folds(sums, index[rows], embeddings[rows], y[rows], weighed)
+            else:
+                sums.add(embeddings[rows], y[rows], of_validation, weighed)
 
     def finish(self) -> list[FitStatistics]:  # type: ignore[override]  # one of each fold
         """Return the statistics of each fold, in their order, without counts of points."""
@@ -252,15 +274,15 @@ def _fit_folds(
 # -------------------------------------------------------------------------- scores
 
 
-def _determination(model: RidgeModel, rows: Summary) -> float:
-    """Return R², the mean of the targets, from what is known of rows; 0 for equal targets."""
+def _score_of_sums(model: RidgeModel, rows: Summary) -> float:
+    """Return the score of a model whose losses are squared, from the sums of the bags judged."""
     coef, intercept = model.solution.coef, model.solution.intercept
     rows = rows.in_units(np.maximum(rows.exponents, units_of(intercept[None])))
     psi = np.ldexp(coef.T, -rows.exponents)
     squares = rows.judge()(psi, np.ldexp(intercept, -rows.exponents))
-    variances = rows.centred_yy() / rows.weight
-    shares = np.divide(squares, variances, out=np.ones_like(squares), where=variances > 0)
-    return float(1.0 - shares.mean())
+    mean, variances = rows.sum_y / rows.weight, rows.centred_yy() / rows.weight
+    rounding = ROUNDING * (mean**2 + variances)  # of differences of sums
+    return float(np.mean(determination(squares, variances, rounding)))
 
 
 def _judge_folds(
@@ -279,11 +301,8 @@ def _judge_folds(
         rows_per_block=ROWS_PER_BLOCK,
         name="errors",
     )
-    scores = []
-    for errors in run_pass(bags, reduction, progress=progress)[-len(models) :]:
-        found = errors.values().values()
-        scores.append(float(np.mean([one.get("accuracy", one.get("r2")) for one in found])))
-    return scores
+    found = run_pass(bags, reduction, progress=progress)[-len(models) :]
+    return [errors.score for errors in found]
 
 
 class _JudgedFold:

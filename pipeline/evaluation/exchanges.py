@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import Integers
+from ..arrays import Floats, Integers
 from ..bags import Bags
-from .errors import Rows
 
 Index = Integers
 
@@ -34,13 +33,13 @@ def exchange(
 
 
 def drop_of_score(
-    base: Rows,
-    exchanged: Rows,
+    base: Floats,
+    exchanged: Floats,
     donors: Index,
-    units: Rows,
-    weights: Rows,
+    units: Floats,
+    weights: Floats,
     codes: Index,
-) -> tuple[Rows, Rows]:
+) -> tuple[Floats, Floats]:
     """Return the drop of 1 − Σ w loss / Σ w unit by an exchange, and its standard error.
 
     The mean over pairs of bags, one that is predicted and one that gives, is linearised: a bag
@@ -63,12 +62,14 @@ def drop_of_score(
     mean_unit = weights @ units / total
     after = exchanged.mean(axis=0)
     mean_after, mean_base = weights @ after / total, weights @ base / total
-    drop = (mean_after - mean_base) / mean_unit
+    # of equal labels, which nothing tells apart, drop and error are 0
+    over = np.divide(1.0, mean_unit, out=np.zeros_like(mean_unit), where=mean_unit > 0)
+    drop = (mean_after - mean_base) * over
     received = w * (after - base - (mean_after - mean_base))
     given = np.zeros_like(base)
     for bags, losses in zip(donors, exchanged, strict=True):
         np.add.at(given, bags, w * (losses - mean_after) / len(donors))
-    parts = (received + given - drop * w * (units - mean_unit)) / mean_unit
+    parts = (received + given - drop * w * (units - mean_unit)) * over
     sums = np.zeros((codes.max() + 1, base.shape[1]))
     np.add.at(sums, codes, parts)
     n_groups = len(sums)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,26 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bags import Bags, BagStore, as_bags
-from ..bags.bags import concatenate
-from ..bags.columns import Column
-from ..bags.holdout import Holdout
-from ..bags.inputs import LabelsLike, as_targets, with_responses, with_targets
-from ..bags.labelled import Batch, LabelledBags
+from ..arrays import Floats
+from ..bags import Bags, concatenate
 from ..errors import DataError, ParameterError, shown
-from ..execution import Progress
-from ..execution.passes import rows_of, run_pass
-from ..execution.progress import part_of
+from ..execution import Progress, part_of, rows_of, run_pass
+from ..labelled import (
+    Batch,
+    Column,
+    Holdout,
+    LabelledBags,
+    LabelsLike,
+    SampleWeight,
+    Weights,
+)
+from ..models import (
+    TOO_LARGE,
+    FittedEstimator,
+    JudgedModel,
+    find_subset,
+    judging_cost,
+    labelled_for,
+    model_of,
+)
+from ..outcomes import determination
 from ..parameters import Function, Integer, ListOf, MappingOf, None_, Text, checked
-from ..regression.fitted_model import FittedEstimator, JudgedModel, mean_of, model_of
-from ..regression.outcomes import Classes, Densities, Outcome, Reals
-from ..regression.stored_predictions import check_predictable
-from ..regression.training_labels import class_codes
-from ..regression.weights import SampleWeight, Weights
+from ..store import BagStore
 from ..units import in_units
-from .errors import ROUNDING, Rows, exponents_of
 from .exchanges import Index, draw_donors, drop_of_score, exchange
-from .judging import TOO_LARGE, find_subset, judging_cost
 
 N_RUNS = 64  # stretches of a store that bags are taken from, so that all of it is looked at
 MOST_VALUES = 2**26  # coordinates of points that are held: 256 MiB in float32
@@ -61,9 +68,9 @@ class Importance:
     names: tuple[str, ...]
     targets: tuple[str, ...]
     measure: str
-    score: Rows
-    drop: Rows
-    standard_error: Rows
+    score: Floats
+    drop: Floats
+    standard_error: Floats
     n: int
     n_groups: int
     n_repeats: int
@@ -121,7 +128,7 @@ def permutation_importance(
         Of numbers, classes or densities.
     data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
     y : optional
-        Labels, or responses, of bags in memory.
+        Labels, or responses, of bags in memory; as for `evaluate`.
     coordinates : mapping from name to list of int, optional
         Coordinates that are exchanged together, as the sine and cosine of an hour. None: each
         alone, called as in the store that ingest made, or by its number from 0.
@@ -146,8 +153,8 @@ def permutation_importance(
     Raises
     ------
     DataError
-        No labelled bag, fewer than two groups of bags, labels that are all equal, or weights of
-        which fewer than two are above 0.
+        No labelled bag, fewer than two groups of bags, or weights of which fewer than two are
+        above 0.
     ParameterError
         A coordinate that there is not, or y beside labels that the data carry.
     ModelError
@@ -156,14 +163,14 @@ def permutation_importance(
     Notes
     -----
     The score is R² of a number or a density, as `Errors.values` has it, and the accuracy of a
-    class. A standard error counts what a bag adds as one that is predicted and as one whose
+    class; where all labels are equal no coordinate tells them apart, and all drops are 0. A
+    standard error counts what a bag adds as one that is predicted and as one whose
     values others get, so it holds for other bags as well, not for these alone. Coordinates that
     tell the same share their importance: each alone may be spared. An exchange also parts a
     coordinate from the others of the same point, so a drop has both in it.
     """
     fitted = model_of(model)
-    where = _labelled(fitted, data, y)
-    check_predictable(fitted, where, subset or "all")
+    where = labelled_for(fitted, data, y, subset)
     together = _sets_of(coordinates, where)
     if groups is None and isinstance(where.data, BagStore):
         of_model = Holdout.of(fitted.holdout).groups
@@ -181,11 +188,9 @@ def permutation_importance(
     w = np.ones(len(index)) if weights is None else weights.of(index, targets)
     if np.count_nonzero(w) < 2:
         raise DataError("sample_weight: fewer than two bags weigh anything")
-    exponents = exponents_of(outcome, targets)
+    exponents = outcome.exponents(targets)
     targets = in_units(targets, exponents)
-    units = SCATTERS[type(outcome)](fitted, targets, w)
-    if not (w @ units > 0).all():
-        raise DataError("the labels of all bags are equal: no coordinate can tell them apart")
+    units = outcome.references(targets, w, fitted.mean_targets)
     scores = _Scores(fitted, bags, targets, exponents, n_repeats * len(together) + 1, progress)
     base = scores.losses(bags)
     rng, found = np.random.default_rng(SEED), []
@@ -195,9 +200,9 @@ def permutation_importance(
         found.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
     return Importance(
         tuple(together),
-        _names_of(outcome),
-        "accuracy" if isinstance(outcome, Classes) else "R²",
-        1.0 - w @ base / (w @ units),
+        outcome.scored_names,
+        outcome.score_measure,
+        determination(w @ base, w @ units),
         np.array([drop for drop, _ in found]),
         np.array([error for _, error in found]),
         len(index),
@@ -214,7 +219,7 @@ class _Scores:
         self,
         model: JudgedModel,
         bags: Bags,
-        targets: Rows,
+        targets: Floats,
         exponents: Index,
         n_passes: int,
         progress: Progress | None,
@@ -222,76 +227,20 @@ class _Scores:
         self._model, self._targets, self._exponents = model, targets, exponents
         self._progress, self._all, self._done = progress, n_passes * len(bags), 0
 
-    def losses(self, bags: Bags) -> Rows:
+    def losses(self, bags: Bags) -> Floats:
         """Return the loss of each bag, shape (n, k)."""
         reduction = rows_of("importance", self._of_batch, judging_cost(self._model))
         progress = self._progress and part_of(self._progress, self._done, self._all)
         self._done += len(bags)
         return run_pass(LabelledBags(bags), reduction, progress=progress)
 
-    def _of_batch(self, batch: Batch) -> Rows:
+    def _of_batch(self, batch: Batch) -> Floats:
         rows, outcome = self._model.decision_rows(batch.bags), self._model.outcome
         with np.errstate(over="ignore"):  # refused by name
             rows = in_units(rows, self._exponents)
             losses = outcome.losses(rows, self._targets[batch.index])
         outcome.check_finite(losses, "the squared error", TOO_LARGE)
-        if isinstance(outcome, Densities):  # by Parseval a squared distance
-            return losses.sum(axis=1, keepdims=True)
-        return losses
-
-
-def _of_numbers(model: JudgedModel, targets: Rows, weights: Rows) -> Rows:
-    mean = np.average(targets, axis=0, weights=weights)
-    gaps = targets - mean
-    return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
-
-
-def _of_classes(model: JudgedModel, targets: Rows, weights: Rows) -> Rows:
-    return np.ones((len(targets), 1))
-
-
-def _of_densities(model: JudgedModel, targets: Rows, weights: Rows) -> Rows:
-    return ((targets - mean_of(model)) ** 2).sum(axis=1, keepdims=True)
-
-
-# What the mean loss is divided by, of each bag: so that 1 − the quotient is the score.
-SCATTERS: dict[type, Callable[[JudgedModel, Rows, Rows], Rows]] = {
-    Reals: _of_numbers,
-    Classes: _of_classes,
-    Densities: _of_densities,
-}
-
-
-def _names_of(outcome: Outcome) -> tuple[str, ...]:
-    if isinstance(outcome, Densities):
-        return ("densities",)
-    n = 1 if isinstance(outcome, Classes) else outcome.n_targets
-    return outcome.names or tuple(f"target {j + 1}" for j in range(n))
-
-
-def _labelled(
-    model: JudgedModel,
-    data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
-    y: LabelsLike,
-) -> LabelledBags:
-    if isinstance(data, (BagStore, LabelledBags)):
-        if y is not None:
-            raise ParameterError("y is given, but the data carry their labels")
-        check_predictable(model, data, "all")
-        return data if isinstance(data, LabelledBags) else model.outcome.take_labels(data)
-    bags = as_bags(data)
-    check_predictable(model, LabelledBags(bags), "all")
-    outcome = model.outcome
-    if isinstance(outcome, Densities):
-        return with_responses(bags, y)
-    if isinstance(outcome, Classes) and y is not None:
-        names, codes = class_codes(as_targets(y))
-        if names is not None:  # by their positions among these bags' own classes
-            found = outcome.codes_of(names.tolist())
-            is_known = ~np.isnan(codes)
-            codes[is_known] = found[codes[is_known].astype(int)]
-        y = codes
-    return with_targets(bags, y)[0]
+        return outcome.scored(losses)
 
 
 def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> dict[str, list[int]]:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..bags.labelled import ROWS_PER_BLOCK
-from ..bags.plan import Range, split_evenly
-from ..bags.reading import PARTITION_BYTES
+from ..labelled import ROWS_PER_BLOCK
+from ..store import PARTITION_BYTES, Range, split_evenly
+from ..sums import Sums
 
 # Of float32 numbers in a matrix product, on one core: the right order, not the right number.
 SECONDS_PER_PRODUCT = 1e-11
@@ -23,7 +23,7 @@ SPLIT_EVERY = 16
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Sums):
     """What one core and one lane spend on bags; the costs of consecutive steps add up.
 
     Attributes
@@ -42,15 +42,6 @@ class Cost:
     seconds_per_bag: float = 0.0
     bytes_per_bag: int = 0
     bytes_per_task: int = 0
-
-    def __add__(self, other: Cost) -> Cost:
-        """Return the cost of both steps; their memory is held at the same time."""
-        return Cost(
-            self.seconds_per_point + other.seconds_per_point,
-            self.seconds_per_bag + other.seconds_per_bag,
-            self.bytes_per_bag + other.bytes_per_bag,
-            self.bytes_per_task + other.bytes_per_task,
-        )
 
     def seconds(self, n_bags: int, n_points: int) -> float:
         """Return the seconds that so many bags take one core, by the model."""

@@ -15,7 +15,8 @@ from distributed import get_client
 
 from ..errors import BagbasisError, ClusterError
 from .progress import Progress, Tally, listening, worker_report
-from .tasks import RETRIES, gathered
+from .tasks import RETRIES
+from .waiting import gathered
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,8 +1,9 @@
-"""One lane per process: it runs one accumulating task at a time, on all cores of the process."""
+"""One lane per process: the cores it has, and one accumulating task of a cluster at a time."""
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,17 +11,20 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 
-import numba
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from numba.core import event as events
 from threadpoolctl import ThreadpoolController
 
-from ..threads import KERNELS
+from ..errors import ParameterError, shown
 from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
 COMPILING = "compiling kernels (once)"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
+
+logger = logging.getLogger(__name__)
+
+_hearing: list[Callable[[str], None]] = []
 
 
 def lane_cores() -> int:
@@ -28,13 +32,28 @@ def lane_cores() -> int:
 
     In a Dask worker: what `connect` put in the environment, else the worker's threads. Outside
     of workers: the cores this process may use (cgroups and affinity respected).
+
+    Raises
+    ------
+    ParameterError
+        The environment has no positive whole number.
     """
     if CORES_VARIABLE in os.environ:
-        return max(1, int(os.environ[CORES_VARIABLE]))
+        return _cores_of(os.environ[CORES_VARIABLE])
     if "distributed" in sys.modules:  # else this is no worker
         with suppress(ValueError):
             return max(1, int(distributed.get_worker().state.nthreads))
     return max(1, int(dask_system.CPU_COUNT))
+
+
+@lru_cache(maxsize=8)
+def _cores_of(text: str) -> int:
+    """Return the number that `CORES_VARIABLE` has."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ParameterError(
+            f"the environment has {CORES_VARIABLE}={shown(text)}; expected a positive number"
+        )
+    return int(text)
 
 
 @contextmanager
@@ -56,22 +75,48 @@ def use_cores(n: int) -> Iterator[None]:
 
 @contextmanager
 def lane() -> Iterator[int]:
-    """Hold the lane until the block ends. Yields the number of its cores.
+    """Leave BLAS one thread until the block ends. Yields the number of the lane's cores.
 
-    Numba and OpenMP use them all, BLAS one: large products are cut by `products`, and run on all
-    of them.
+    `pool` runs kernels, and the parts of large products, on all of them; OpenMP has as many.
     """
-    with KERNELS:
-        _return_freed_memory()
-        cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-        before = numba.get_num_threads()
-        numba.set_num_threads(cores)
-        try:
-            # OpenMP has one number for each thread of this process; numba's does not ask for it
-            with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
-                yield cores
-        finally:
-            numba.set_num_threads(before)
+    _return_freed_memory()
+    log_compilers()
+    cores = lane_cores()
+    # OpenMP has one number for each thread of this process
+    with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
+        yield cores
+
+
+class _Turn:
+    """A lock of the tasks of one process, which a fork leaves open."""
+
+    def __init__(self) -> None:
+        self._begin_anew()
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """Another thread, which a fork leaves behind, may have held the lock."""
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+TURN: AbstractContextManager[None] = _Turn()
+
+
+@contextmanager
+def task_lane() -> Iterator[int]:
+    """Be the one task of this process that has its `lane`, until the block ends.
+
+    Every task may take the memory of a whole lane, and workers may have several threads. What a
+    caller computes by itself takes no turn, and so waits for nobody.
+    """
+    with TURN, lane() as cores:
+        yield cores
 
 
 class _OneThread:
@@ -120,7 +165,22 @@ def one_blas_thread() -> AbstractContextManager[None]:
 def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
     """Call ``tell`` with `COMPILING` when a kernel is compiled that no cache has."""
     with events.install_listener("numba:compile", _Compiling(tell)):
-        yield
+        _hearing.append(tell)
+        try:
+            yield
+        finally:
+            _hearing.remove(tell)
+
+
+@lru_cache(maxsize=1)
+def log_compilers() -> None:
+    """Log that kernels are compiled, once per process, where no `hearing_compilers` says it."""
+    events.register("numba:compile", _Compiling(_log_unless_heard))
+
+
+def _log_unless_heard(text: str) -> None:
+    if not _hearing:
+        logger.warning("%s: some seconds; bags warm-up does it beforehand", text)
 
 
 class _Compiling(events.Listener):

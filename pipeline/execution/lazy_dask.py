@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import dask as dask
     import distributed as distributed
-    from dask import array as dask_array
-    from dask import system as dask_system
+    from dask import array as dask_array, system as dask_system
 else:
 
     class _Module:

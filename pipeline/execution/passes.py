@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.labelled import Batch, LabelledBags, with_missing
-from ..bags.plan import Range
 from ..errors import ParameterError
+from ..labelled import Batch, LabelledBags, with_missing
+from ..store import Range
 from .costs import Cost, current_limits, plan_tasks
 from .keepers import Keeper
-from .lanes import lane
+from .lanes import task_lane
 from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
 from .tasks import lane_memory, map_reduce, map_tasks
@@ -347,7 +347,7 @@ def lazy_pass(
 
 
 def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:
-    with lane():
+    with task_lane():
         rows = task((start, stop), _unheard)
     assert isinstance(task.source, LabelledBags)
     return with_missing(rows, task.source.present([(start, stop)]))

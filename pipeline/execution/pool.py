@@ -2,20 +2,29 @@
 
 Who calls it cuts the work by the sizes of the data alone, never by the number of threads, and lets
 no two parts write to the same place. So the result has the same bits on any number of cores.
+
+Kernels are serial and release the GIL: `run_kernel` spreads one over ranges of rows or bags.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Lock
 
-from .lanes import lane_cores
+import numpy as np
+from numpy.typing import NDArray
+
+from .lanes import lane_cores, log_compilers
 
 Work = Callable[[int], None]
+
+RANGE_SECONDS = 2e-4  # of work in a range: to hand one out takes a fiftieth of it
+MOST_RANGES = 1024  # of one call: enough for any machine
 
 
 class _Helpers:
@@ -89,6 +98,49 @@ def run_parts(work: Work, n_parts: int) -> None:
     for error in errors:
         if error is not None:
             raise error
+
+
+def run_kernel(kernel: Callable[..., None], edges: Sequence[int], *arguments: object) -> None:
+    """Call ``kernel(start, stop, *arguments)`` for each range between neighbours of ``edges``.
+
+    Parameters
+    ----------
+    kernel : callable
+        Compiled with ``nogil=True``; it writes to the places of its range alone.
+    edges : sequence of int
+        Increasing, see `even_edges` and `weighted_edges`. One range is run by the caller.
+    """
+    log_compilers()
+    if len(edges) == 2:
+        kernel(edges[0], edges[1], *arguments)
+        return
+    run_parts(lambda part: kernel(edges[part], edges[part + 1], *arguments), len(edges) - 1)
+
+
+def even_edges(n: int, seconds: float) -> list[int]:
+    """Return the edges of ranges of n equal units of work that take ``seconds`` each.
+
+    The seconds are an order of magnitude. There is one range at least, which may be empty.
+    """
+    size = max(1, int(RANGE_SECONDS / seconds), -(-n // MOST_RANGES))
+    return [*range(0, n, size), n] if n else [0, 0]
+
+
+def weighted_edges(offsets: NDArray[np.int64], seconds: float) -> list[int]:
+    """Return the edges of ranges of bags with about as many points each.
+
+    Parameters
+    ----------
+    offsets : int64, shape (n_bags + 1,)
+    seconds : float
+        That a point takes, in order of magnitude.
+    """
+    n_bags = len(offsets) - 1
+    n_ranges = min(n_bags, MOST_RANGES, math.ceil(int(offsets[-1]) * seconds / RANGE_SECONDS))
+    if n_ranges <= 1:
+        return [0, n_bags]
+    wanted = np.linspace(0, offsets[-1], n_ranges + 1)[1:-1]
+    return sorted({0, *np.searchsorted(offsets, wanted).tolist(), n_bags})
 
 
 class _Parts:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..threads import KERNELS
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
@@ -77,13 +76,16 @@ class Tally:
 
     def _tell(self) -> None:
         if self._progress is not silent:
-            with KERNELS.lent():
-                self._progress(sum(self._done), self._total)
+            self._progress(sum(self._done), self._total)
+
+    @property
+    def can_say(self) -> bool:
+        """Whether the progress shows lines, too; a plain function does not."""
+        return hasattr(self._progress, "say")
 
     def say(self, text: str) -> None:
         """Show a line beside the count."""
-        with KERNELS.lent():
-            say(self._progress, text)
+        say(self._progress, text)
 
     def finish(self, task: int) -> None:
         """Count all units of a task."""

@@ -16,30 +16,23 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import ClusterError, ParameterError
-from ..threads import KERNELS
+from ..errors import ParameterError
 from .costs import current_limits
 from .keepers import Keeper
-from .lanes import hearing_compilers, lane
+from .lanes import hearing_compilers, lane, task_lane
 from .lazy_dask import dask, distributed
+from .memory import memory_limit
 from .notebook import watched
-from .progress import (
-    Progress,
-    Report,
-    Tally,
-    listening,
-    log_finished,
-    log_said,
-    worker_report,
-)
+from .progress import Progress, Report, Tally, listening, log_finished, log_said, worker_report
+from .waiting import gathered
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
-    from distributed import Client, Future
+    from distributed import Client
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,7 +61,7 @@ def lane_memory(here: bool = False) -> int:
     """
     client = None if here else current_client()
     if client is None:
-        return int(distributed.system.MEMORY_LIMIT)
+        return memory_limit()
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [int(worker["memory_limit"]) for worker in workers if worker["memory_limit"]]
     return min(limits, default=sys.maxsize)
@@ -133,7 +126,8 @@ def map_reduce(
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
-        merged = _result(client, task_graph(function, tasks, merge, topic, split_every, homes))
+        graph = task_graph(function, tasks, merge, topic, split_every, homes)
+        merged = _result(client, graph, tally)
     for i in range(len(tasks)):
         tally.finish(i)
     return merged
@@ -182,7 +176,7 @@ def task_graph(
 
 def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tally) -> Iterator[R]:
     for i, task in enumerate(tasks):
-        with lane(), hearing_compilers(tally.say):
+        with lane(), hearing_compilers(tally.say) if tally.can_say else nullcontext():
             result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
         tally.finish(i)
         yield result
@@ -191,7 +185,7 @@ def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tal
 def _run_in_worker(
     function: Callable[[T, Report], R], task: _Plain[T], topic: str, index: int
 ) -> R:
-    with lane(), hearing_compilers(lambda text: log_said(topic, index, text)):
+    with task_lane(), hearing_compilers(lambda text: log_said(topic, index, text)):
         result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
     return result
@@ -325,29 +319,9 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
     return carry[0]
 
 
-def _result(client: Client, root: Delayed) -> Any:
+def _result(client: Client, root: Delayed, tally: Tally) -> Any:
     future = client.compute(root, retries=RETRIES, optimize_graph=False)
     try:
-        return gathered(future)
+        return gathered(future, tally.say)
     finally:
         client.cancel(future)
-
-
-def gathered(future: Future) -> Any:
-    """Return a future's result; ClusterError where workers died or the scheduler is gone.
-
-    Workers that are threads of this process need its lane, if the caller holds it, meanwhile.
-    """
-    try:
-        with KERNELS.lent():
-            return future.result()
-    except distributed.KilledWorker as error:
-        raise ClusterError(
-            f"workers died running one task ({error}); most often their memory is too small"
-        ) from error
-    except CancelledError as error:
-        reason = getattr(error, "reason", None) or error
-        raise ClusterError(
-            f"the cluster lost the computation ({reason}); start it again when there is a cluster: "
-            "with checkpoints it does only what is missing"
-        ) from error

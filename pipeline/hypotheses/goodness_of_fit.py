@@ -11,25 +11,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..densities import Densities
+from ..densities import Densities, ExponentialFamilyDensity
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
 from ..parameters import Function, Instance, Integer, Real, ShareOrZero, Table, checked
-from ..parameters.hypotheses import TABLES
-from .held_out import split_units
-from .kernels import Kernel, resolve_kernel
-from .nulls import mixture_null
+from ..parameters.hypotheses import MOST_LOCATIONS, TABLES
+from .goodness.scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
+from .goodness.stein import SteinMoments, SteinSums, learn_stein_locations, stein_features
+from .kernels.kernels import Kernel, resolve_kernel
+from .nulls.laws import mixture_null
+from .nulls.wild_bootstrap import WILD, wild_null, wild_signs
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
-from .samples import Sample, as_points, as_sample, is_bags
-from .scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
-from .stein import (
-    SteinMoments,
-    SteinSums,
-    learn_stein_locations,
-    stein_features,
-)
-from .wild_bootstrap import WILD, wild_null, wild_signs
+from .samples.held_out import split_units
+from .samples.samples import Sample, as_points, as_sample, is_bags
+from .two_samples.aggregated import aggregate
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +100,7 @@ class FSSD(FitStatistic):
     n_locations: int = 5
     learn: float = 0.0
 
-    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1), "learn": ShareOrZero}
+    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1, MOST_LOCATIONS), "learn": ShareOrZero}
 
     def measure(self, points: ScoredSample) -> Measured:
         """See `FitStatistic`."""
@@ -126,23 +122,59 @@ class FSSD(FitStatistic):
         return Measured(observed, null, moments.standard_error(), effect, details)
 
 
-# A new statistic is its class and one line here.
-FIT: dict[str, type[FitStatistic]] = {kind.name: kind for kind in (KSD, FSSD)}
+@dataclass(frozen=True)
+class KSDAggregate(FitStatistic):
+    """KSD at seven widths about that of the kernel, and which of them reject, corrected.
 
-_SCORE = Instance("Densities") | Instance("MixtureScore") | Instance("SeriesScore") | Function
+    Parameters
+    ----------
+    memory : float ≥ 0
+        Of a series: points over which it forgets itself; 0 for independent points.
+    """
+
+    name: ClassVar[str] = "ksd_agg"
+    nulls: ClassVar[tuple[str, ...]] = (WILD,)
+    group_nulls: ClassVar[tuple[str, ...]] = nulls
+    memory: float = 0.0
+
+    PARAMETERS: ClassVar[Table] = {"memory": Real(ge=0)}
+
+    def measure(self, points: ScoredSample) -> Measured:
+        """See `FitStatistic`."""
+        scored, sample = points.scored, points.sample
+        signs = wild_signs(sample.n_units, points.n_draws, self.memory, points.seed)
+        widths = [float(points.kernel.bandwidth * 2.0**k) for k in range(-3, 4)]
+        sums = [SteinSums.of(scored, width, signs[:, sample.units]) for width in widths]
+        values = np.array([one.statistic for one in sums])
+        found = aggregate(values, np.column_stack([one.signed for one in sums]), WILD)
+        scales = {"bandwidth": widths, "ksd2": values.tolist(), **found.columns()}
+        details = {**found.counted([f"bandwidth {w:.4g}" for w in widths]), "widths": scales}
+        return Measured(found.statistic, found.null, details=details)
+
+
+# A new statistic is its class and one line here.
+FIT: dict[str, type[FitStatistic]] = {kind.name: kind for kind in (KSD, FSSD, KSDAggregate)}
+
+_SCORE = (
+    Instance("Densities")
+    | Instance("ExponentialFamilyDensity")
+    | Instance("MixtureScore")
+    | Instance("SeriesScore")
+    | Function
+)
 
 
 @checked(TABLES["fit_test"], score=_SCORE)
 def fit_test(
     x: ArrayLike,
-    score: Densities | MixtureScore | SeriesScore | Callable[..., Any],
+    score: Densities | ExponentialFamilyDensity | MixtureScore | SeriesScore | Callable[..., Any],
     *,
     statistic: str | FitStatistic = "ksd",
     bandwidth: float | str = "median",
     null: str | None = None,
     n_draws: int = 999,
     groups: ArrayLike | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
 ) -> HypothesisResult:
     """Test whether points come from a density, given by its score ∇ log p.
 
@@ -150,13 +182,14 @@ def fit_test(
     ----------
     x : shape (n, d) or (n,)
         Independent points (one per bag, residuals on bags held out), or a series for ``KSD``.
-    score : Densities, MixtureScore or callable
-        One of our series densities, whose walls are seen to; a mixture of normal laws; or a
-        function from points (n, d) to ∇ log p (n, d) of a density on the whole space, which need
-        not know its constant.
+    score : Densities, ExponentialFamilyDensity, MixtureScore or callable
+        One of our series densities, whose walls are seen to; a density that was fitted by score
+        matching (to other points than x); a mixture of normal laws; or a function from points
+        (n, d) to ∇ log p (n, d) of a density on the whole space, which need not know its constant.
     statistic : str or FitStatistic
-        "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "fssd": a few
-        locations, O(n); ``FSSD(learn=0.3)`` looks for the best.
+        "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "ksd_agg": the
+        same at seven widths, corrected. "fssd": a few locations, O(n); ``FSSD(learn=0.3)`` looks
+        for the best.
     bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
         Of the Gaussian kernel.
     null : str, optional
@@ -167,6 +200,7 @@ def fit_test(
         A label per point; the signs of the wild bootstrap are those of groups. Only of "ksd".
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
+        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
 
     Returns
     -------
@@ -183,6 +217,7 @@ def fit_test(
     -----
     003; Chwialkowski, Strathmann and Gretton 2016 (KSD), Jitkrittum et al. 2017 (FSSD).
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     found, null, kernel = find_statistic(FIT, statistic, null, None)
     if groups is not None and null not in found.group_nulls:
@@ -221,8 +256,11 @@ def resolve_score(score: object) -> Score:
         return score
     if isinstance(score, Densities):
         return SeriesScore(score)
+    if isinstance(score, ExponentialFamilyDensity):
+        return GivenScore(score.score)
     if callable(score):
         return GivenScore(score)
     raise ParameterError(
-        f"score is {shown(score)}; expected Densities, a MixtureScore or a function"
+        f"score is {shown(score)}; expected Densities, an ExponentialFamilyDensity, a MixtureScore "
+        "or a function"
     )

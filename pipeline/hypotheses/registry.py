@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import Floats
 from ..errors import DataError, ParameterError, shown
 from ..parameters import Table, keep_checked
-from .nulls import Null
+from .nulls.laws import Null
 from .result import HypothesisResult
 
 
@@ -77,6 +77,7 @@ class Measured:
     effect: float = float("nan")
     details: Mapping[str, Any] | None = None
     sampled_rows: Mapping[str, Floats] = field(default_factory=dict)
+    kernel: str = ""
 
     def times_power(self, exponent: int, name: str) -> Measured:
         """Return the statistic ``name``, its error and its null times 2^``exponent``.
@@ -99,6 +100,7 @@ class Measured:
     def result(self, **tested: Any) -> HypothesisResult:  # noqa: ANN401 - fields of other types
         """Return the result of a test; ``tested`` are the fields that say what was tested."""
         details = {**tested.pop("details", {}), **(self.details or {})}
+        tested["kernel"] = self.kernel or tested["kernel"]
         return HypothesisResult(
             statistic=self.statistic,
             p_value=self.null.p_value,

@@ -70,6 +70,11 @@ class HypothesisResult:
     details: Mapping[str, Any] = field(default_factory=dict)
     sampled_rows: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
+    @property
+    def pvalue(self) -> float:
+        """The ``p_value``, as scipy calls it."""
+        return self.p_value
+
     def report(self) -> str:
         """Return what was found, one line per fact."""
         rows = ", ".join(

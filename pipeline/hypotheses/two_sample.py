@@ -14,17 +14,20 @@ from ..execution import lane
 from ..parameters import checked
 from ..parameters.hypotheses import TABLES
 from ..params import as_array
-from .block_mmd import BlockMMD, LinearMMD
-from .comparison import TwoSamples, TwoSampleStatistic
-from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
-from .feature_mmd import FastfoodMMD, FourierMMD
-from .kernel_choice import CRITERIA, choose_kernel
-from .kernels import Kernel, resolve_kernel
-from .locations import MeanEmbeddings, SmoothedCharacteristicFunctions
+from .kernels.kernels import Kernel, resolve_kernel
+from .nulls.wild_bootstrap import WILD
 from .registry import find_statistic
 from .result import HypothesisResult
-from .samples import SampleLike, read_samples
-from .wild_bootstrap import WILD
+from .samples.samples import SampleLike, read_samples
+from .two_samples.aggregated import Aggregate
+from .two_samples.block_mmd import BlockMMD, LinearMMD
+from .two_samples.comparison import TwoSamples, TwoSampleStatistic
+from .two_samples.exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
+from .two_samples.feature_mmd import FastfoodMMD, FourierMMD
+from .two_samples.fused import Fuse
+from .two_samples.kernel_choice import CRITERIA, choose_kernel
+from .two_samples.locations import MeanEmbeddings, SmoothedCharacteristicFunctions
+from .two_samples.sliced import Sliced
 
 LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
@@ -32,6 +35,8 @@ LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are te
 TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
     kind.name: kind
     for kind in (
+        Fuse,
+        Aggregate,
         BiasedMMD,
         UnbiasedMMD,
         LinearMMD,
@@ -41,6 +46,7 @@ TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
         EnergyDistance,
         MeanEmbeddings,
         SmoothedCharacteristicFunctions,
+        Sliced,
     )
 }
 
@@ -50,13 +56,13 @@ def two_sample_test(
     a: SampleLike,
     b: SampleLike,
     *,
-    statistic: str | TwoSampleStatistic = "mmd_u",
+    statistic: str | TwoSampleStatistic | None = None,
     kernel: str | None = None,
     bandwidth: float | str | None = None,
     null: str | None = None,
     n_permutations: int = 999,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
     unit: str | None = None,
     embedding: Embedding | EmbeddingSpec | None = None,
     thin: bool | int = True,
@@ -73,12 +79,16 @@ def two_sample_test(
     ----------
     a, b : samples of points, or samples of bags
         At least two units each.
-    statistic : str or an instance
-        A name, or an instance with other parameters, as in ``BlockMMD(block_size=50)``:
+    statistic : str or an instance, optional
+        A name, or an instance with other parameters, as in ``BlockMMD(block_size=50)``. Default
+        "fuse"; with a ``bandwidth``, or a null that only one kernel has, "mmd_u":
 
         ============ ============================================ ===============================
         name         what                                         nulls, the default first
         ============ ============================================ ===============================
+        fuse         MMD² of ten widths of two kernels,           permutation, wild_bootstrap
+                     their soft maximum, O(n)
+        agg          the same, each width tested, corrected       as fuse
         mmd_b        MMD² of all pairs, biased                    permutation, spectral, gamma,
                                                                   pearson, wild_bootstrap
         mmd_u        the same, unbiased                           as mmd_b
@@ -89,11 +99,14 @@ def two_sample_test(
         energy       energy distance of all pairs                 as mmd_b
         me           T² of mean kernels at J locations            permutation, chi_square
         scf          T² of smoothed characteristic functions      as me
+        sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Of points, or of embeddings. Default the first that the statistic admits.
+        Of points, or of embeddings. Default the first that the statistic admits; of "fuse" and
+        "agg" a Gaussian and a Laplacian one.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau"}, optional
-        In the units of points or embeddings. Default "median": the median distance of two rows.
+        In the units of points or embeddings, of a statistic of one kernel. Default "median": the
+        median distance of two rows.
         The others choose it on half of the units, and test the other half: the largest MMD_u²;
         the largest ratio to its standard error; the largest power (τ of 000, ch. 6). Rows have to
         fit in memory then.
@@ -111,6 +124,7 @@ def two_sample_test(
     seed : int from 0 to 2^64 − 1, default 0
         Of everything random, from 0 to 2^64 − 1. The result is a pure function of it, the data
         and the parameters, on any number of workers.
+        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
     unit : {"bag", "point"}, optional
         "point" pools the points of bags, all the same.
     embedding : embedding, its spec, or None
@@ -136,7 +150,11 @@ def two_sample_test(
     ParameterError
         A parameter outside its range; a null or a kernel that the statistic does not admit.
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
+    if statistic is None:
+        of_one = bandwidth is not None or null not in (None, *Fuse.nulls)
+        statistic = UnbiasedMMD.name if of_one else Fuse.name
     found, null, kernel = find_statistic(TWO_SAMPLE, statistic, null, kernel)
     if (memory is None) == (null == WILD):
         raise ParameterError(
@@ -151,12 +169,18 @@ def two_sample_test(
         thin=thin,
         seed=seed,
     )
-    samples = TwoSamples(both[0], both[1], null, n_permutations, seed, memory or 0.0)
+    samples = TwoSamples(both[0], both[1], null, n_permutations, seed, memory or 0.0, kernel)
     _check(samples, found)
     if bandwidth is not None and not kernel:
         raise ParameterError(f"bandwidth is {bandwidth}; {found.name!r} has no kernel")
+    if bandwidth is not None and found.has_widths:
+        raise ParameterError(
+            f"bandwidth is {bandwidth}; {found.name!r} takes ten of its own: leave it out, or take "
+            "statistic='mmd_u'"
+        )
     with lane():
-        used, samples, choice = _kernel_of(kernel, bandwidth, samples)
+        name = "" if found.has_widths else kernel
+        used, samples, choice = _kernel_of(name, bandwidth, samples)
         fitted, used, samples, learnt = found.learn_on(samples, used)
     tested = samples
     if found.is_additive and groups is None:

@@ -1,22 +1,14 @@
 """From tables, arrays and ``.npz`` files to a `BagStore`.
 
 What reads tables is imported when it is first used: it needs ``pip install 'bagbasis[tables]'``.
+The room imports datasets and the rooms below it.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
+import lazy_loader
 
 from ..errors import needing_extra
-from .arrays import ingest_arrays, ingest_npz
 
-if TYPE_CHECKING:
-    from .anndata_cells import ingest_anndata
-    from .catalogues import ingest_catalogue
-    from .frames import ingest_frame
-    from .images import ingest_images
-    from .tables import TableIngest, ingest_tables
+_import, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "TableIngest",
@@ -29,20 +21,7 @@ __all__ = [
     "ingest_tables",
 ]
 
-_OF_TABLES = {
-    "TableIngest": "tables",
-    "ingest_anndata": "anndata_cells",
-    "ingest_catalogue": "catalogues",
-    "ingest_frame": "frames",
-    "ingest_images": "images",
-    "ingest_tables": "tables",
-}
 
-
-if not TYPE_CHECKING:  # a checker would take any name for one of ours
-
-    def __getattr__(name: str) -> object:
-        if name not in _OF_TABLES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        with needing_extra("tables", name):
-            return getattr(import_module(f".{_OF_TABLES[name]}", __name__), name)
+def __getattr__(name: str) -> object:
+    with needing_extra("tables", name):
+        return _import(name)

@@ -15,12 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.box import MOST_DIMS, Box, box_or_quantile, range_of
-from ..bags.creation import check_place, is_vacant
-from ..bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
-from ..bags.store import BagStore
+from ..bags import FRACTIONS, GIVE_BOX, MOST_DIMS, PACKED, Box, box_or_quantile, range_of
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..execution.delayed import computed
+from ..execution import computed
 from ..parameters import (
     Boolean,
     Function,
@@ -36,9 +33,8 @@ from ..parameters import (
 )
 from ..parameters.ingest import MODE
 from ..params import check_dtype
-from ..storage.files import remove
-from ..storage.lock import writer_lock
-from ..storage.urls import normalize_url
+from ..storage import normalize_url, remove, writer_lock
+from ..store import BagStore, check_place, is_vacant
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .npz import NpzBags, read_npz
 

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..bags.bags import Bags, as_bag, offsets_of
-from ..bags.plan import plan_partitions
-from ..bags.responses import Responses, as_response, as_responses
-from ..bags.targets import targets_matrix
+from ..bags import Bags, Responses, as_bag, as_response, as_responses, offsets_of
 from ..errors import DataError
 from ..params import as_array
+from ..store import plan_partitions, targets_matrix
 
 BATCH_BYTES = 2**25  # of points that are written at once
 BATCH_BAGS = 2**16  # so that many tiny bags do not fill the memory with their objects

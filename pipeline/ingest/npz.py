@@ -11,8 +11,7 @@ import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags.bags import Bags, offsets_of
-from ..bags.responses import Responses, as_responses
+from ..bags import Bags, Responses, as_responses, offsets_of
 from ..errors import DataError
 
 RESPONSE = "response_"

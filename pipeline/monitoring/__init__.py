@@ -1,6 +1,16 @@
-"""Whether new bags are still like the bags that a model learnt from."""
+"""Whether new bags, or rows, are still like those that a model learnt from.
 
-from .coordinates import CoordinateShift
-from .drift import DriftResult, drift_test
+The room imports hypotheses and the rooms below it.
+"""
 
-__all__ = ["CoordinateShift", "DriftResult", "drift_test"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "CoordinateShift",
+    "DriftDetector",
+    "DriftPrediction",
+    "DriftResult",
+    "drift_test",
+]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
-from ..hypotheses.permutation import p_values
+from ..hypotheses import p_values
 
 LARGEST_SHIFT = 1e9  # where the bags of each set are all alike
 ROUNDING = 1e-12  # of a coordinate's largest value: what varies by less is constant

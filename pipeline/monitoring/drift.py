@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats
-from ..bags.sampling import spread_rows
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
-from ..execution import lane
-from ..execution.passes import check_memory
-from ..hypotheses.mean_difference import compare_means
-from ..hypotheses.permutation import split_sums
-from ..hypotheses.samples import resolve_embedding
-from ..hypotheses.thinning import (
+from ..execution import check_memory, lane
+from ..hypotheses import (
     BagSet,
     ComparedBags,
+    FusedDifference,
+    MeanDifference,
     ThinnedBags,
     as_bag_set,
+    compare_means,
+    fuse_rows,
     held_size,
+    resolve_embedding,
+    split_sums,
     thin_sets,
 )
 from ..parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
-from ..parameters.hypotheses import PERMUTATIONS
+from ..parameters.hypotheses import DRIFT_STATISTIC, PERMUTATIONS
 from ..random_features import RandomFourierFeatures
+from ..store import spread_rows
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
 
@@ -38,8 +40,8 @@ class DriftResult:
     Attributes
     ----------
     statistic : float
-        Unbiased MMD² of the two sets of bag embeddings: about 0 (and at times below) without
-        drift, at most about 2.
+        Of the two sets of bag embeddings, "fuse" or "mmd_u": about 0 (and at times below) without
+        drift.
     p_value : float
         In (0, 1]: how often chance alone gives such a statistic.
     effect : float
@@ -56,6 +58,8 @@ class DriftResult:
     coordinates : tuple of CoordinateShift
         One per coordinate, in order: where the sets differ. A drift of how coordinates depend on
         each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
+    scales : mapping of str to list
+        Of "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
     """
 
     statistic: float
@@ -69,6 +73,12 @@ class DriftResult:
     n_outside: int
     n_permutations: int
     coordinates: tuple[CoordinateShift, ...]
+    scales: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def pvalue(self) -> float:
+        """The ``p_value``, as scipy calls it."""
+        return self.p_value
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report."""
@@ -83,6 +93,7 @@ class DriftResult:
     seed=Seed,
     thin=Boolean | Integer(1),
     progress=Function | None_,
+    statistic=DRIFT_STATISTIC,
 )
 def drift_test(
     reference: ComparedBags,
@@ -92,19 +103,20 @@ def drift_test(
     n_features: int = 1024,
     n_permutations: int = 999,
     level: float | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
     thin: bool | int = True,
     progress: Callable[[int, int], None] | None = None,
+    statistic: str = "fuse",
 ) -> DriftResult:
     """Test whether two sets of bags come from one distribution of bags; the bag is the unit.
 
     Points of one bag are alike, so a test that pools the points of a set sees drift in every
     two sets of bags (at α = 0.05 in most of them, without any). Here each bag is one vector, its
-    embedding; the statistic is the unbiased MMD² of the two sets of vectors under a Gaussian
-    kernel, from paired random features (002, Algorithm 1), its σ the median distance of the
-    vectors; and the p-value is of random splits of all bags into sets of the same two sizes. It
-    holds at any number of bags, if without drift every order of the bags is as likely: bags that
-    come in groups that are alike (of a day, of a site) must be of many groups in both sets.
+    embedding; the statistic compares the two sets of vectors at ten widths of two kernels
+    (MMD-FUSE, see `two_sample_test`); and the p-value is of random splits of all bags into sets of
+    the same two sizes. It holds at any number of bags, if without drift every order of the bags is
+    as likely: bags that come in groups that are alike (of a day, of a site) must be of many groups
+    in both sets.
 
     A bag's size changes its embedding's noise, and a change of sizes alone would pass for drift.
     So bags are thinned at random to one size first, which also lets a drift of sizes go unseen.
@@ -121,12 +133,12 @@ def drift_test(
         the central 99.8 % of each coordinate's points, others clipped: one wild point does not
         flatten the rest.
     n_features : int, default 1024
-        Random features of the embeddings, even.
+        Random features of the embeddings, even; of "fuse" a quarter of them per width.
     n_permutations : int from 1 to 10^6, default 999
     level : float in (0, 1), optional
         What the p-value is compared with, where that is less than these permutations can show:
         they go on, to 2 / level at most, while fewer than ten reach the statistic.
-    seed : int
+    seed : int or numpy Generator
         Of points drawn, frequencies and permutations; from 0 to 2^64 − 1. The result is a pure
         function of it, the points and the parameters: the order of the bags in a set matters
         only to which of more than 4,096 are looked at.
@@ -137,6 +149,9 @@ def drift_test(
         sizes are distributed alike in both sets.
     progress : callable, optional
         Called with (bags read, bags to read).
+    statistic : {"fuse", "mmd_u"}, default "fuse"
+        "mmd_u": the unbiased MMD² under one Gaussian kernel, its σ the median distance of the
+        vectors.
 
     Returns
     -------
@@ -162,6 +177,7 @@ def drift_test(
     it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     sets = (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(
@@ -174,10 +190,17 @@ def drift_test(
     with lane():
         spec = resolve_embedding(embedding, thinned.bags, seed)
         embeddings, n_outside = _embed(spec, thinned, sets)
-        needed = 8 * n_features * (6 * len(embeddings) + embeddings.shape[1])
-        check_memory(f"{n_features:,} features of {len(embeddings):,} bags", needed, "take fewer")
-        features = _features(embeddings, n_features, seed)
-        found = compare_means(features, thinned.is_reference, n_permutations, seed, level)
+        found: FusedDifference | MeanDifference
+        if statistic == "fuse":
+            n_frequencies = max(1, n_features // 8)
+            how = n_permutations, seed, level
+            found = fuse_rows(embeddings, thinned.is_reference, *how, n_frequencies)
+        else:
+            needed = 8 * n_features * (6 * len(embeddings) + embeddings.shape[1])
+            what = f"{n_features:,} features of {len(embeddings):,} bags"
+            check_memory(what, needed, "take fewer")
+            features = _features(embeddings, n_features, seed)
+            found = compare_means(features, thinned.is_reference, n_permutations, seed, level)
         moments = means_and_spreads(thinned.bags)
         sums = split_sums(standardised(moments), thinned.is_reference, n_permutations, seed)
     return DriftResult(
@@ -192,6 +215,7 @@ def drift_test(
         n_outside=n_outside,
         n_permutations=n_permutations,
         coordinates=coordinate_shifts(moments, thinned.is_reference, sums),
+        scales=found.scales if isinstance(found, FusedDifference) else {},
     )
 
 

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from ..errors import ParameterError
 from .constraints import Constraint, Either, OneOf, members_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+SEED, RNG = "seed", "rng"
 
 Table = Mapping[str, Constraint[Any]]
 """What each parameter may be, by its name."""
@@ -23,6 +26,8 @@ def checked(
 
     The function gets plain values: an int where a caller gave one of numpy's. The table becomes
     the function's attribute ``PARAMETERS``. Parameters that it does not name are not checked.
+    A ``seed`` may also be a `numpy.random.Generator`, which draws one and so moves on; ``rng`` is
+    another name for it.
 
     Parameters
     ----------
@@ -44,10 +49,18 @@ def checked(
         if unknown:
             raise TypeError(f"{function.__qualname__} has no parameters {sorted(unknown)}")
 
+        has_seed = SEED in signature.parameters and RNG not in signature.parameters
+
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if has_seed and RNG in kwargs:
+                if SEED in kwargs:
+                    raise ParameterError("seed and rng are given; they are two names of one thing")
+                kwargs[SEED] = kwargs.pop(RNG)
             bound = signature.bind(*args, **kwargs)
             given = bound.arguments
+            if has_seed and hasattr(given.get(SEED), "bit_generator"):
+                given[SEED] = int(given[SEED].integers(2**63))
             for name in given.keys() & constraints.keys():
                 given[name] = constraints[name].check(name, given[name])
             return function(*bound.args, **bound.kwargs)

@@ -13,8 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
-from numbers import Integral
-from numbers import Real as RealNumber
+from numbers import Integral, Real as RealNumber
 from typing import Any, Generic, Literal, TypeVar
 
 from ..errors import ParameterError, shown

@@ -8,13 +8,16 @@ from .embeddings import KERNEL
 from .random_features import SCALES
 
 MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
+MOST_LOCATIONS = 4096  # the matrices of NFSIC and FSSD have their square; 5 or 10 are usual
+MOST_FEATURES = 65_536  # of random Fourier features and sines: half a megabyte a row
 
 PERMUTATIONS = Integer(1, MOST_PERMUTATIONS)
 WIDTH = Real(*SCALES)
+DRIFT_STATISTIC = OneOf("fuse", "mmd_u")
 
 TABLES: dict[str, Table] = {
     "two_sample_test": {
-        "statistic": Text | Instance("TwoSampleStatistic"),
+        "statistic": Text | Instance("TwoSampleStatistic") | None_,
         "kernel": KERNEL | None_,
         "bandwidth": WIDTH | OneOf("median", "max_mmd", "t", "tau") | None_,
         "null": Text | None_,

@@ -32,7 +32,7 @@ TABLES: dict[str, Table] = {
     },
     "LearnedFourierFeatures": {
         "n_features": Integer(2, even=True),
-        "n_sweeps": Integer(0),
+        "n_sweeps": Integer(0, 10_000),
         "n_bags": Integer(1),
         "covariance": OneOf("diagonal", "full"),
         "concentration": Real(gt=0, le=MOST_PRIOR),

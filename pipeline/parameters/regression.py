@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from .checks import Table
-from .constraints import (
-    Boolean,
-    False_,
-    Instance,
-    Integer,
-    None_,
-    OneOf,
-    Open,
-    Real,
-    Share,
-    Text,
-)
+from .constraints import Boolean, False_, Instance, Integer, None_, OneOf, Open, Real, Share, Text
 from .containers import ListOf, MappingOf
 from .embeddings import PRECISION
 
@@ -25,7 +14,7 @@ _EMBEDDING = Instance("Embedding", "ProjectionEmbedding()") | None_
 _PENALTY = Real(ge=0)
 
 _RIDGE: Table = {
-    "embedding": _EMBEDDING,
+    "embedding": _EMBEDDING | OneOf("auto"),
     "random_features": Instance("RandomFeatures", "RandomFourierFeatures()") | None_ | False_,
     "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation"),
     "alphas": _PENALTY | ListOf(_PENALTY, 1) | None_,

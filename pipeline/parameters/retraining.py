@@ -5,7 +5,7 @@ from __future__ import annotations
 from .checks import Table
 from .constraints import Instance, Integer, None_, OneOf, Open, Real, Share, Text
 from .containers import ListOf, MappingOf
-from .hypotheses import PERMUTATIONS
+from .hypotheses import DRIFT_STATISTIC, PERMUTATIONS
 
 MOST_DAYS = 36_525  # a hundred years; Python's dates end
 
@@ -21,6 +21,7 @@ TABLES: dict[str, Table] = {
         "n_bags": Integer(2),
         "n_permutations": PERMUTATIONS,
         "action": OneOf("report", "refuse"),
+        "statistic": DRIFT_STATISTIC | None_,
     },
     "Retraining": {
         "data_url": Text,

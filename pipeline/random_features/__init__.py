@@ -1,11 +1,11 @@
-"""Second basis: random features of vectors."""
+"""Second basis: random features of vectors.
 
-from .base import FeatureSpec, RandomFeatures
-from .fourier import FourierSpec, RandomFourierFeatures
-from .learned import LearnedFourierFeatures
-from .learned_spec import LearnedSpec
-from .nystroem import NystroemFeatures, NystroemSpec
-from .registered import DEFAULT_FEATURES, RANDOM_FEATURES
+The room imports ingest and the rooms below it.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "DEFAULT_FEATURES",

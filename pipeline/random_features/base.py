@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import ParameterError, shown
-from ..execution.costs import Cost
-from ..execution.keepers import StateKeeper
-from ..execution.passes import check_memory
+from ..execution import Cost, StateKeeper, check_memory
 from ..parameters import Integer, Real, Table
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
+from ..store import MEDIAN_ROWS, median_distance, spread_rows
 from .completion import Completion
 from .spectrum_evidence import SpectrumSums
 

@@ -13,22 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..errors import ParameterError
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.products import multiply
+from ..execution import SECONDS_PER_PRODUCT, Cost, even_edges, multiply, run_kernel
 from ..parameters import Integer, Open, Real, Table, check_parameters, decided, keep_checked
 from ..parameters.random_features import SCALES, TABLES
-from ..threads import KERNELS
 from .base import Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import BegunWhole
-from .fourier_kernels import sine_cosine
-from .frequencies import (
-    FREQUENCIES_PER_BLOCK,
-    draw_frequencies,
-    draw_hadamard,
-    hadamard_order,
-)
-from .hadamard_kernels import structured_products
+from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
+from .kernels.fourier_kernels import sine_cosine
+from .kernels.hadamard_kernels import structured_products
 
+SECONDS_PER_SINE = 2e-9  # and its cosine
+SECONDS_PER_SUM = 3e-9  # of a number of a Hadamard product, in all its steps
 STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
 OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
 
@@ -214,8 +209,8 @@ def complete_sines(out: NDArray[Any]) -> None:
     """Replace phases, the first half of the columns, by √(2/D) [sin, cos] of them."""
     half, amplitude = out.shape[1] // 2, np.sqrt(2.0 / out.shape[1])
     if out.dtype == np.float32:
-        with KERNELS:
-            sine_cosine(out, np.float32(amplitude))
+        edges = even_edges(len(out), SECONDS_PER_SINE * half)
+        run_kernel(sine_cosine, edges, out, np.float32(amplitude))
     else:
         phases = out[:, :half]
         np.cos(phases, out=out[:, half:])
@@ -280,8 +275,8 @@ def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noq
     if not isinstance(drawn, tuple):
         multiply(rows, drawn, out)
         return
-    with KERNELS:
-        structured_products(np.ascontiguousarray(rows), drawn[0], drawn[1], out)
+    edges = even_edges(len(rows), SECONDS_PER_SUM * drawn[0].size)
+    run_kernel(structured_products, edges, np.ascontiguousarray(rows), *drawn, out)
 
 
 def _check_structure(structure: str, orthogonal: bool) -> None:

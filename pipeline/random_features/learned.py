@@ -11,27 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from ..arrays import Floats
-from ..bags.sampling import spread_rows
 from ..errors import DataError, ParameterError
-from ..execution import lane
-from ..execution.keepers import KeptState, StateKeeper
-from ..execution.passes import check_memory
+from ..execution import KeptState, StateKeeper, check_memory, lane
 from ..parameters import check_parameters
 from ..parameters.random_features import TABLES
 from ..params import as_array
 from ..sklearn_bases import validated
+from ..store import spread_rows
 from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
 from .fourier import RandomFourierFeatures, name_sines
 from .frequencies import draw_frequencies
 from .learned_spec import LearnedSpec
 from .spectral_mixture import FAMILIES, Mixture
-from .spectrum_evidence import (
-    PENALTIES,
-    SpectrumSums,
-    accept_in_turn,
-    draw_penalty,
-    log_evidence,
-)
+from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_penalty, log_evidence
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +113,7 @@ class LearnedFourierFeatures(RandomFeatures):
         whichever of ⅛ … 4 has the largest evidence.
     scale_multiplier : float > 0, default 1.0
         Of the median; not used when scale is a number.
-    n_sweeps : int ≥ 0, default 20
+    n_sweeps : int from 0 to 10,000, default 20
         Passes. 0: the Gaussian kernel.
     n_bags : int ≥ 1, default 100000
         Bags that are learnt from, in evenly spread runs; all, where there are no more.

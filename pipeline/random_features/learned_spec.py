@@ -8,8 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.products import multiply
+from ..execution import SECONDS_PER_PRODUCT, Cost, multiply
 from .base import Arrays, ArraySpec
 from .completion import BegunWhole
 from .fourier import complete_sines

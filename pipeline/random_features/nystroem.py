@@ -12,19 +12,25 @@ from scipy.linalg import cholesky, lapack
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from ..bags.sampling import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
+from ..arrays import Floats
 from ..errors import ParameterError
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.passes import check_memory
-from ..execution.products import multiply, multiply_by_triangle
+from ..execution import (
+    SECONDS_PER_PRODUCT,
+    Cost,
+    check_memory,
+    even_edges,
+    multiply,
+    multiply_by_triangle,
+    run_kernel,
+)
 from ..parameters import check_parameters
 from ..parameters.random_features import TABLES
-from ..threads import KERNELS
+from ..store import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import WHOLE, Completion
 from .kernel_profiles import LAPLACIAN, kernel_profile
-from .landmark_kernels import gaussian_values
-from .landmarks import Floats, Index, choose_by_cholesky, choose_spread
+from .kernels.landmark_kernels import gaussian_values
+from .landmarks import Index, choose_by_cholesky, choose_spread
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
 # Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come
@@ -85,8 +91,8 @@ class LandmarkKernel:
             out[:] = self(a, b)
             return
         multiply(a, b.T, out)
-        with KERNELS:
-            gaussian_values(out, *(np.einsum("ij,ij->i", x, x) / 2 for x in (a, b)))
+        squares = (np.einsum("ij,ij->i", x, x) / 2 for x in (a, b))
+        run_kernel(gaussian_values, even_edges(len(out), SECONDS_PER_VALUE * len(b)), out, *squares)
 
     def _is_gaussian(self, a: NDArray[Any]) -> bool:
         """Return whether there is a kernel of our own."""

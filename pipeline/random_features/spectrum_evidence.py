@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 from ..arrays import Floats, Integers
-from .exchange_kernels import drop_first, solve_columns
+from .kernels.exchange_kernels import drop_first, solve_columns
 
 SHAPE, RATE = 1e-3, 1e-3  # a₀ and b₀, of targets with variance 1: hardly any prior of the noise
 PENALTIES = np.geomspace(1e-8, 1.0, 49)  # λ per row that are tried: sums allow no smaller ones

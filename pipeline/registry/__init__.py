@@ -1,6 +1,14 @@
-"""Versions of models, the champion among them, and the way back."""
+"""Versions of models, the champion among them, and the way back.
 
-from .mlflow_models import log_model
-from .registry import ModelRecord, Registry
+The room imports tuning and the rooms below it.
+"""
 
-__all__ = ["ModelRecord", "Registry", "log_model"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "ModelRecord",
+    "Registry",
+    "log_model",
+]

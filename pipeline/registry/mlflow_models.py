@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from ..config_errors import items_of
 from ..errors import BagbasisError, ModelError, needing_extra
+from ..models import DoubleBasis, load_model
 from ..parameters import Instance, Text, checked
-from ..regression import load_model
-from ..regression.base import DoubleBasis
 from ..versions import version
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import ModelError
-from ..storage.files import json_bytes, read_json
+from ..storage import json_bytes, read_json
 
 FORMAT_VERSION = 1
 PROMOTE, ROLLBACK = "promote", "rollback"

@@ -26,15 +26,21 @@ import numpy as np
 import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
+from ..models import ATTRIBUTE, DoubleBasis, load_model, write_model
 from ..parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
-from ..regression import load_model
-from ..regression.base import DoubleBasis
-from ..regression.saving import ATTRIBUTE, write_model
-from ..storage.files import GROUP, names_in, read_bytes, storage_errors
-from ..storage.folders import publish, staging
-from ..storage.lock import writer_lock
-from ..storage.urls import normalize_url
-from ..storage.zarr_stores import zarr_store
+from ..storage import (
+    GROUP,
+    checked_array,
+    names_in,
+    normalize_url,
+    open_group,
+    publish,
+    read_bytes,
+    staging,
+    storage_errors,
+    writer_lock,
+    zarr_store,
+)
 from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
@@ -148,7 +154,7 @@ class Registry:
                 return self._add(staged, values, versions)
 
     def _add(self, staged: Path, report: dict[str, Any], versions: dict[str, str] | None) -> str:
-        group = zarr.open_group(staged, mode="r+", zarr_format=3)
+        group = open_group(staged, "r+")
         name = _content_name(group)
         there = name in self._names()
         if there and self._damage(name) is None:
@@ -319,7 +325,7 @@ class Registry:
             if record is not None and record.damage is not None:
                 return ModelError(f"{url}: damaged model ({record.damage})")
             load_model(url)
-            group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+            group = open_group(zarr_store(url, read_only=True))
             if _content_name(group) != name:
                 return ModelError(f"{url}: damaged model (its content is not what its name says)")
         except ModelError as error:
@@ -367,7 +373,7 @@ def _content_name(group: zarr.Group) -> str:
     content["report"] = {key: report[key] for key in report if key not in VOLATILE}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
     for name, array in sorted(group.arrays()):
-        values = np.ascontiguousarray(array[:])
+        values = np.ascontiguousarray(checked_array(array)[:])
         digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
         digest.update(values.ravel().data)
     return digest.hexdigest()[:16]

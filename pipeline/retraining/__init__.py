@@ -1,7 +1,18 @@
-"""Models that follow a growing store at the cost of its new bags."""
+"""Models that follow a growing store at the cost of its new bags.
 
-from .retrain import Outcome, RoundResult, retrain
-from .settings import DriftGate, Retraining, Window
-from .state import Round
+The room imports registry and the rooms below it.
+"""
 
-__all__ = ["DriftGate", "Outcome", "Retraining", "Round", "RoundResult", "Window", "retrain"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "DriftGate",
+    "Outcome",
+    "Retraining",
+    "Round",
+    "RoundResult",
+    "Window",
+    "retrain",
+]

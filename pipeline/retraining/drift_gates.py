@@ -2,8 +2,8 @@
 
 Three tests by permutation, with the bag as the unit, of the new bags against the window before.
 
-- ``inputs``: MMD² of the bags' embeddings (`drift_test`).
-- ``labels``: MMD² of the labels.
+- ``inputs``: the bags' embeddings, at many widths (`drift_test`).
+- ``labels``: the labels, in the same way.
 - ``concept``: what a champion's residual r owes to the bag, E[r z(A)], has changed. z are its
   features, so that this is HSIC by random features with a linear kernel of the residual; it is
   about 0 while the champion is right, whatever bags come and however noisy labels are. The
@@ -25,16 +25,20 @@ import numpy as np
 
 from ..arrays import Floats
 from ..bags import concatenate
-from ..bags.labelled import LabelledBags, take_range
-from ..bags.plan import Range
-from ..bags.sampling import RunSample, spread_rows
 from ..execution import lane
-from ..hypotheses.features import FourierFeatures
-from ..hypotheses.kernels import resolve_kernel
-from ..hypotheses.mean_difference import MeanDifference, compare_means
+from ..hypotheses import (
+    FourierFeatures,
+    FusedDifference,
+    MeanDifference,
+    compare_means,
+    fuse_rows,
+    resolve_kernel,
+)
+from ..labelled import LabelledBags, take_range
+from ..models import RidgeModel
 from ..monitoring import DriftResult, drift_test
-from ..regression.outcomes import Outcome
-from ..regression.ridge_model import RidgeModel
+from ..outcomes import Outcome
+from ..store import Range, RunSample, spread_rows
 from .settings import DriftGate, Spending
 
 ALARMS = {
@@ -53,7 +57,7 @@ class GateResult:
     Attributes
     ----------
     statistic : float
-        The squared distance of the two sets' mean features.
+        The squared distance of the two sets' mean features, or of "fuse" their soft maximum.
     p_value : float
     effect : float
         The statistic in units of the spread within the sets, see `MeanDifference`.
@@ -72,7 +76,7 @@ class GateResult:
     @classmethod
     def of(
         cls,
-        found: MeanDifference | DriftResult,
+        found: MeanDifference | FusedDifference | DriftResult,
         n_reference: int,
         n_new: int,
         level: float,
@@ -129,6 +133,7 @@ class GateResults:
             "horizon": gate.horizon,
             "least_effect": gate.least_effect,
             "action": gate.action,
+            "statistic": gate.statistic,
             **asdict(self.spending),
             "gates": {name: asdict(found) for name, found in self.gates.items()},
         }
@@ -161,7 +166,7 @@ def measure_drift(
     if min(one.n_bags for one in both) < LEAST_ROWS:
         return GateResults(spending)
     runs = RunSample.of_about(gate.n_bags)
-    rows = _rows_to_compare(both, models, reference, runs, seed)
+    rows = _rows_to_compare(both, models, reference, runs, seed, gate.statistic)
     samples = [list(one.sample(runs)) for one in both]
     has_inputs = min(sum(map(len, parts)) for parts in samples) >= LEAST_ROWS
     if not rows and not has_inputs:
@@ -170,10 +175,13 @@ def measure_drift(
     level /= len(rows) + has_inputs
     found: dict[str, GateResult] = {}
     how = gate.n_permutations, seed, level or None
+    is_fused = gate.statistic != "mmd_u"
     with lane():
         for name, sets in rows.items():
             is_first = np.repeat([True, False], [len(one) for one in sets])
-            difference = compare_means(np.concatenate(sets), is_first, *how)
+            # what errors owe to bags is a mean: another noise of them is no drift of it
+            compare = fuse_rows if is_fused and name == "labels" else compare_means
+            difference = compare(np.concatenate(sets), is_first, *how)
             found[name] = GateResult.of(difference, len(sets[0]), len(sets[1]), level, gate)
     inputs = None
     if has_inputs:
@@ -184,6 +192,7 @@ def measure_drift(
             n_permutations=gate.n_permutations,
             level=level or None,
             seed=seed,
+            statistic="fuse" if is_fused else "mmd_u",
         )
         sizes = inputs.n_reference, inputs.n_new
         found["inputs"] = GateResult.of(inputs, *sizes, level, gate)
@@ -199,9 +208,10 @@ def _rows_to_compare(
     reference: LabelledBags,
     runs: RunSample,
     seed: int,
+    statistic: str | None,
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return the rows of both sets, of those gates whose mean features are compared."""
-    rows = {"labels": _label_features(models[0].outcome, both, runs, seed)}
+    rows = {"labels": _label_features(models[0].outcome, both, runs, seed, statistic)}
     if len(models) > 1:
         new_ranges = runs.ranges(both[1].start, both[1].end)
         products = _products(models[1], (reference, both[1]), new_ranges, seed)
@@ -212,9 +222,13 @@ def _rows_to_compare(
 
 
 def _label_features(
-    outcome: Outcome, sets: tuple[LabelledBags, ...], runs: RunSample, seed: int
+    outcome: Outcome,
+    sets: tuple[LabelledBags, ...],
+    runs: RunSample,
+    seed: int,
+    statistic: str | None,
 ) -> tuple[Floats, Floats]:
-    """Return random features of the labels of some bags of both sets."""
+    """Return the labels of some bags of both sets, or of "mmd_u" random features of them."""
     parts = [
         [
             outcome.encode(labels)[0]
@@ -228,7 +242,9 @@ def _label_features(
     if not blocks:
         return np.empty((0, 1)), np.empty((0, 1))
     labels = _scaled(np.concatenate(blocks).astype(np.float64), outcome, centre=True)
-    if (labels == labels[0]).all():
+    if statistic != "mmd_u":
+        features = labels
+    elif (labels == labels[0]).all():
         features = np.zeros((len(labels), 1))
     else:
         kernel = resolve_kernel("gaussian", None, labels)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import BagStore
-from ..bags.labelled import LabelledBags
-from ..bags.splits import Split
 from ..errors import ModelError
 from ..evaluation import evaluate_together
 from ..execution import Progress
-from ..regression.fitted_model import ScoringModel
-from ..regression.outcomes import Densities
+from ..labelled import LabelledBags, Split
+from ..models import ScoringModel
+from ..outcomes import Densities
+from ..store import BagStore
 from .drift_gates import GateResults
 from .settings import Retraining
 

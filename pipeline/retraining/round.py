@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import BagStore
-from ..bags.labelled import LabelledBags, take_range
-from ..bags.plan import Range
-from ..bags.splits import HOLDOUT_SEED, ListedBags, Split
 from ..execution import Progress
+from ..fitting import Checkpoints, FitStatistics
+from ..labelled import HOLDOUT_SEED, LabelledBags, Split, take_range
+from ..models import RidgeModel, load_model
 from ..registry import Registry
-from ..regression import Checkpoints, load_model
-from ..regression.accumulate import FitStatistics
-from ..regression.ridge_model import RidgeModel
+from ..store import BagStore, ListedBags, Range
 from ..versions import version
 from .drift_gates import GateResults, measure_drift
 from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
@@ -42,6 +39,7 @@ from .sums import (
 
 PACKAGE = "bagbasis"  # whose version the sums are of: features may change with it
 FIRST = "first round"  # why there is a new line when there was none before
+NEW_LINES = "fuse"  # the statistic of the gates of a line that begins now
 COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
 
 logger = logging.getLogger(__name__)
@@ -117,7 +115,7 @@ class NewRound:
             "alpha": model.solution.alpha,
             "drift": _report_drift(drift, self.spec.drift),
             "alarms": drift.alarms(),
-            "gates": drift.to_dict(self.spec.drift) if drift.gates else None,
+            "gates": drift.to_dict(self._gate) if drift.gates else None,
             "bag_passes": {
                 **sums.passes,
                 "evaluation": judged.n * (1 if champion is None else 2),
@@ -142,6 +140,7 @@ class NewRound:
             store=fingerprint(self.store, self.window[1]),
             rounds=(*self._rounds, round_),
             spending=drift.spending,
+            gate_statistic=self._gate.statistic or NEW_LINES,
         )
 
     # ------------------------------------------------------------------ which bags
@@ -273,9 +272,15 @@ class NewRound:
         """Return the newest bags of a range that were in no fit."""
         return newest_held_out(self._labelled(bags), Split(self.spec.holdout, HOLDOUT_SEED), n)
 
+    @property
+    def _gate(self) -> DriftGate:
+        """The gate, with the statistic that the line began with if it names none."""
+        begun = NEW_LINES if self.state is None else self.state.gate_statistic
+        return replace(self.spec.drift, statistic=self.spec.drift.statistic or begun)
+
     def _measure_drift(self, models: list[RidgeModel]) -> GateResults:
         """Test the new bags; leave out the champion's errors if its holdout was another."""
-        gate = self.spec.drift
+        gate = self._gate
         return measure_drift(
             gate,
             self.spec.labelled(self.store),

@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..bags import BagStore
-from ..bags.box import Box
-from ..bags.labelled import LabelledBags
+from ..bags import Box
 from ..errors import ParameterError
+from ..labelled import LabelledBags
+from ..models import DoubleBasis, parameters_of
 from ..parameters import Table, check_parameters, keep_checked
 from ..parameters.retraining import TABLES
-from ..regression.base import DoubleBasis, parameters_of
-from ..storage.urls import normalize_url
+from ..storage import normalize_url
+from ..store import BagStore
 
 LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
 
@@ -102,6 +102,9 @@ class DriftGate:
         Of each test; where a p-value that is small enough is in sight, more follow.
     action : {"report", "refuse"}, default "report"
         What a drift does: stand in the report, or keep the champion.
+    statistic : {"fuse", "mmd_u"}, optional
+        What compares bags and labels; see `drift_test`. Default "fuse"; in a line of rounds that
+        an earlier version began, "mmd_u", as then.
     """
 
     alpha: float = 0.05
@@ -110,6 +113,7 @@ class DriftGate:
     n_bags: int = 1000
     n_permutations: int = 999
     action: str = "report"
+    statistic: str | None = None
     PARAMETERS: ClassVar[Table] = TABLES["DriftGate"]
 
     def __post_init__(self) -> None:
@@ -249,15 +253,19 @@ class Retraining:
         return parameters_of(self.estimator).learns.label(store, None, self.target)
 
 
+ONCE_NONE = ("embedding",)  # parameters of estimators whose default was None
+
+
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
     """Return a parameter as JSON holds it; of an estimator the name, and what is not its default.
 
-    Defaults are left out, so that a line goes on after a later version has added a parameter.
+    Defaults are left out, so that a line goes on after a later version has added a parameter; those
+    that have changed since lines were first written are what they were.
     """
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters
         values = {key: _described(one) for key, one in value.get_params(deep=False).items()}
-        changed = {key: one for key, one in values.items() if one != _default(defaults[key])}
+        changed = {key: one for key, one in values.items() if one != _default(key, defaults[key])}
         return {"name": type(value).__name__, **changed}
     if isinstance(value, Mapping):
         return {str(key): _described(one) for key, one in value.items()}
@@ -270,5 +278,5 @@ def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
     return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
-def _default(parameter: inspect.Parameter) -> object:
-    return _described(parameter.default)
+def _default(name: str, parameter: inspect.Parameter) -> object:
+    return None if name in ONCE_NONE else _described(parameter.default)

@@ -17,13 +17,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..arrays import Integers
-from ..bags import BagStore
-from ..bags.changes import Changes
 from ..errors import StoreError, WriterBusyError
-from ..regression.accumulate import FitStatistics
-from ..regression.partials import read_partial, write_partial
-from ..storage.files import discard, json_bytes, names_in, read_json, reading, writing
-from ..storage.lock import Hold
+from ..fitting import FitStatistics, read_partial, write_partial
+from ..storage import Hold, discard, json_bytes, names_in, read_json, reading, writing
+from ..store import BagStore, Changes
 from .settings import Spending
 
 FORMAT_VERSION = 1
@@ -101,6 +98,8 @@ class State:
         Oldest first.
     spending : Spending
         Of the gates against drift.
+    gate_statistic : str
+        What these compare by; lines of earlier versions go on with theirs.
     """
 
     settings: dict[str, Any]
@@ -113,6 +112,7 @@ class State:
     store: dict[str, Any]
     rounds: tuple[Round, ...]
     spending: Spending = field(default_factory=Spending)
+    gate_statistic: str = "mmd_u"
 
     @property
     def number(self) -> int:

@@ -12,23 +12,25 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from sklearn.base import clone
 
-from ..bags import BagStore
-from ..bags.holdout import Holdout
-from ..bags.labelled import take_range
-from ..bags.plan import Range
-from ..bags.splits import Membership
 from ..execution import Progress
-from ..regression import Checkpoints, FeatureMap, RidgeStatistics
-from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis, parameters_of, with_model
-from ..regression.fit_parameters import FitParameters
-from ..regression.fitted_model import model_of
-from ..regression.fitting import make_model
-from ..regression.outcomes import Outcome
-from ..regression.plan import FitPlan
-from ..regression.planning import check_summable, choose_features, plan_of
-from ..regression.problem import Problem, pose_problem
-from ..regression.weights import Weights
+from ..fitting import (
+    Checkpoints,
+    FeatureMap,
+    FitParameters,
+    FitPlan,
+    FitStatistics,
+    Problem,
+    check_summable,
+    choose_features,
+    decide_automatic,
+    plan_of,
+    pose_problem,
+)
+from ..labelled import Holdout, Membership, Weights, take_range
+from ..models import DoubleBasis, make_model, model_of, parameters_of, with_model
+from ..outcomes import Outcome
+from ..statistics import RidgeStatistics
+from ..store import BagStore, Range
 
 # Relative differences that rounding does not reach, by the precision of the products: blocks of
 # float32 products are cut differently each time, so their sums differ in the last digits.
@@ -89,7 +91,7 @@ class ModelLine:
             holdout=holdout,
             bags=bags,
         )
-        features = choose_features(problem, parameters)
+        features = choose_features(problem, decide_automatic(problem, parameters)[0])
         return cls(estimator, features, problem.outcome, problem.holdout, problem.weights)
 
     @classmethod

@@ -1,8 +1,16 @@
-"""Active search for patterns over regions, from observations at points (000, ch. 7)."""
+"""Active search for patterns over regions, from observations at points (000, ch. 7).
 
-from .field import Field
-from .pattern_search import PatternSearch
-from .probit_regions import ProbitRegions
-from .regions import BagRegions, RegionClassifier
+The room imports evaluation and the rooms below it.
+"""
 
-__all__ = ["BagRegions", "Field", "PatternSearch", "ProbitRegions", "RegionClassifier"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "BagRegions",
+    "Field",
+    "PatternSearch",
+    "ProbitRegions",
+    "RegionClassifier",
+]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats
 from ..parameters import Instance, Integer, None_, Seed, Share, checked
-from .field import Field, Floats
+from .field import Field
 from .regions import RegionClassifier
 
 MOST_DRAWS = 10_000  # of each stage: errors of 1 % and less

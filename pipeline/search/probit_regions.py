@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from ..arrays import Floats, Integers
 from ..errors import DataError
 from ..parameters import Integer, Real, checked
 from ..params import as_array
-from .field import MOST_PLACES, Field, Floats
-from .regions import Integers, RegionClassifier, as_regions
+from .field import MOST_PLACES, Field
+from .regions import RegionClassifier, as_regions
 
 
 class ProbitRegions(RegionClassifier):

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Integers
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..errors import DataError, ParameterError, shown
+from ..models import DoubleBasisClassifier
 from ..parameters import Instance, Integer, Text, checked, is_iterable
 from ..params import as_array
-from ..regression import DoubleBasisClassifier
-from .field import MOST_PLACES, Field, Floats
+from .field import MOST_PLACES, Field
 
 UNREACHED = 0.01  # of f's variance over a region: less than this an observation does not change it
 POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates
@@ -150,6 +150,8 @@ class BagRegions(RegionClassifier):
     def salience(self, draws: Floats, regions: Integers) -> Floats:
         """See `RegionClassifier.salience`."""
         chosen = [self.regions[i] for i in regions.tolist()]
+        if not chosen:
+            return np.empty((len(draws), 0))
         places = np.concatenate(chosen)
         first = np.concatenate([self._coordinates[i] for i in regions.tolist()])
         sizes = np.array([len(one) for one in chosen])

@@ -20,7 +20,7 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     Raises
     ------
     StoreError
-        The URL holds credentials.
+        The URL holds credentials, or is a relative path and the working folder was deleted.
     ParameterError
         Neither text nor a path, or one with a NUL, with a name that no filesystem takes, or in
         the home of nobody.
@@ -37,9 +37,21 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     if any(len(part.encode("utf-8", "replace")) > MOST_BYTES for part in text.split("/")):
         raise ParameterError(f"{shown(text)}: a name in a path has at most {MOST_BYTES} bytes")
     try:
-        return str(Path(text).expanduser().absolute())
+        path = Path(text).expanduser()
     except RuntimeError as error:
         raise ParameterError(f"{shown(text)}: no such account has a home here") from error
+    return str(path if path.is_absolute() else working_folder() / path)
+
+
+def working_folder() -> Path:
+    """Return the folder that relative paths begin at; StoreError where it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise StoreError(
+            "the folder that this process works in was deleted; go to another one, and give "
+            "paths that begin with /"
+        ) from error
 
 
 def local_path(url: str) -> Path | None:

@@ -20,6 +20,7 @@ from .lock import LOCK_NAME
 from .partials import is_partial, put_back
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
+from .zarr_reading import open_group
 from .zarr_writer import WriterStore
 
 PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
@@ -227,8 +228,7 @@ def attributes_of(url: str) -> dict[str, Any]:
     """
     with storage_errors(url, "can not be read"):
         try:
-            group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-            return dict(group.attrs)
+            return dict(open_group(zarr_store(url, read_only=True)).attrs)
         except NO_GROUP:
             return {}
 
@@ -241,7 +241,7 @@ def read_group(url: str) -> zarr.Group:
     Exception
         Whatever Zarr makes of damaged files.
     """
-    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+    group = open_group(zarr_store(url, read_only=True))
     name = group.attrs.get(CURRENT)
     if name is None:
         return group

@@ -1,9 +1,18 @@
-"""Choosing an embedding, σ and λ by successive halving over a growing number of bags."""
+"""Choosing an embedding, σ and λ by successive halving over a growing number of bags.
 
-from .candidates import Candidate
-from .halving import tune
-from .order import Rung
-from .records import Lead, Score, Tuning
-from .search import Search
+The room imports monitoring and the rooms below it.
+"""
 
-__all__ = ["Candidate", "Lead", "Rung", "Score", "Search", "Tuning", "tune"]
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "Candidate",
+    "Lead",
+    "Rung",
+    "Score",
+    "Search",
+    "Tuning",
+    "tune",
+]

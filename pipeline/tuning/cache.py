@@ -20,10 +20,9 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.errors import ContainsArrayError
 
 from ..arrays import Integers
-from ..bags import BagStore
 from ..errors import WriterBusyError
-from ..storage.files import names_in, remove, storage_errors
-from ..storage.zarr_stores import zarr_store
+from ..storage import array_of, names_in, open_group, remove, storage_errors, zarr_store
+from ..store import BagStore
 from .candidates import digest
 
 FORMAT_VERSION = 2
@@ -65,7 +64,7 @@ class RowCache:
         """
         with _kept_errors(self.url):
             try:
-                group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
+                group = open_group(zarr_store(self.url), "r+")
                 if group.attrs.get(ATTRIBUTE) == FORMAT_VERSION:
                     return OpenCache(self, group)
             except Exception:  # noqa: S110 - whatever it is, a new one is made
@@ -101,7 +100,7 @@ class OpenCache:
 
     def __init__(self, cache: RowCache, group: zarr.Group) -> None:
         self._cache = cache
-        self._array: Any = group[ROWS]
+        self._array: Any = array_of(group, ROWS)
 
     def filled(self, blocks: range, make: Callable[[Integers], NDArray[Any]]) -> NDArray[Any]:
         """Return the rows of consecutive blocks, and keep those that were missing or damaged.

@@ -14,12 +14,9 @@ from sklearn.base import clone
 from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import lane
+from ..fitting import FeatureMap, Problem, choose_columns, resolve_features, sampled_embeddings
+from ..models import DoubleBasis
 from ..random_features import RandomFeatures, RandomFourierFeatures
-from ..regression import FeatureMap
-from ..regression.base import DoubleBasis
-from ..regression.feature_map import resolve_features, sampled_embeddings
-from ..regression.planning import choose_columns
-from ..regression.problem import Problem
 from .search import Search
 
 

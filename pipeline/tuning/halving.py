@@ -17,37 +17,19 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..bags import BagStore
-from ..bags.column_splits import GroupSplit
-from ..bags.holdout import HoldoutLike
 from ..embeddings import spec_to_dict
 from ..errors import DataError, ParameterError
-from ..execution import Progress, lane
-from ..execution.notebook import watched
-from ..execution.progress import part_of, silent
-from ..parameters import (
-    Boolean,
-    Function,
-    Instance,
-    ListOf,
-    None_,
-    Text,
-    Url,
-    checked,
-)
+from ..execution import Progress, lane, part_of, silent, watched
+from ..fitting import FitStatistics, leave_baseline, pose_problem
+from ..labelled import GroupSplit, HoldoutLike, SampleWeight
+from ..models import DoubleBasis, fit_ridge, parameters_of, with_model
+from ..outcomes import identify_outcome
+from ..parameters import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
 from ..parameters.regression import HOLDOUT
-from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis, parameters_of, with_model
-from ..regression.fitting import fit_ridge
-from ..regression.outcomes import identify_outcome
-from ..regression.penalties import Penalties
-from ..regression.problem import pose_problem
-from ..regression.ridge import score_validation, solve
-from ..regression.solving import leave_baseline
-from ..regression.summary import Summary
-from ..regression.weights import SampleWeight
-from ..storage.files import discard_empty
-from ..storage.urls import normalize_url
+from ..solvers import Penalties, score_validation, solve
+from ..statistics import Summary
+from ..storage import discard_empty, normalize_url
+from ..store import BagStore
 from .cache import RowCache, discard_others, store_identity
 from .candidates import Candidate, digest, resolve_candidates
 from .joining import Joining

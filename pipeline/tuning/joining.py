@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any, Protocol
 
-from ..bags.columns import Column
-from ..bags.holdout import Holdout
-from ..embeddings import Embedding, EmbeddingUnion, name_parts
-from ..embeddings.union import JOINS
+from ..embeddings import JOINS, Embedding, EmbeddingUnion, name_parts
 from ..execution import Progress
-from ..regression.base import DoubleBasis
-from ..regression.problem import Problem
+from ..fitting import Problem
+from ..labelled import Column, Holdout
+from ..models import DoubleBasis
 from .candidates import Candidate, resolve_widths
 from .leads import Losses, difference
 from .records import Lead, Score

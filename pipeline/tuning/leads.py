@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..bags.plan import Range
-from ..bags.splits import Membership
-from ..execution.costs import Cost
-from ..execution.passes import Reduction, run_pass
-from ..regression import FeatureMap
-from ..regression.feature_map import ROWS_PER_BLOCK
-from ..regression.ridge import RidgeSolution
-from ..regression.weights import Weights
+from ..execution import Cost, Reduction, run_pass
+from ..fitting import ROWS_PER_BLOCK, FeatureMap
+from ..labelled import Membership, Weights
+from ..solvers import RidgeSolution
+from ..store import Range
 from .scoring import CachedBags, CachedBatch, block_ranges
 
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from ..arrays import Integers
-from ..bags.plan import Range
 from ..errors import ParameterError
+from ..store import Range
 
 RUNS_PER_BLOCK = 4  # a block thus mixes several places of the store
 RUNS_PER_RUNG = 64  # a rung thus represents the whole store

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..embeddings import Embedding
-from ..storage.files import read_json, write_json
+from ..storage import read_json, write_json
 from .candidates import Candidate
 from .order import Rung
 

@@ -12,19 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..bags.bags import take_rows
-from ..bags.labelled import LabelledBags
-from ..bags.plan import Range, ranges_of, split_evenly
-from ..bags.splits import Membership
-from ..execution import Progress
-from ..execution.costs import Cost, count_tasks
-from ..execution.passes import Index, Reduction, RowsOfBags, run_pass
-from ..regression import FeatureMap
-from ..regression.accumulate import FitStatistics, SplitSums
-from ..regression.outcomes import Outcome
-from ..regression.rows import rows_cost
-from ..regression.statistics import statistics_cost
-from ..regression.weights import Weights
+from ..bags import take_rows
+from ..execution import Cost, Index, Progress, Reduction, RowsOfBags, count_tasks, run_pass
+from ..fitting import FeatureMap, FitStatistics, SplitSums
+from ..labelled import LabelledBags, Membership, Weights
+from ..outcomes import Outcome
+from ..statistics import rows_cost, statistics_cost
+from ..store import Range, ranges_of, split_evenly
 from .cache import OpenCache, RowCache
 from .order import MAX_BLOCK_BYTES, RunOrder
 

@@ -6,12 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from bagbasis.bags import Bags, BagStore, as_bags, concatenate
+from bagbasis.bags import Bags, as_bags, concatenate
 from bagbasis.bags.responses import Responses
 from bagbasis.errors import DataError
+from bagbasis.store import BagStore
 from tests.oracles.ragged import SIZES, assert_same_bags, random_bags
 
 

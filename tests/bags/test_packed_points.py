@@ -6,22 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from bagbasis import (
-    Bags,
-    BagStore,
-    HDDEmbedding,
-    MomentsEmbedding,
-    ProjectionEmbedding,
-    features,
-)
-from bagbasis.bags import merge_stores
+from bagbasis import Bags, BagStore, HDDEmbedding, MomentsEmbedding, ProjectionEmbedding, features
 from bagbasis.bags.box import Box
 from bagbasis.bags.packed_points import FRACTIONS, decode, encode
 from bagbasis.errors import DataError, ParameterError, StoreError
 from bagbasis.ingest import ingest_arrays, ingest_tables
+from bagbasis.store import merge_stores
 from tests.jobs.running import done
 
 BOX = [(-10.0, 10.0), (0.0, 1e-3)]

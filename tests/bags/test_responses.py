@@ -7,18 +7,18 @@ import pickle
 import numpy as np
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from bagbasis.bags import Bags, BagStore, Box, Responses, as_responses, concatenate
+from bagbasis.bags import Bags, Box, Responses, as_responses, concatenate
 from bagbasis.bags.bags import offsets_of
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import ResponseBags
-from bagbasis.bags.plan import plan_partitions
-from bagbasis.bags.reading import pair_partitions, partitions
-from bagbasis.bags.sampling import RunSample
-from bagbasis.bags.schema import ATTRIBUTE
 from bagbasis.errors import DataError
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import ResponseBags
+from bagbasis.store import BagStore
+from bagbasis.store.plan import plan_partitions
+from bagbasis.store.reading import pair_partitions, partitions
+from bagbasis.store.sampling import RunSample
+from bagbasis.store.schema import ATTRIBUTE
 from tests.oracles.ragged import (
     StoreModel,
     assert_same_bags,

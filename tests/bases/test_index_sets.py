@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bagbasis.bases import BASES, index_set, norms
-from bagbasis.bases.index_sets import MAX_FUNCTIONS, prefix_runs
+from bagbasis.bases.index_sets import prefix_runs
 from bagbasis.errors import ParameterError
+from bagbasis.parameters.embeddings import MAX_FUNCTIONS
 from tests.oracles.series import index_set_by_loop
 
 LIMITS = st.one_of(

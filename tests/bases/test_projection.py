@@ -14,6 +14,8 @@ from bagbasis.bases.coefficients import kernel_arguments
 from tests.oracles.ragged import random_bags
 from tests.oracles.series import project_by_loop
 
+pytestmark = pytest.mark.portable
+
 ALL = {d: np.array([range(d)]) for d in (1, 2, 3)}
 
 

@@ -21,17 +21,17 @@ from bagbasis import (
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    connect as open_cluster,
 )
-from bagbasis import connect as open_cluster
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.execution import current_client
+from bagbasis.fitting.plan import FitPlan
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.jobs.sections import build, named_embedding
-from bagbasis.regression import write_predictions
-from bagbasis.regression.outcomes import Reals
-from bagbasis.regression.plan import FitPlan
+from bagbasis.jobs.configs.sections import build, named_embedding
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.models import write_predictions
+from bagbasis.outcomes.reals import Reals
 
 from .data import OUTPUT, mixture_store, peak_mib
 

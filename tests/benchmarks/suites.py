@@ -27,14 +27,14 @@ from bagbasis import (
     cross_val_score,
 )
 from bagbasis.bags import Bags, concatenate
-from bagbasis.bags.reading import partitions
 from bagbasis.datasets import Digits
 from bagbasis.datasets.base import BLOCK
 from bagbasis.execution import lane
-from bagbasis.jobs.experiments.peers_regression import fit_dask, fit_sklearn
-from bagbasis.regression.penalties import Penalties
-from bagbasis.regression.ridge import solve, solve_gcv
-from bagbasis.regression.statistics import RidgeStatistics, StatisticsBuilder
+from bagbasis.jobs.experiments.speed.peers_regression import fit_dask, fit_sklearn
+from bagbasis.solvers.penalties import Penalties
+from bagbasis.solvers.ridge import solve, solve_gcv
+from bagbasis.statistics.sums import RidgeStatistics, StatisticsBuilder
+from bagbasis.store.reading import partitions
 from tests.oracles.table import TIMED
 
 from .data import OUTPUT, mixture_store

@@ -12,8 +12,8 @@ import pandas as pd
 
 from bagbasis import BagStore, load_model
 from bagbasis.errors import InterruptedStoreError, StoreError
+from bagbasis.models.predictions.stored import ATTRIBUTE
 from bagbasis.registry import Registry
-from bagbasis.regression.stored_predictions import ATTRIBUTE
 from bagbasis.storage.files import names_in
 from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.execution import lane, map_tasks
 from bagbasis.execution.costs import pass_limits
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
 from tests.execution.gated import Gate
 from tests.oracles.labelled import labelled_bags, stored
 

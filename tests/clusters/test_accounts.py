@@ -18,7 +18,7 @@ from bagbasis.registry import Registry
 from tests.clusters.intruder import NOBODY, open_to_others, ports_of
 from tests.execution.gated import until
 from tests.jobs.test_serve import serving
-from tests.regression.predicting import fitted
+from tests.models.predicting import fitted
 
 pytestmark = pytest.mark.accounts
 

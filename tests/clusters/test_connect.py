@@ -19,6 +19,7 @@ from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis.clusters import cluster_checks
 from bagbasis.clusters.cluster_checks import check_store
 from bagbasis.clusters.profiles import LocalProfile, load_profile, walltime_seconds
 from bagbasis.clusters.tls import check_address
@@ -212,7 +213,9 @@ def test_unknown_profile(tmp_path, monkeypatch):
     folder = tmp_path / "configs" / "profiles"
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text("cluster: local\nn_workers: 3\nmemory_limit: 1GiB\n")
-    with pytest.raises(ConfigError, match=r"no cluster profile 'yours' .* there are \['mine'\]"):
+    with pytest.raises(
+        ConfigError, match=r"no cluster profile 'yours' .* there are \[.*'mine', 's"
+    ):
         connect("yours")
     with pytest.raises(ConfigError, match=r"no cluster profile 'other\.yaml'"):
         connect("other.yaml")
@@ -317,6 +320,24 @@ def test_scheduler_that_ends_while_workers_look_at_the_store(tmp_path):
 
     with pytest.raises(ClusterError, match=r"the scheduler is gone \(Stream is closed\)"):
         check_store(Gone(), str(tmp_path / "s.zarr"))
+
+
+def test_a_worker_that_is_lost_while_it_looks(tmp_path, monkeypatch):
+    """It is asked again, as Dask starts another; one that does not come back is named."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    there = (store.n_dims, store.n_bags, store.n_points)
+
+    class Client:
+        def __init__(self, n_losses):
+            self.left = [CommClosedError("closed")] * n_losses
+
+        def run(self, *args, **options):
+            return {"a": there, "b": self.left.pop() if self.left else there}
+
+    monkeypatch.setattr(cluster_checks, "SECONDS_BETWEEN_TRIES", 0.0)
+    check_store(Client(3), store.url)
+    with pytest.raises(ClusterError, match=r"worker b can not use the store .*closed"):
+        check_store(Client(100), store.url)
 
 
 @pytest.mark.filterwarnings("error:Mismatched versions")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bagbasis import bags, bases, clusters, datasets, densities
-from bagbasis.bags import Bags, BagStore, Box, Responses, merge_stores
+from bagbasis.bags import Bags, Box, Responses
+from bagbasis.store import BagStore, merge_stores
 from tests.contract.world import N, World
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -16,6 +17,10 @@ Example = Callable[[World], Call]
 def _append_nothing(store: BagStore, source: object) -> None:
     with store.appending(source):
         pass
+
+
+def _matched(w: World) -> densities.ExponentialFamilyDensity:
+    return densities.ExponentialFamilyDensity(4, 1.0, 0.1).fit(w.arrays[0])
 
 
 def _block(kind: type[datasets.Dataset]) -> Callable[..., Any]:
@@ -39,33 +44,33 @@ DATA_EXAMPLES: dict[str, Example] = {
     "bags.Responses.none": lambda w: (Responses.none, {"n_bags": 2, "n_dims": 1}),
     "bags.as_bags": lambda w: (bags.as_bags, {"data": w.arrays}),
     "bags.as_responses": lambda w: (bags.as_responses, {"data": w.answers, "n_bags": N}),
-    "bags.BagStore.create": lambda w: (BagStore.create, {"url": w.new(), "n_dims": 2}),
-    "bags.BagStore.open": lambda w: (BagStore.open, {"url": w.url}),
-    "bags.BagStore.append": lambda w: (
+    "store.BagStore.create": lambda w: (BagStore.create, {"url": w.new(), "n_dims": 2}),
+    "store.BagStore.open": lambda w: (BagStore.open, {"url": w.url}),
+    "store.BagStore.append": lambda w: (
         w.growing.append,
         {"bags": w.arrays, "targets": {"y": w.y, "c": w.classes}, "ids": w.new_ids()},
     ),
-    "bags.BagStore.remove": lambda w: (w.growing.remove, {"ids": []}),
-    "bags.BagStore.relabel": lambda w: (
+    "store.BagStore.remove": lambda w: (w.growing.remove, {"ids": []}),
+    "store.BagStore.relabel": lambda w: (
         w.growing.relabel,
         {"target": w.growing.target_names[0], "labels": {0: 1.0}},
     ),
-    "bags.BagStore.compact": lambda w: (w.growing.compact, {}),
-    "bags.merge_stores": lambda w: (merge_stores, {"stores": [w.store], "url": w.new()}),
-    "bags.BagStore.present": lambda w: (w.store.present, {}),
-    "bags.BagStore.appending": lambda w: (
+    "store.BagStore.compact": lambda w: (w.growing.compact, {}),
+    "store.merge_stores": lambda w: (merge_stores, {"stores": [w.store], "url": w.new()}),
+    "store.BagStore.present": lambda w: (w.store.present, {}),
+    "store.BagStore.appending": lambda w: (
         lambda source=None: _append_nothing(w.growing, source),
         {},
     ),
-    "bags.BagStore.read": lambda w: (w.store.read, {}),
-    "bags.BagStore.responses": lambda w: (w.store.responses, {}),
-    "bags.BagStore.offsets": lambda w: (w.store.offsets, {}),
-    "bags.BagStore.response_offsets": lambda w: (w.store.response_offsets, {}),
-    "bags.BagStore.targets": lambda w: (w.store.targets, {}),
-    "bags.BagStore.target_columns": lambda w: (w.store.target_columns, {}),
-    "bags.BagStore.ids": lambda w: (w.store.ids, {}),
-    "bags.BagStore.refresh": lambda w: (w.store.refresh, {}),
-    "bags.BagStore.verify": lambda w: (w.store.verify, {}),
+    "store.BagStore.read": lambda w: (w.store.read, {}),
+    "store.BagStore.responses": lambda w: (w.store.responses, {}),
+    "store.BagStore.offsets": lambda w: (w.store.offsets, {}),
+    "store.BagStore.response_offsets": lambda w: (w.store.response_offsets, {}),
+    "store.BagStore.targets": lambda w: (w.store.targets, {}),
+    "store.BagStore.target_columns": lambda w: (w.store.target_columns, {}),
+    "store.BagStore.ids": lambda w: (w.store.ids, {}),
+    "store.BagStore.refresh": lambda w: (w.store.refresh, {}),
+    "store.BagStore.verify": lambda w: (w.store.verify, {}),
     "bases.evaluate_basis": lambda w: (
         bases.evaluate_basis,
         {"basis": "cosine", "n_functions": 3, "x": [0.1, 0.5]},
@@ -138,6 +143,26 @@ DATA_EXAMPLES: dict[str, Example] = {
     "densities.Densities.on_grid": lambda w: (w.densities.on_grid, {"n": 3}),
     "densities.Densities.sample": lambda w: (w.densities.sample, {"n": 3}),
     "densities.Densities.valid": lambda w: (w.densities.valid, {"grid": 8}),
+    "densities.ExponentialFamilyDensity": lambda w: (
+        lambda **values: densities.ExponentialFamilyDensity(**values).fit(w.arrays[0]),
+        {"n_features": 4, "bandwidth": 1.0, "alpha": 0.1, "n_folds": 2},
+    ),
+    "densities.ExponentialFamilyDensity.fit": lambda w: (
+        densities.ExponentialFamilyDensity(4, 1.0, 0.1).fit,
+        {"X": w.arrays[0]},
+    ),
+    "densities.ExponentialFamilyDensity.log_density": lambda w: (
+        _matched(w).log_density,
+        {"X": w.arrays[0]},
+    ),
+    "densities.ExponentialFamilyDensity.sample": lambda w: (
+        _matched(w).sample,
+        {"n": 2, "n_steps": 2},
+    ),
+    "densities.ExponentialFamilyDensity.score": lambda w: (
+        _matched(w).score,
+        {"X": w.arrays[0]},
+    ),
     "densities.choose_smoothness": lambda w: (
         densities.choose_smoothness,
         {"data": w.arrays, "candidates": [1.0, 2.0]},

@@ -14,20 +14,33 @@ from bagbasis import (
     hypotheses,
     ingest,
     monitoring,
+    objectives,
     random_features,
     registry,
     retraining,
     tuning,
 )
-from bagbasis.bags import BagStore
+from bagbasis.store import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Example
 from tests.contract.model_examples import MODEL_EXAMPLES, used
 from tests.contract.run_examples import RUN_EXAMPLES
 from tests.contract.search_examples import SEARCH_EXAMPLES
 from tests.contract.world import World
-from tests.ingest.annotated import annotated
+from tests.ingest.formats.annotated import annotated
 
+TRIPLES = np.random.default_rng(0).laplace(size=(60, 3))
+IMAGE = np.random.default_rng(0).random((12, 12))
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
+
+
+def _detector() -> monitoring.DriftDetector:
+    return monitoring.DriftDetector(n_permutations=9, n_frequencies=8)
+
+
+def _saved_detector(url: Any) -> Any:
+    _detector().fit(np.arange(20.0)[:, None]).save(url)
+    return url
+
 
 EXAMPLES: dict[str, Example] = {
     **DATA_EXAMPLES,
@@ -175,6 +188,30 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
     "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
+    "objectives.IndependentSubspaces": lambda w: (
+        lambda **values: objectives.IndependentSubspaces(**values).fit(TRIPLES),
+        {"dims": [2, 1], "n_features": 4},
+    ),
+    "objectives.IndependentSubspaces.fit": lambda w: (
+        objectives.IndependentSubspaces(1, 4).fit,
+        {"X": TRIPLES},
+    ),
+    "objectives.IndependentSubspaces.transform": lambda w: (
+        objectives.IndependentSubspaces(1, 4).fit(TRIPLES).transform,
+        {"X": TRIPLES},
+    ),
+    "objectives.derivative_norms": lambda w: (
+        objectives.derivative_norms,
+        {"model": w.regressor, "X": w.arrays, "n_draws": 1},
+    ),
+    "objectives.register_images": lambda w: (
+        objectives.register_images,
+        {"reference": IMAGE, "image": IMAGE, "max_shift": 0, "max_angle": 0, "n_features": 4},
+    ),
+    "objectives.select_coordinates": lambda w: (
+        objectives.select_coordinates,
+        {"X": TRIPLES, "y": TRIPLES[:, 0], "k": 1, "n_features": 4, "n_folds": 3},
+    ),
     "hypotheses.MixtureScore": lambda w: (hypotheses.MixtureScore, {"means": [0.0, 1.0]}),
     "hypotheses.SeriesScore": lambda w: (hypotheses.SeriesScore, {"density": w.densities[0]}),
     "hypotheses.fit_test": lambda w: (
@@ -188,6 +225,27 @@ EXAMPLES: dict[str, Example] = {
     "hypotheses.two_sample_test": lambda w: (
         hypotheses.two_sample_test,
         {"a": w.features, "b": w.features + 0.1, "n_permutations": 9},
+    ),
+    "monitoring.DriftDetector": lambda w: (
+        lambda **given: monitoring.DriftDetector(**given).fit(w.arrays).predict(w.arrays),
+        {"n_permutations": 9, "n_frequencies": 8},
+    ),
+    "monitoring.DriftDetector.fit": lambda w: (_detector().fit, {"reference": w.features}),
+    "monitoring.DriftDetector.test": lambda w: (
+        _detector().fit(w.features).test,
+        {"new": w.features},
+    ),
+    "monitoring.DriftDetector.predict": lambda w: (
+        _detector().fit(w.features).predict,
+        {"new": w.features},
+    ),
+    "monitoring.DriftDetector.save": lambda w: (
+        _detector().fit(w.features).save,
+        {"url": w.new()},
+    ),
+    "monitoring.DriftDetector.load": lambda w: (
+        monitoring.DriftDetector.load,
+        {"url": _saved_detector(w.new())},
     ),
     "monitoring.drift_test": lambda w: (
         monitoring.drift_test,

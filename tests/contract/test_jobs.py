@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from bagbasis.errors import MOST_CHARACTERS, ConfigError
 from bagbasis.jobs.cli import run_job
-from bagbasis.jobs.config import JobConfig, load_config
+from bagbasis.jobs.configs.config import JobConfig, load_config
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.contract.test_public_callables import REFUSAL_SECONDS, guarded
 from tests.contract.values import is_thorough
@@ -69,6 +69,7 @@ def valid(job: str, w: World) -> dict[str, str]:
         },
         "test-independence": {**tested, "target": "y"},
         "test-fit": {**tested, "targets": "[y]", "means": "[[0.5]]", "covariances": "1.0"},
+        "drift-fit": {"data_url": w.url, "detector_url": w.new(), "n_permutations": "9"},
         "predict": {"data_url": w.url, "model_url": w.model_url, "output_url": w.new("")},
     }.get(job, {})  # fmt: skip
 

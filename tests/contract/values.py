@@ -13,8 +13,7 @@ import os
 import random
 import types
 from datetime import date
-from numbers import Integral
-from numbers import Real as RealNumber
+from numbers import Integral, Real as RealNumber
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.bags import Bags, BagStore, concatenate
-from bagbasis.bags.schema import Array
+from bagbasis.bags import Bags, concatenate
 from bagbasis.clusters import connect
 from bagbasis.datasets import (
     BLOCK,
@@ -25,8 +24,10 @@ from bagbasis.datasets import (
 )
 from bagbasis.datasets.base import Block, ResponseDataset
 from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
-from tests.bags.processes import running
+from bagbasis.store import BagStore
+from bagbasis.store.schema import Array
 from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted, generate_and_die
+from tests.store.processes import running
 
 
 def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
@@ -265,7 +266,7 @@ def test_a_rival_between_two_commits_is_noticed(tmp_path: Path) -> None:
                 BagStore.open(store.url).append(bags, targets, responses=responses)
 
     store = BagStore.create(tmp_path / "y.zarr", 2, ["size"], response_dims=3)
-    logger, rival = logging.getLogger("bagbasis.datasets.generate"), Rival(logging.INFO)
+    logger, rival = logging.getLogger("bagbasis.datasets.generation"), Rival(logging.INFO)
     logger.addHandler(rival)
     logger.setLevel(logging.INFO)
     try:

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagbasis.bags import Bags, as_bags
 from bagbasis.divergences import (
@@ -113,17 +112,13 @@ class TestMemory:
             with pytest.raises(DataError, match=r"needs [\d,]+ bytes .* 10,000 bytes .*available"):
                 work()
 
-    def test_available_bytes(self, tmp_path, monkeypatch):
-        """The machine's, or the container's limit when that is less."""
-        limit = tmp_path / "memory.max"
+    def test_available_bytes(self, monkeypatch):
+        """The machine's, or what this process may take when that is less."""
         machine = SimpleNamespace(available=1_024_000)
         monkeypatch.setattr("psutil.virtual_memory", lambda: machine)
-        monkeypatch.setattr(resources, "CONTAINER_LIMITS", (limit,))
-        assert resources.available_bytes() == 1_024_000
-        limit.write_text("max\n")
-        assert resources.available_bytes() == 1_024_000
-        limit.write_text("4096\n")
-        assert resources.available_bytes() == 4096
+        for limit, expected in ((2**50, 1_024_000), (4096, 4096)):
+            monkeypatch.setattr(resources, "memory_limit", lambda limit=limit: limit)
+            assert resources.available_bytes() == expected
 
     def test_on_this_machine(self):
         """Some memory is available, and no more than there is."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.divergences import divergence_matrix, median_bandwidth
-from bagbasis.divergences import mmd as library_mmd
+from bagbasis.divergences import divergence_matrix, median_bandwidth, mmd as library_mmd
 from bagbasis.errors import BagError
 from tests.oracles.divergences import matrix_by_loop, mmd
 from tests.oracles.fourier import median_distance_by_loop
 from tests.oracles.ragged import random_bags
+
+pytestmark = pytest.mark.portable
 
 SIZES = (7, 1, 12, 30, 3)
 FORMS = {"mmd": False, "mmd_unbiased": True}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import numba
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -14,6 +13,7 @@ from bagbasis.bags import Bags
 from bagbasis.divergences import divergence_matrix
 from bagbasis.divergences.resources import BLOCK_POINTS
 from bagbasis.errors import BagError, DataError
+from bagbasis.execution.lanes import use_cores
 from tests.oracles.divergences import PAIRWISE, matrix_by_loop
 from tests.oracles.ragged import random_bags
 
@@ -170,12 +170,8 @@ class TestShape:
         for the order of sums."""
         X = random_bags(np.random.default_rng(3), SIZES, 3)
         D = divergence_matrix(Bags.from_list(X), Bags.from_list(X[::-1]), name)
-        threads = numba.get_num_threads()
-        numba.set_num_threads(1)
-        try:
+        with use_cores(1):
             np.testing.assert_array_equal(D, divergence_matrix(X, X[::-1], name))
-        finally:
-            numba.set_num_threads(threads)
         alone = divergence_matrix([X[1]], [X[4]], name)[0, 0]
         assert D[1, 1] == pytest.approx(alone, rel=1e-12)
 

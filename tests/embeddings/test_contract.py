@@ -26,12 +26,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.bags import Box
-from bagbasis.embeddings import (
-    EMBEDDINGS,
-    EmbeddingSpec,
-    spec_from_dict,
-    spec_to_dict,
-)
+from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
 from bagbasis.errors import DataError, ParameterError

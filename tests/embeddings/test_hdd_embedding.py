@@ -7,10 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bagbasis import (
-    Bags,
-    ProjectionEmbedding,
-)
+from bagbasis import Bags, ProjectionEmbedding
 from bagbasis.embeddings.hdd import OF_BEST_BANDWIDTH, HDDEmbedding
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.errors import DataError, ParameterError

@@ -7,6 +7,8 @@ import pytest
 
 from tests.oracles.hdd_direct_kernels import powers as powers_kernel
 
+pytestmark = pytest.mark.portable
+
 RATES = np.array([0.0, 0.16, 1.3, 9.6, 90.0]).astype(np.float32).astype(np.float64)
 WEIGHTS = np.array([0.5, 1.0, 2.0, 0.125, 0.03125])
 
@@ -15,7 +17,7 @@ def powers(density, dtype, floor=1e-6, exponent=0.5):
     density = np.atleast_2d(density).astype(dtype)
     out = np.full((len(density), 9, density.shape[1]), np.nan, dtype)
     rates, weights = RATES.astype(dtype), WEIGHTS.astype(dtype)
-    powers_kernel(density, dtype(floor), dtype(exponent), rates, weights, out)
+    powers_kernel(0, len(density), density, dtype(floor), dtype(exponent), rates, weights, out)
     return out
 
 
@@ -78,5 +80,5 @@ def test_no_floor(dtype):
     p = np.array([[-3.0, 0.0, 1e-9, 2.0]], dtype=dtype)
     out = np.empty((1, 1, 4), dtype)
     one = np.ones(1, dtype)
-    powers_kernel(p, dtype(-np.inf), dtype(1), 0 * one, one, out)
+    powers_kernel(0, 1, p, dtype(-np.inf), dtype(1), 0 * one, one, out)
     np.testing.assert_array_equal(out[:, 0], p)

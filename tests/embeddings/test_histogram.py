@@ -12,6 +12,8 @@ from bagbasis.errors import ParameterError
 from tests.oracles.hdd import kappa
 from tests.oracles.ragged import random_bags
 
+pytestmark = pytest.mark.portable
+
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
 EXACT = {"js": "js", "chi2": "chi2", "intersection": "tv"}

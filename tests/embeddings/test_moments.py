@@ -11,6 +11,8 @@ from bagbasis import MomentsEmbedding
 from bagbasis.embeddings import MomentsSpec
 from bagbasis.errors import DataError, ParameterError
 
+pytestmark = pytest.mark.portable
+
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis.bags import Bags
-from bagbasis.bags.labelled import Batch, LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.evaluation import Errors
-from bagbasis.evaluation.judging import Judge
-from bagbasis.regression.outcomes import Classes, Reals
+from bagbasis.labelled.labelled import Batch, LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.models.judging import Judge
+from bagbasis.outcomes.classes import Classes
+from bagbasis.outcomes.reals import Reals
 
 
 def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> Errors:
@@ -39,7 +40,9 @@ def _judged(
     first: int = 0,
 ) -> Errors:
     bags = Bags.trusted(np.zeros((len(true), 1)), np.arange(len(true) + 1))
-    model: Any = SimpleNamespace(outcome=outcome, decision_rows=lambda bags: scores)
+    model: Any = SimpleNamespace(
+        outcome=outcome, mean_targets=None, decision_rows=lambda bags: scores
+    )
     judge = Judge(model, LabelledBags(bags, Targets((), true)))
     judge.class_names = class_names
     batch = Batch(first + np.arange(len(true)), bags, true, len(true))

@@ -16,10 +16,10 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError
 from bagbasis.evaluation import judge_fit
 from bagbasis.execution.costs import pass_limits
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 
 N = 300
 RNG = np.random.default_rng(3)

@@ -21,7 +21,7 @@ from bagbasis import (
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.evaluation import cross_validation
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression import FeatureMap
+from bagbasis.fitting import FeatureMap
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
 

@@ -15,7 +15,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from bagbasis.evaluation.errors import SAMPLE_SIZE, Sample
+from bagbasis.models.errors import SAMPLE_SIZE, Sample
 from tests.evaluation.judged import class_errors, real_errors
 
 CUTS = [[], [1], [0, 500, 500], [3, 4, 999]]
@@ -52,11 +52,13 @@ def test_errors_of_numbers(cuts, offset):
 
 
 @pytest.mark.parametrize("value", [1.0, 0.1, -1e8 / 3])
-def test_r2_of_equal_targets_is_not_a_number(value):
-    """Where all targets are equal there is no share of variance, and rounding makes none."""
+def test_r2_of_equal_targets(value):
+    """It is 0 unless they are predicted exactly, and rounding makes no variance."""
     parts = [real_errors(np.full((n, 1), value), np.zeros((n, 1))) for n in (5, 777, 1, 90)]
     errors = reduce(operator.add, parts)
-    assert errors.values()["y1"]["r2"] is None
+    assert errors.values()["y1"]["r2"] == 0
+    exact = real_errors(np.full((9, 1), value), np.full((9, 1), value))
+    assert exact.values()["y1"]["r2"] == exact.score == 1
     assert errors.values()["y1"]["constant_rmse"] == 0
     assert errors.error == pytest.approx(abs(value))
     assert errors.measure == "RMSE"

@@ -13,11 +13,11 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.bags.inputs import with_targets
-from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError, ModelError
 from bagbasis.evaluation import evaluate, evaluate_together
+from bagbasis.labelled.inputs import with_targets
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -98,7 +98,7 @@ def test_noise_is_what_true_densities_are_apart_from_their_samples():
     density: uniform points, whose only coefficient is the constant."""
     from bagbasis.bags import Bags, Box
     from bagbasis.embeddings import ProjectionSpec
-    from bagbasis.evaluation.judging import sampling_noise
+    from bagbasis.outcomes.details import sampling_noise
 
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.random((20, 2)) for _ in range(4000)])

@@ -9,10 +9,15 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis import connect as connected
-from bagbasis.bags.labels import Targets
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect as connected,
+)
 from bagbasis.errors import BagbasisError
+from bagbasis.labelled.labels import Targets
 from tests.execution.logged import LoggedBags, checkpoints, many_tasks
 from tests.oracles.planned import chosen_features, posed
 

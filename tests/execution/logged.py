@@ -8,14 +8,14 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression.checkpoints import Checkpoints
-from bagbasis.regression.outcomes import Reals
-from bagbasis.regression.plan import FitPlan
-from tests.bags.processes import context
+from bagbasis.fitting.checkpoints import Checkpoints
+from bagbasis.fitting.plan import FitPlan
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.outcomes.reals import Reals
 from tests.execution.gated import Gate, alive, until
+from tests.store.processes import context
 
 N_TASKS, EVERY, FREE = 32, 4, 14
 

@@ -17,13 +17,13 @@ from bagbasis import (
     connect,
     features,
 )
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError
 from bagbasis.execution import current_client, lane, map_reduce, map_tasks
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression.outcomes import Reals
-from bagbasis.regression.plan import FitPlan
+from bagbasis.fitting.plan import FitPlan
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.outcomes.reals import Reals
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
 from tests.oracles.labelled import labelled_bags, stored

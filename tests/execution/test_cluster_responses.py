@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from bagbasis.bags.labels import ResponseBags
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError
 from bagbasis.execution.costs import pass_limits
+from bagbasis.labelled.labels import ResponseBags
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags
 

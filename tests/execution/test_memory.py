@@ -16,9 +16,6 @@ from bagbasis import (
     RandomFourierFeatures,
 )
 from bagbasis.bags import Box
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import Targets
-from bagbasis.bags.splits import Split
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.errors import ParameterError
@@ -26,11 +23,14 @@ from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
 from bagbasis.execution.tasks import lane_memory
+from bagbasis.fitting.feature_map import FeatureMap
+from bagbasis.fitting.plan import FitPlan
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.labelled.splits import Split
+from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
+from bagbasis.outcomes.reals import Reals
 from bagbasis.random_features import FourierSpec
-from bagbasis.regression.feature_map import FeatureMap
-from bagbasis.regression.outcomes import Reals
-from bagbasis.regression.plan import FitPlan
-from bagbasis.regression.smoother_sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.oracles.labelled import labelled_bags, stored
 
 PARTITION = 2**16  # bytes

@@ -6,6 +6,8 @@ import pytest
 from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.products import PANEL, STEP, gram_matrix, multiply, multiply_by_triangle
 
+pytestmark = pytest.mark.portable
+
 SHAPES = [
     (1, 5, 1),
     (STEP + 1, 100, 200),

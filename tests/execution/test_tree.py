@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dask
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from bagbasis.errors import ParameterError
 from bagbasis.execution import map_reduce

@@ -9,8 +9,10 @@ import pytest
 from scipy.stats import energy_distance
 
 from bagbasis.errors import BagbasisError
-from bagbasis.hypotheses import exact_mmd, kernels, two_sample_test
-from bagbasis.hypotheses.permutation import draw_splits, p_values
+from bagbasis.hypotheses import two_sample_test
+from bagbasis.hypotheses.kernels import kernels
+from bagbasis.hypotheses.nulls.permutation import draw_splits, p_values
+from bagbasis.hypotheses.two_samples import exact_mmd
 from tests.oracles.hypotheses import kernel_by_formula, mmd_by_loop
 from tests.oracles.mean_map import check_samples
 

@@ -11,8 +11,8 @@ from scipy import stats
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.errors import BagbasisError
-from bagbasis.hypotheses.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
-from bagbasis.hypotheses.nulls import (
+from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
+from bagbasis.hypotheses.nulls.laws import (
     chi_square_null,
     gamma_null,
     mixture_null,
@@ -20,12 +20,14 @@ from bagbasis.hypotheses.nulls import (
     pearson_null,
     permutation_null,
 )
-from bagbasis.hypotheses.permutation import draw_orders, draw_splits, split_sums
+from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, split_sums
 from bagbasis.hypotheses.registry import Statistic, find_statistic
 from bagbasis.hypotheses.result import HypothesisResult
-from bagbasis.hypotheses.samples import as_sample, is_bags, read_samples
+from bagbasis.hypotheses.samples.samples import as_sample, is_bags, read_samples
 from bagbasis.parameters import Integer, Table
 from tests.oracles.hypotheses import kernel_by_formula
+
+pytestmark = pytest.mark.portable
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def test_points_and_bags():
 def test_sums_of_units_of_one_row(monkeypatch):
     """They are the rows' features in double, block after block, without a sum; units that come in
     another order than the rows are summed."""
-    monkeypatch.setattr("bagbasis.hypotheses.samples.FEATURE_ROWS", 3)
+    monkeypatch.setattr("bagbasis.hypotheses.samples.samples.FEATURE_ROWS", 3)
     points = np.random.default_rng(0).random((8, 2))
     [sample] = read_samples({"a": points})
     found = sample.feature_sums(lambda rows: rows.astype(np.float32))

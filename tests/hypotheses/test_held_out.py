@@ -7,9 +7,11 @@ import pytest
 
 from bagbasis.errors import BagbasisError
 from bagbasis.hypotheses import MeanEmbeddings, SmoothedCharacteristicFunctions, two_sample_test
-from bagbasis.hypotheses.hotelling import hotelling_slopes
-from bagbasis.hypotheses.kernels import Kernel
-from bagbasis.hypotheses.location_features import KernelsAt, SmoothedWaves
+from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.nulls.draws import USES, generator_of
+from bagbasis.hypotheses.samples.held_out import split_units
+from bagbasis.hypotheses.two_samples.hotelling import hotelling_slopes
+from bagbasis.hypotheses.two_samples.location_features import KernelsAt, SmoothedWaves
 from tests.hypotheses.test_location_statistics import differences
 from tests.oracles.hypotheses import hotelling_by_loop
 
@@ -23,7 +25,7 @@ MAPS = {
 @pytest.mark.parametrize("name", MAPS)
 def test_gradient(name, monkeypatch):
     """The criterion is Hotelling's T² but for its ridge; its gradient by central differences."""
-    monkeypatch.setattr("bagbasis.hypotheses.hotelling.LEARNING_RIDGE", 0.0)
+    monkeypatch.setattr("bagbasis.hypotheses.two_samples.hotelling.LEARNING_RIDGE", 0.0)
     rng = np.random.default_rng(0)
     X, Y, theta = rng.normal(size=(30, 2)), rng.normal(size=(25, 2)) + 0.4, rng.normal(size=7)
 
@@ -99,3 +101,13 @@ def test_refusals(change, told):
     given = {"statistic": lambda: MeanEmbeddings(1, None, 0.5), **change}
     with pytest.raises(BagbasisError, match=told):
         two_sample_test(X, Y, **{**given, "statistic": given["statistic"]()})
+
+
+def test_a_split_and_what_is_drawn_after_it_are_of_two_streams():
+    """FSSD draws its locations, and NFSIC its rows, from the seed's plain stream."""
+    units = np.arange(1000)
+    tested = set(split_units(units, 0.5, seed=7)[1].tolist())
+    for other in (np.random.default_rng(7), generator_of(7, "locations")):
+        repeated = np.flatnonzero(other.permutation(1000) >= 500)
+        assert 200 < len(tested.intersection(repeated.tolist())) < 300
+    assert len(set(USES.values())) == len(USES) - 1  # locations and orders: no test draws both

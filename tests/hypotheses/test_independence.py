@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import BagbasisError
+from bagbasis.errors import BagbasisError, ParameterError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.hypotheses.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
-from bagbasis.hypotheses.hsic import HSICBlock
+from bagbasis.hypotheses.dependence.feature_dependence import (
+    KCCA,
+    RDC,
+    HSICFourier,
+    HSICNystroem,
+    KCCAFourier,
+)
+from bagbasis.hypotheses.dependence.hsic import HSICBlock
+from bagbasis.hypotheses.dependence.nfsic import NFSIC
+from bagbasis.hypotheses.goodness_of_fit import FSSD
 from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
-from bagbasis.hypotheses.kernels import resolve_kernel
-from bagbasis.hypotheses.nfsic import NFSIC
+from bagbasis.hypotheses.kernels.kernels import resolve_kernel
 from tests.oracles import dependence
 
 CASES = [(name, null) for name, kind in INDEPENDENCE.items() for null in kind.nulls]
@@ -170,7 +177,7 @@ class TestVariables:
         store = BagStore.create(tmp_path / "s.zarr", 2, ["m"])
         store = store.append(arrays, {"m": [*means[:-1], np.nan]})
         expected = independence_test(arrays[:-1], means[:-1], statistic=name)
-        monkeypatch.setattr("bagbasis.hypotheses.row_sources.EmbeddedRows.all", None)
+        monkeypatch.setattr("bagbasis.hypotheses.samples.row_sources.EmbeddedRows.all", None)
         with pass_limits(small_task_seconds=1e-7, small_tasks=8, rows_per_block=5):
             found = independence_test((store, 0, 59), "m", statistic=name)
             whole = independence_test(store, "m", statistic=name)
@@ -230,8 +237,18 @@ class TestVariables:
             (np.arange(9), np.arange(9), {"statistic": "nfsic"},
              "9 pairs; null 'chi_square' at 10 locations needs 11"),
             (np.arange(9), np.arange(9), {"statistic": "dcov", "null": "gamma"}, "'dcov' admits"),
+            (np.arange(9), np.arange(9), {"statistic": KCCA(ridge=1e12)}, "leaves nothing"),
+            (2.0 ** np.arange(40) ** 2, np.arange(40), {"statistic": "dcov", "null": "spectral"},
+             "take null='permutation'"),
         ],
     )  # fmt: skip
     def test_refusals(self, x, y, more, text):
         with pytest.raises(BagbasisError, match=text):
             independence_test(x, y, **more)
+
+    @pytest.mark.parametrize("kind", [NFSIC, RDC, HSICFourier, KCCAFourier, FSSD])
+    def test_sizes(self, kind):
+        """Beyond all memory: refused before they are asked for."""
+        name = "n_locations" if kind in (NFSIC, FSSD) else "n_features"
+        with pytest.raises(ParameterError, match=f"{name} is 1000000000000; expected"):
+            kind(**{name: 10**12})

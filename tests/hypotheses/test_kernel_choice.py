@@ -12,11 +12,11 @@ from threadpoolctl import threadpool_info
 from bagbasis.errors import BagbasisError
 from bagbasis.execution.lanes import use_cores
 from bagbasis.hypotheses import UnbiasedMMD, two_sample_test
-from bagbasis.hypotheses.comparison import TwoSamples
-from bagbasis.hypotheses.exact_mmd import PairSums
-from bagbasis.hypotheses.kernel_choice import CRITERIA, WIDTHS
-from bagbasis.hypotheses.kernels import Kernel
-from bagbasis.hypotheses.samples import read_samples
+from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.samples.samples import read_samples
+from bagbasis.hypotheses.two_samples.comparison import TwoSamples
+from bagbasis.hypotheses.two_samples.exact_mmd import PairSums
+from bagbasis.hypotheses.two_samples.kernel_choice import CRITERIA, WIDTHS
 from bagbasis.jobs.experiments.data.samples import blobs
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bagbasis.errors import DataError
-from bagbasis.hypotheses.kernels import Kernel, NegativeDistance
-from bagbasis.hypotheses.orders import permuted_orders, shifted_orders
-from bagbasis.hypotheses.pair_grams import CentredGram, GramSums, products_of_orders
-from bagbasis.hypotheses.row_pairs import CrossMoments, RowPair, nystroem_rows
+from bagbasis.hypotheses.dependence.row_pairs import CrossMoments, RowPair, nystroem_rows
+from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance
+from bagbasis.hypotheses.kernels.pair_grams import CentredGram, GramSums, products_of_orders
+from bagbasis.hypotheses.nulls.orders import permuted_orders, shifted_orders
 from tests.oracles import dependence
 
 KERNELS = (Kernel("gaussian", 1.3), Kernel("gaussian", 0.8))
@@ -75,7 +75,7 @@ class TestGrams:
         X, Y = pair(23, 2, 1)
         whole, grams = sums(X, Y, unbiased)
         A, B = (gram.whole() for gram in grams)
-        monkeypatch.setattr("bagbasis.hypotheses.kernels.tiles.__defaults__", (5,))
+        monkeypatch.setattr("bagbasis.hypotheses.kernels.kernels.tiles.__defaults__", (5,))
         tiled = sums(X, Y, unbiased)[0]
         for name, value in vars(whole).items():
             np.testing.assert_allclose(getattr(tiled, name), value, rtol=1e-9, atol=1e-12)

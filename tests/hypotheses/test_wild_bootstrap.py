@@ -7,11 +7,12 @@ import pytest
 from scipy.signal import lfilter
 
 from bagbasis.errors import BagbasisError
-from bagbasis.hypotheses import FourierMMD, comparison, two_sample_test
-from bagbasis.hypotheses.comparison import TwoSamples
-from bagbasis.hypotheses.kernels import Kernel
-from bagbasis.hypotheses.samples import as_sample
-from bagbasis.hypotheses.wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
+from bagbasis.hypotheses import FourierMMD, two_sample_test
+from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.nulls.wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
+from bagbasis.hypotheses.samples.samples import as_sample
+from bagbasis.hypotheses.two_samples import comparison
+from bagbasis.hypotheses.two_samples.comparison import TwoSamples
 
 X, Y = np.random.default_rng(0).standard_normal((2, 24, 2))
 GIVEN = {"null": "wild_bootstrap", "memory": 3.0, "n_permutations": 20, "seed": 4}

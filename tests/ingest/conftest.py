@@ -7,12 +7,12 @@ import pytest
 
 from bagbasis.clusters import connect
 from bagbasis.ingest import batches as ingest_batches
-from bagbasis.ingest.table_engines import ClusterEngine, LocalEngine
-from bagbasis.ingest.table_scans import Database
 from bagbasis.ingest.tables import TableIngest
-from tests.bags.conftest import url  # noqa: F401 - the same places for stores
+from bagbasis.ingest.tables.database import Database
+from bagbasis.ingest.tables.engines import ClusterEngine, LocalEngine
 from tests.ingest.stored_arrays import SIZES
 from tests.oracles.ragged import random_bags, random_responses
+from tests.store.conftest import url  # noqa: F401 - the same places for stores
 
 SMALL = 2**12  # bytes: the tests' tables are cut into about ten pieces and ranges
 

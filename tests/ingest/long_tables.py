@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bagbasis.bags import BagStore
+from bagbasis.store import BagStore
 
 COLUMNS = {"id_column": "bag", "coordinates": ["u", "v"]}
 RESPONSES = {"response_coordinates": ["s", "t", "w"], "response_id_column": "name"}
@@ -101,7 +101,7 @@ def ingest_and_be_killed(
     """Ingest in this process alone and die, without any cleaning up, when half is written."""
     from distributed import Client
 
-    from bagbasis.ingest.tables import ingest_tables
+    from bagbasis.ingest.tables.ingest import ingest_tables
 
     def kill(done: int, total: int) -> None:
         if done > 5 / 6 * total:

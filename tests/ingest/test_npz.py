@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.bags import BagStore, Box
+from bagbasis.bags import Box
 from bagbasis.bags.bags import offsets_of
 from bagbasis.errors import BagbasisError, DataError
 from bagbasis.ingest.arrays import ingest_npz
 from bagbasis.storage.urls import normalize_url
 from bagbasis.storage.zarr_stores import exists
+from bagbasis.store import BagStore
 from tests.ingest.stored_arrays import SIZES, assert_holds, assert_holds_responses
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from bagbasis.jobs.cli import main
 from bagbasis.jobs.runs.driver import Driver
-from bagbasis.regression import saving
+from bagbasis.models import saving
 from tests.execution.gated import Gate
 
 

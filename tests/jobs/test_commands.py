@@ -10,7 +10,7 @@ import pytest
 from bagbasis.jobs.cli import cli
 from bagbasis.registry import Registry
 from tests.jobs.running import done, refused
-from tests.regression.predicting import fitted
+from tests.models.predicting import fitted
 
 
 @pytest.fixture

@@ -10,10 +10,16 @@ from pydantic import Field
 
 from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError
-from bagbasis.jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
-from bagbasis.jobs.config_types import type_of
-from bagbasis.jobs.sections import named_section, union_of
-from bagbasis.jobs.signatures import Parameter, parameters_of
+from bagbasis.jobs.configs.config import (
+    ReportConfig,
+    Section,
+    load_config,
+    parse_override,
+    read_yaml,
+)
+from bagbasis.jobs.configs.sections import named_section, union_of
+from bagbasis.jobs.configs.signatures import Parameter, parameters_of
+from bagbasis.jobs.configs.types import type_of
 from bagbasis.parameters import Integer, OneOf
 from tests.jobs.running import CONFIGS, refused, settings
 

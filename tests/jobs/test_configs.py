@@ -15,12 +15,12 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.clusters.connect import Profile, load_profile
+from bagbasis.clusters.profiles import Profile, load_profile
 from bagbasis.config_errors import key_sections
 from bagbasis.datasets import make_dataset
 from bagbasis.jobs.cli import ON_CLUSTER
-from bagbasis.jobs.config import ClusterConfig, load_config
-from bagbasis.jobs.sections import ModelSection
+from bagbasis.jobs.configs.config import ClusterConfig, load_config
+from bagbasis.jobs.configs.sections import ModelSection
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.jobs.running import CONFIGS, done, refused
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bagbasis.jobs.demo import start_over
+from bagbasis.jobs.commands.demo import start_over
 from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 

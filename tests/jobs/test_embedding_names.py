@@ -11,9 +11,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from bagbasis import HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.errors import ConfigError
-from bagbasis.jobs import demo, fit
-from bagbasis.jobs.config import load_config
-from bagbasis.jobs.sections import NAMED, build, section_of
+from bagbasis.jobs.commands import demo, fit
+from bagbasis.jobs.configs.config import load_config
+from bagbasis.jobs.configs.sections import NAMED, build, section_of
 from tests.jobs.running import CONFIGS
 
 

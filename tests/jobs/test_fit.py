@@ -12,9 +12,8 @@ import zarr
 
 from bagbasis import load_model
 from bagbasis.errors import ConfigError, ModelError
-from bagbasis.jobs import fit
-from bagbasis.jobs.runs import LAUNCHERS, Status, resume, submit
-from bagbasis.jobs.runs import record as states
+from bagbasis.jobs.commands import fit
+from bagbasis.jobs.runs import LAUNCHERS, Status, record as states, resume, submit
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import Gate, kill, until
@@ -100,7 +99,8 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     """
     url, report = tmp_path / "m.zarr", tmp_path / "report.json"
     urls = settings(data_url=regression / "bags.zarr", model_url=url, report=report)
-    command = ["fit", *urls, *settings(model__random_features__n_features=32)]
+    small = settings(embedding="projection", model__random_features__n_features=32)
+    command = ["fit", *urls, *small]
     with monkeypatch.context() as patch:
         patch.setattr(Terminal, "values", lambda *_: 1 / 0)
         refused(1, *command)

@@ -18,9 +18,10 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
-from bagbasis.jobs.pictures import locations
+from bagbasis.jobs.pictures import locations, scales
 from bagbasis.jobs.pictures.evaluation import BLUE, ORANGE
 from bagbasis.jobs.pictures.locations import draw_locations
+from bagbasis.jobs.pictures.scales import draw_scales
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 
@@ -38,6 +39,7 @@ def test_two_sample(store, tmp_path):
     """As the function finds it, of two ranges of one store."""
     wanted = {"a_url": store.url, "a_bags": "[0, 30]", "b_bags": "[30, 50]"}
     more = {"parameters": "{n_frequencies: 32}", "embedding": "moments", "out_dir": tmp_path}
+    more["statistic"] = "fourier"
     printed = done(
         "test", "two-sample", CONFIGS / "test-two-sample.yaml", *settings(**wanted, **more)
     )
@@ -50,9 +52,26 @@ def test_two_sample(store, tmp_path):
     assert report["n_units"] == {"a": 30, "b": 20}
     assert "fourier(n_frequencies=32)" in printed.replace("\n", "")
     assert_picture(tmp_path / "null.png")
+    assert not (tmp_path / "scales.png").exists()
     done("test", "two-sample", *settings(**wanted, groups="day", null_law="null", out_dir=tmp_path))
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["unit"], report["n_units"]) == ("group", {"a": 6, "b": 4})
+    assert report["name"] == "fuse"
+
+
+@pytest.mark.parametrize("statistic", ["fuse", "agg"])
+def test_scales_are_drawn(monkeypatch, tmp_path, statistic):
+    """A curve per kernel: weights, or corrected p-values with the level."""
+    rng = np.random.default_rng(0)
+    r = two_sample_test(*rng.standard_normal((2, 60, 1)), statistic=statistic, n_permutations=19)
+    assert_picture(draw_scales(tmp_path / "scales.png", r))
+    monkeypatch.setattr(scales, "save_figure", lambda figure, path: figure)
+    axis = draw_scales("unused", r).axes[0]
+    curves = axis.lines[:2]
+    key = "weight" if statistic == "fuse" else "corrected"
+    drawn = np.concatenate([line.get_ydata() for line in curves])
+    np.testing.assert_array_equal(drawn, r.details["scales"][key])
+    assert axis.get_xscale() == "log"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.evaluation import evaluate
-from bagbasis.jobs.pictures import bag_dots, errors_part
+from bagbasis.jobs.pictures import bag_dots, errors_page
 from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
 from bagbasis.jobs.pictures.model_part import compare
 from tests.jobs.pages import EVIL, Page
@@ -53,9 +53,9 @@ def test_bags_of_few_points_are_a_worry(tmp_path):
     """They are counted among the bags that are there."""
     bags = [np.full((n, 1), 0.5) for n in (4, 5, 1, 9)]
     store = BagStore.create(tmp_path / "s.zarr", 1).append(bags, ids=range(4))
-    [said] = errors_part.worries_of_sizes(store.remove([2]))
+    [said] = errors_page.worries_of_sizes(store.remove([2]))
     assert said.startswith("1 of 3 bags have fewer than 5 points")
-    assert errors_part.worries_of_sizes(store.remove([0])) == []
+    assert errors_page.worries_of_sizes(store.remove([0])) == []
 
 
 @pytest.mark.parametrize("n_dims", [1, 2, 5])

@@ -13,7 +13,7 @@ from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError
 from bagbasis.jobs.pictures import densities, evaluation, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
-from bagbasis.jobs.pictures.errors_part import probability_table, reliability
+from bagbasis.jobs.pictures.errors_page import probability_table, reliability
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from bagbasis.jobs.pictures.rounds import draw_rounds
 from bagbasis.jobs.pictures.tuning import draw_tuning
@@ -74,7 +74,7 @@ def test_confusion_of_any_size(tmp_path, n_classes):
 
 def test_axes_have_the_stores_names(tmp_path):
     """Coordinate names that ingest left in the store label the axes."""
-    from bagbasis.jobs.evaluation import TargetView
+    from bagbasis.jobs.commands.evaluation import TargetView
 
     def names(given=None):
         return TargetView(None, store, given).coordinate_names

@@ -13,7 +13,7 @@ import pytest
 from distributed import Security
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, load_model
-from bagbasis.jobs.serve import own_token
+from bagbasis.jobs.commands.serving.serve import own_token
 from bagbasis.registry import Registry
 from tests.execution.gated import until
 from tests.jobs.running import refused
@@ -201,7 +201,7 @@ def test_a_kill_leaves_no_empty_token(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("bagbasis.jobs.serve.secrets.token_urlsafe", killed)
+        patch.setattr("bagbasis.jobs.commands.serving.serve.secrets.token_urlsafe", killed)
         with pytest.raises(KeyboardInterrupt):
             own_token(path)
     token = own_token(path)

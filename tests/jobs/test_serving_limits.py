@@ -11,9 +11,9 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from bagbasis.jobs import champion_app, serving_limits
-from bagbasis.jobs.champion_app import ALL_BODIES, MAX_BODY, make_app
-from bagbasis.jobs.serving_limits import PromptProtocol, Room
+from bagbasis.jobs.commands.serving import champion_app, limits as serving_limits
+from bagbasis.jobs.commands.serving.champion_app import ALL_BODIES, MAX_BODY, make_app
+from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room
 
 TOKEN = "0123456789abcdef"
 HEADERS = [(b"authorization", f"Bearer {TOKEN}".encode())]

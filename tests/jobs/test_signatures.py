@@ -14,13 +14,13 @@ import bagbasis
 from bagbasis import retraining, tuning
 from bagbasis.bases import BASES
 from bagbasis.config_errors import accepted_by
+from bagbasis.embeddings.composed.union import JOINS
 from bagbasis.embeddings.hdd_measures import TOTAL_MASS
 from bagbasis.embeddings.histogram import MEASURES
-from bagbasis.embeddings.union import JOINS
-from bagbasis.ingest.table_bags import RULES
-from bagbasis.jobs.config_types import type_of
-from bagbasis.jobs.sections import EmbeddingSection, build
-from bagbasis.jobs.signatures import REQUIRED, parameters_of, registered
+from bagbasis.ingest.tables.bags import RULES
+from bagbasis.jobs.configs.sections import EmbeddingSection, build
+from bagbasis.jobs.configs.signatures import REQUIRED, parameters_of, registered
+from bagbasis.jobs.configs.types import type_of
 from bagbasis.parameters import (
     Boolean,
     False_,
@@ -42,7 +42,7 @@ from bagbasis.random_features.frequencies import SPECTRA
 from bagbasis.random_features.kernel_profiles import KERNELS_OF_DISTANCES
 from bagbasis.random_features.landmarks import LANDMARKS
 from bagbasis.random_features.spectral_mixture import FAMILIES
-from bagbasis.regression.solver_choice import SOLVERS
+from bagbasis.solvers.solver_choice import SOLVERS
 
 CLASSES = [
     *[("", getattr(bagbasis, name)) for name in registered("EMBEDDINGS", "embeddings").values()],

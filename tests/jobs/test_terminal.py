@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 
 import pytest
 from rich.console import Console
 
+from bagbasis.jobs.shell import complain
 from bagbasis.jobs.terminal import SECONDS_BETWEEN_LINES, PlainProgress, Terminal
 
 
@@ -134,3 +136,21 @@ def test_quiet_terminal_keeps_the_progress():
         progress(1, 2)
     assert out.file.getvalue() == ""
     assert "fit" in err.file.getvalue()
+
+
+ESCAPES = "a\x1b]0;mine\x07b\x9b2Jc\x7f"
+
+
+def test_control_characters_are_shown_as_text(capsys):
+    """Names of a store and lines of a run, wherever they are printed, move no cursor."""
+    out = console()
+    terminal = Terminal(out, out)
+    terminal.line(ESCAPES)
+    terminal.heading(ESCAPES)
+    terminal.table(ESCAPES, [ESCAPES], [[ESCAPES], [[ESCAPES]], [{ESCAPES: 1}]])
+    terminal.values("", {ESCAPES: ESCAPES})
+    PlainProgress(out, "fit", "bags").say(ESCAPES)
+    complain(ESCAPES)
+    said = out.file.getvalue() + capsys.readouterr().err
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
+    assert said.count(r"a\x1b]0;mine\x07b\x9b2Jc\x7f") == 11

@@ -12,15 +12,15 @@ import yaml
 
 from bagbasis import load_model
 from bagbasis.errors import ConfigError, ModelError
-from bagbasis.jobs import tune
-from bagbasis.jobs.config import load_config
-from bagbasis.jobs.sections import EMBEDDINGS, named_embedding
+from bagbasis.jobs.commands import tune
+from bagbasis.jobs.configs.config import load_config
+from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
+from bagbasis.jobs.configs.sections import EMBEDDINGS, named_embedding
 from bagbasis.jobs.terminal import Terminal
-from bagbasis.jobs.tune_search import default_search, embeddings_of, labels_of
-from tests.bags.processes import running
 from tests.execution.gated import until
 from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+from tests.store.processes import running
 
 SMALL = settings(
     model__random_features__n_features=64,
@@ -239,7 +239,7 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     """The same tune goes on and finishes; another one, and one that is done, is refused."""
     command = ["tune", *SMALL, *urls(regression, tmp_path)]
     with monkeypatch.context() as patch:
-        patch.setattr("bagbasis.jobs.tune.write_best", lambda *_: 1 / 0)
+        patch.setattr("bagbasis.jobs.commands.tune.write_best", lambda *_: 1 / 0)
         refused(1, *command)
     assert "exists already" in refused(1, *command, *settings(search__eta=4))
     done(*command)

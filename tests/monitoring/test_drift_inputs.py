@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis import Bags, BagStore, MeanMapEmbedding, ProjectionEmbedding
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.hypotheses.thinning import as_bag_set
+from bagbasis.hypotheses.samples.thinning import as_bag_set
 from bagbasis.monitoring import drift_test
 from tests.monitoring.drawing import draw_bags
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from bagbasis.bags import BagStore
 from bagbasis.errors import ModelError, WriterBusyError
 from bagbasis.registry import Registry
-from tests.bags.processes import append_batch, batch, running
+from bagbasis.store import BagStore
+from tests.store.processes import append_batch, batch, running
 
 N_ROUNDS = 2
 

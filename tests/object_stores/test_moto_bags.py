@@ -14,10 +14,10 @@ from bagbasis import Bags, BagStore, load_model
 from bagbasis.errors import ModelError, StoreError, WriterBusyError
 from bagbasis.storage.files import names_in, reading, writing
 from bagbasis.storage.lock import writer_lock
-from tests.bags.processes import BATCH, append_batch, batch, check_two_appends, hold, model_of
+from tests.models.predicting import fitted
 from tests.object_stores.elsewhere import N_ROUNDS, append_rounds, elsewhere
-from tests.regression.predicting import fitted
 from tests.storage.objects import among_objects
+from tests.store.processes import BATCH, append_batch, batch, check_two_appends, hold, model_of
 
 
 @pytest.fixture

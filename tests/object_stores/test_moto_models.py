@@ -10,11 +10,11 @@ from botocore.exceptions import BotoCoreError
 
 from bagbasis import load_model
 from bagbasis.errors import ModelError
+from bagbasis.models import write_predictions
 from bagbasis.registry import Registry
-from bagbasis.regression import write_predictions
+from tests.models.predicting import BAGS, Y, fitted, ids_of
 from tests.object_stores.elsewhere import N_ROUNDS, elsewhere, promote_rounds
 from tests.oracles.labelled import stored
-from tests.regression.predicting import BAGS, Y, fitted, ids_of
 
 OLD, NEW = "one target", "two targets"
 

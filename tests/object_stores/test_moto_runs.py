@@ -8,11 +8,11 @@ import pytest
 
 from bagbasis import BagStore, connect, load_model
 from bagbasis.errors import RunError
+from bagbasis.fitting import Checkpoints
 from bagbasis.jobs.runs import attach, runs_in, submit
-from bagbasis.regression import Checkpoints
 from tests.execution.logged import many_tasks
+from tests.models.predicting import BAGS, Y, regressor
 from tests.oracles.labelled import stored
-from tests.regression.predicting import BAGS, Y, regressor
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags.sampling import median_distance
 from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.fourier_kernels import sine_cosine
+from bagbasis.random_features.kernels.fourier_kernels import sine_cosine
+from bagbasis.store.sampling import median_distance
 
 from . import fourier
 from .implementation import DTYPES, Implementation
@@ -64,7 +64,7 @@ def _phases(rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[Any
 
 def _sine_cosine(phases: NDArray[Any], out: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     out[:, :256] = phases
-    sine_cosine(out, np.float32(1))
+    sine_cosine(0, len(out), out, np.float32(1))
     return out[:, :256], out[:, 256:]
 
 

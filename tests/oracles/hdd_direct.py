@@ -11,7 +11,6 @@ from bagbasis import Bags
 from bagbasis.bases import evaluate_basis
 from bagbasis.embeddings.hdd_spec import HDDSpec
 from bagbasis.embeddings.refusals import refuse_outside
-from bagbasis.threads import KERNELS
 
 from .hdd_direct_kernels import powers, reflected_densities
 
@@ -59,8 +58,7 @@ def embed_at(spec: HDDSpec, bags: Bags, at: NDArray[np.float64], out: NDArray[An
 def _powers(spec: HDDSpec, density: NDArray[Any]) -> NDArray[Any]:
     """√w p^{α/2+iλ} of density values (n, m) that are floored first, (n, n_parts, m)."""
     parts = np.empty((len(density), spec.n_parts, density.shape[1]), dtype=density.dtype)
-    with KERNELS:
-        powers(density, *spec._pointwise(density.dtype), parts)
+    powers(0, len(density), density, *spec._pointwise(density.dtype), parts)
     return parts
 
 
@@ -83,14 +81,15 @@ def _densities(
     unit = spec.box.to_unit(bags.points)[:, group]
     counts = np.add.reduceat(beyond, bags.offsets[:-1], dtype=np.int64)
     out = np.empty((len(bags), columns.shape[1]), dtype=dtype)
-    with KERNELS:
-        reflected_densities(
-            np.clip(unit, 0, 1).astype(dtype, order="C"),  # one kernel, not one per layout
-            ~beyond if spec.out_of_box == "drop" else np.ones(len(unit), dtype=bool),
-            bags.offsets,
-            columns,
-            dtype.type(spec.bandwidth),
-            dtype.type(REACH[dtype.itemsize] * spec.bandwidth),
-            out,
-        )
+    reflected_densities(
+        0,
+        len(bags),
+        np.clip(unit, 0, 1).astype(dtype, order="C"),  # one kernel, not one per layout
+        ~beyond if spec.out_of_box == "drop" else np.ones(len(unit), dtype=bool),
+        bags.offsets,
+        columns,
+        dtype.type(spec.bandwidth),
+        dtype.type(REACH[dtype.itemsize] * spec.bandwidth),
+        out,
+    )
     return out, counts

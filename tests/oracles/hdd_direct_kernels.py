@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
-from bagbasis.embeddings.hdd_kernels import _powers_of
+from bagbasis.compiling import kernel, subkernel
+from bagbasis.embeddings.kernels.hdd_kernels import _powers_of
 
 _F = np.float32
 LOG2_E, LN2_1, LN2_2 = _F(1.4426950408889634), _F(0.693359375), _F(-2.12194440e-4)
@@ -18,7 +18,7 @@ ONE, HALF, LEAST = _F(1), _F(0.5), _F(-87)
 FAST = {"contract", "nsz"}
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _add_exponentials_float32(exponent, row):
     """row += exp(exponent) for exponents ≤ 0, to 2e-7; numpy's exp would not vectorise here."""
     for e in range(len(row)):
@@ -29,7 +29,7 @@ def _add_exponentials_float32(exponent, row):
         row[e] += series * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _add_exponentials_float64(exponent, row):
     """`_add_exponentials_float32` in double precision, to 4e-16."""
     for e in range(len(row)):
@@ -43,7 +43,7 @@ def _add_exponentials_float64(exponent, row):
         row[e] += series * np.int64(bits).view(np.float64)
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _mirror(x, reach, images):
     """The mirror images 2m ± x within ``reach`` of [0, 1], into ``images``; how many."""
     count = 0
@@ -57,7 +57,7 @@ def _mirror(x, reach, images):
     return count
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _exponents(at, images, chosen, factor, exponent):
     """factor · ‖at − image‖² of each integration point; factor < 0."""
     for d in range(len(chosen)):
@@ -68,8 +68,8 @@ def _exponents(at, images, chosen, factor, exponent):
             exponent[e] = square if d == 0 else exponent[e] + square
 
 
-@njit(cache=True, parallel=True)
-def reflected_densities(unit, kept, offsets, at, bandwidth, reach, out):
+@kernel()
+def reflected_densities(begin, end, unit, kept, offsets, at, bandwidth, reach, out):
     """The Gaussian density estimate with reflection at the walls, of each bag at each point.
 
     Every bag's point meets every integration point: the O(n · n_e) sum of 001, §3.5. A mirror
@@ -91,7 +91,7 @@ def reflected_densities(unit, kept, offsets, at, bandwidth, reach, out):
     single = out.itemsize == 4
     factor = out.dtype.type(-0.5) / (bandwidth * bandwidth)
     norm = (np.sqrt(2 * np.pi) * bandwidth) ** -g
-    for i in prange(len(offsets) - 1):
+    for i in range(begin, end):
         row = out[i]
         row[:] = 0
         exponent = np.empty(n_e, out.dtype)
@@ -121,8 +121,8 @@ def reflected_densities(unit, kept, offsets, at, bandwidth, reach, out):
             row[e] = row[e] * scale
 
 
-@njit(cache=True, parallel=True)
-def powers(density, floor, exponent, rates, weights, out):
+@kernel()
+def powers(begin, end, density, floor, exponent, rates, weights, out):
     """Real and imaginary parts of weights[m] · p^{exponent + i·rates[m]}.
 
     Parameters
@@ -137,5 +137,5 @@ def powers(density, floor, exponent, rates, weights, out):
     out : of density's dtype, shape (n, P, G), written
         Parts in order: real, imaginary of each node.
     """
-    for i in prange(len(density)):
+    for i in range(begin, end):
         _powers_of(density[i], floor, exponent, rates, weights, out[i])

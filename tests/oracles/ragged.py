@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags import Bags, BagStore, Responses
+from bagbasis.bags import Bags, Responses
+from bagbasis.store import BagStore
 
 SIZES = (1, 2, 255, 256, 257, 10_000)  # around powers of two, and one bag far larger than a chunk
 
@@ -104,7 +105,8 @@ class StoreModel:
     def check(self, store: BagStore, start: int = 0, stop: int | None = None) -> None:
         """The store's bags ``start:stop``, their targets and ids are the model's."""
         assert store.n_bags == len(self.bags)
-        assert store.n_points == sum(len(bag) for bag in self.bags)
+        present = [bag for i, bag in enumerate(self.bags) if i not in self.removed]
+        assert store.n_points == sum(map(len, present))
         assert store.n_removed == len(self.removed)
         part = slice(start, len(self.bags) if stop is None else stop)
         gone = [i in self.removed for i in range(len(self.bags))][part]

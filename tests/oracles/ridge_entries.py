@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import RandomFourierFeatures
-from bagbasis.regression.moments import MANY_TARGETS
-from bagbasis.regression.partial_regression import beside_linear, beside_own
-from bagbasis.regression.penalties import Penalties
-from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
-from bagbasis.regression.rows import RidgeRows
-from bagbasis.regression.statistics import RidgeStatistics, StatisticsBuilder
-from bagbasis.regression.statistics_kernels import linear_predictions
+from bagbasis.solvers.partial_regression import beside_linear, beside_own
+from bagbasis.solvers.penalties import Penalties
+from bagbasis.solvers.ridge import solve, solve_gcv, solve_validation
+from bagbasis.statistics.moments import MANY_TARGETS
+from bagbasis.statistics.rows import RidgeRows
+from bagbasis.statistics.statistics_kernels import linear_predictions
+from bagbasis.statistics.sums import RidgeStatistics, StatisticsBuilder
 
 from . import ridge
 from .implementation import DTYPES, Implementation, Inputs
@@ -183,5 +183,5 @@ def _fields(solution: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _predictions(z: NDArray[Any], coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:
     out = np.empty((len(z), len(intercept)))
-    linear_predictions(z, coef, intercept, out)
+    linear_predictions(0, len(z), z, coef, intercept, out)
     return out

@@ -45,6 +45,8 @@ def test_density_sums(n_dims, bandwidth, dtype):
     kept[40:50] = kept[85:] = False
     out = np.empty((4, 60), dtype)
     reflected_densities(
+        0,
+        4,
         unit.astype(dtype),
         kept,
         np.array([0, 1, 30, 85, 90]),

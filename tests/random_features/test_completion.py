@@ -8,7 +8,7 @@ import pytest
 from bagbasis import DoubleBasisRegressor, NystroemFeatures, ProjectionEmbedding
 from bagbasis.random_features import nystroem
 from bagbasis.random_features.completion import WHOLE
-from bagbasis.regression.statistics import StatisticsBuilder
+from bagbasis.statistics.sums import StatisticsBuilder
 from tests.oracles.labelled import labelled_bags
 
 RNG = np.random.default_rng(0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from sklearn.base import clone
 
@@ -13,11 +12,14 @@ from bagbasis import LearnedFourierFeatures, RandomFourierFeatures
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.random_features import LearnedSpec
 from bagbasis.random_features.learned import LabelledRows
-from bagbasis.random_features.spectral_mixture import FAMILIES, Diagonal, Full, Mixture, log_density
-from bagbasis.random_features.spectrum_evidence import (
-    accept_in_turn,
-    log_evidence,
+from bagbasis.random_features.spectral_mixture import (
+    FAMILIES,
+    Diagonal,
+    Full,
+    Mixture,
+    log_density,
 )
+from bagbasis.random_features.spectrum_evidence import accept_in_turn, log_evidence
 from tests.oracles import learned_spectrum as oracle
 
 

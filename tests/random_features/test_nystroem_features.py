@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import zarr
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from sklearn.utils.estimator_checks import check_estimator
 
 from bagbasis import (

@@ -10,10 +10,10 @@ from scipy.linalg import hadamard
 from sklearn.utils.estimator_checks import check_estimator
 
 from bagbasis import RandomFourierFeatures
-from bagbasis.bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from bagbasis.errors import ParameterError
 from bagbasis.random_features import FourierSpec
 from bagbasis.random_features.frequencies import FREQUENCIES_PER_BLOCK, draw_hadamard
+from bagbasis.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from tests.oracles.fourier import (
     features,
     gaussian_kernel,

@@ -16,12 +16,11 @@ import zarr
 
 from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, load_model
 from bagbasis.errors import ModelError, ParameterError
-from bagbasis.registry import Registry
-from bagbasis.registry import registry as registry_module
+from bagbasis.registry import Registry, registry as registry_module
 from bagbasis.storage.lock import Hold, writer_lock
+from tests.models.predicting import BAGS, FITS, Y, fitted, regressor
 from tests.oracles.labelled import stored
 from tests.oracles.planned import set_solution
-from tests.regression.predicting import BAGS, FITS, Y, fitted, regressor
 
 
 @pytest.fixture(params=["path", "memory://"])

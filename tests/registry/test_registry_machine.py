@@ -13,15 +13,14 @@ import fsspec
 import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry
 from bagbasis.registry.pointer import Pointer
 from bagbasis.storage import folders
-from tests.regression.predicting import BAGS, Y, regressor
+from tests.models.predicting import BAGS, Y, regressor
 
 WHICH = st.integers(0, 2)
 

@@ -18,9 +18,9 @@ from bagbasis.errors import ModelError
 from bagbasis.registry import Registry, registry
 from bagbasis.storage import folders
 from bagbasis.storage.partials import partial_path
-from tests.bags.processes import running
+from tests.models.predicting import BAGS, fitted
 from tests.oracles.planned import set_solution
-from tests.regression.predicting import BAGS, fitted
+from tests.store.processes import running
 
 OLD, NEW = "one target", "two targets"
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from bagbasis.hypotheses.mean_difference import staged_p_values
+from bagbasis.hypotheses.nulls.mean_difference import staged_p_values
 from bagbasis.retraining.settings import DriftGate, Spending
 
 BAGS_PER_DAY = 12

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from bagbasis import BagStore
-from bagbasis.bags import merge_stores
 from bagbasis.errors import StoreError
 from bagbasis.retraining import Window, retrain
+from bagbasis.store import merge_stores
 from tests.retraining.problems import (
     TASKS,
     count_embedded,

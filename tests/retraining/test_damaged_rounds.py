@@ -10,9 +10,8 @@ import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.errors import ConfigError, ParameterError, StoreError
-from bagbasis.regression.partials import read_partial, write_partial
-from bagbasis.retraining import retrain
-from bagbasis.retraining import round as new_round
+from bagbasis.fitting.partials import read_partial, write_partial
+from bagbasis.retraining import retrain, round as new_round
 from tests.retraining.problems import (
     create,
     difference,

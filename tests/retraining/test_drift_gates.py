@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.errors import ParameterError
-from bagbasis.hypotheses.mean_difference import compare_means, staged_p_values
+from bagbasis.hypotheses.nulls.mean_difference import compare_means, staged_p_values
 from bagbasis.retraining import DriftGate, retrain
 from bagbasis.retraining.settings import Spending
 from tests.oracles.drift import exact_p_value, mmd_unbiased_by_loop
@@ -116,3 +118,33 @@ def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
     assert list(gates) == ["inputs", "concept", "labels"]
     assert [name for name, found in gates.items() if found["drifted"]] == KINDS[kind], gates
     assert len(report["alarms"]) == len(KINDS[kind])
+
+
+def test_lines_keep_the_statistic_they_began_with(year, tmp_path):
+    """A new line compares at many widths; one that an earlier version began goes on by `mmd_u`,
+    and a spec that names a statistic is obeyed."""
+    shutil.copytree(year, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "registry.retrain" / "state.json"
+    state = json.loads(path.read_text())
+    assert state["gate_statistic"] == "fuse"
+    old = {key: value for key, value in state.items() if key != "gate_statistic"}
+    BagStore.open(tmp_path / "bags.zarr").append(*draw(240, 1))
+    found = {}
+    for name, written, given in (
+        ("new", state, None), ("old", old, None), ("named", old, "fuse"),
+    ):  # fmt: skip
+        folder = tmp_path / name
+        shutil.copytree(year / "registry", folder / "registry")
+        shutil.copytree(tmp_path / "bags.zarr", folder / "bags.zarr")
+        shutil.copytree(tmp_path / "registry.retrain", folder / "registry.retrain")
+        (folder / "registry.retrain" / "state.json").write_text(json.dumps(written))
+        asked = made(folder)
+        asked = replace(asked, drift=replace(asked.drift, statistic=given))
+        found[name] = retrain(asked).report["gates"]
+        kept = json.loads((folder / "registry.retrain" / "state.json").read_text())
+        assert kept["gate_statistic"] == found[name]["statistic"]
+    assert [gates["statistic"] for gates in found.values()] == ["fuse", "mmd_u", "fuse"]
+    p = {name: gates["gates"]["inputs"]["statistic"] for name, gates in found.items()}
+    assert p["new"] == p["named"] != p["old"]
+    same = [gates["gates"]["concept"] for gates in found.values()]
+    assert same[0] == same[1] == same[2]  # a mean is compared, by either

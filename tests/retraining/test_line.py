@@ -13,9 +13,9 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.bags import BagStore
-from bagbasis.regression import Checkpoints
+from bagbasis.fitting import Checkpoints
 from bagbasis.retraining.sums import ModelLine
+from bagbasis.store import BagStore
 from tests.oracles.labelled import labelled_bags
 
 N = 150

@@ -11,12 +11,11 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis.bags import BagStore
-from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import BusyError, DataError, ModelError
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.registry import Registry
-from bagbasis.retraining import DriftGate, Window, retrain
-from bagbasis.retraining import round as new_round
+from bagbasis.retraining import DriftGate, Window, retrain, round as new_round
+from bagbasis.store import BagStore
 from tests.retraining.problems import (
     HOLDOUT,
     TASKS,

@@ -12,13 +12,13 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.errors import BusyError, StoreError
-from bagbasis.jobs.retrain import exit_code
-from bagbasis.jobs.retrain_report import lines_of
+from bagbasis.jobs.commands.retrain import exit_code
+from bagbasis.jobs.commands.retrain_report import lines_of
 from bagbasis.registry import Registry
 from bagbasis.registry.registry import POINTER
 from bagbasis.retraining import retrain, state
-from tests.bags.processes import running
 from tests.retraining.problems import create, grow, spec
+from tests.store.processes import running
 
 DEATHS = ["counting", "registered", "sums written", "decided", "promoted", "committed", "published"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import ndtri
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -167,6 +166,7 @@ def test_regions_of_a_model_of_bags(model, monkeypatch):
         for f in draws
     ]  # fmt: skip
     np.testing.assert_allclose(judged.salience(draws, EVERY), expected, atol=1e-6)
+    assert judged.salience(draws, np.array([], int)).shape == (7, 0)
     monkeypatch.setattr("bagbasis.search.regions.POINTS_PER_BATCH", 20)
     chosen = np.array([2, 0])
     np.testing.assert_allclose(
@@ -197,6 +197,8 @@ def test_search_asks_where_most_is_expected(model):
     rising = np.array([truth[r[-1]] - truth[r[0]] > 1 for r in slopes.regions])
     falling = np.array([truth[r[-1]] - truth[r[0]] < -0.5 for r in slopes.regions])
     assert search.flagged[rising].all()
+    search.flagged[:] = True  # as at the end of a search that finds all: any place is as good
+    assert 0 <= search.suggest() < len(places)
     assert search.chances()[rising].min() > 0.7 > 0.5 > search.chances()[falling].max()
 
 

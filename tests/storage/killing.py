@@ -18,10 +18,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
-from tests.bags.processes import running
+from tests.store.processes import running
 
 PATIENCE = 120.0  # seconds until a process that says nothing fails the test
 ONE_PATH = ("os.mkdir", "os.remove", "os.rmdir", "os.truncate")  # of these events: path, …, dir_fd
@@ -110,7 +109,6 @@ def _sample(n: int, most: int, seed: int) -> list[int]:
 
 def _act_and_die(pipe: Connection, act: Callable[[Path], object], place: Path) -> None:
     """Tell the writes of an undisturbed call; then fork a child for every number that is sent."""
-    numba.config.THREADING_LAYER = "workqueue"  # OpenMP's threads do not survive a fork
     writes: list[str] = []
     try:
         before_writes(place, writes.append)

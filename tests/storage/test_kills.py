@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 from bagbasis import load_model
-from bagbasis.bags import BagStore
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.errors import DataError, InterruptedStoreError, StoreError
 from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.models import write_predictions
 from bagbasis.registry import Registry
-from bagbasis.regression import write_predictions
 from bagbasis.retraining import retrain
-from tests.regression.predicting import BAGS, N, fitted, read_zarr
+from bagbasis.store import BagStore
+from tests.models.predicting import BAGS, N, fitted, read_zarr
 from tests.retraining.problems import create, grow, spec
 from tests.storage.killing import each_kill
 
@@ -154,7 +154,7 @@ def save(place: Path) -> None:
 
 def predict(place: Path, **options: str) -> None:
     data = BagStore.open(place / URL)
-    write_predictions(fitted("classes"), data, place / "p.zarr", overwrite=True, **options)
+    write_predictions(fitted("classes"), data, place / "p", overwrite=True, **options)
 
 
 def predict_parquet(place: Path) -> None:
@@ -176,7 +176,7 @@ def check_model(place: Path) -> None:
 
 
 def check_predictions(place: Path) -> None:
-    url = place / "p.zarr"
+    url = place / "p"
     parquet = not (url / "zarr.json").exists()
     assert len(pd.read_parquet(url) if parquet else read_zarr(url)[0]["predictions"]) == N
 
@@ -202,7 +202,7 @@ def written(tmp_path_factory):
     place = tmp_path_factory.mktemp("written")
     BagStore.create(place / URL, 2).append(BAGS)
     fitted("one target").save(place / "m.zarr")
-    write_predictions(fitted("one target"), BagStore.open(place / URL), place / "p.zarr")
+    write_predictions(fitted("one target"), BagStore.open(place / URL), place / "p")
     store = grow(create(place / "bags.zarr"), 150)
     retrain(spec(place))
     grow(store, 60)

@@ -12,14 +12,14 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from bagbasis import BagStore
 from bagbasis.errors import BagbasisError, ModelError
-from bagbasis.jobs.fit import Config as FitConfig
-from bagbasis.jobs.model_place import ModelPlace
-from bagbasis.regression import write_predictions
+from bagbasis.jobs.commands.fit import Config as FitConfig
+from bagbasis.jobs.commands.model_place import ModelPlace
+from bagbasis.models import write_predictions
 from bagbasis.storage import folders, generations
 from bagbasis.storage.files import names_in
 from bagbasis.storage.generations import is_generation
 from bagbasis.storage.zarr_stores import attributes_of, is_taken, read_group
-from tests.regression.predicting import BAGS, fitted
+from tests.models.predicting import BAGS, fitted
 
 
 def write_store(url):

@@ -78,3 +78,18 @@ def test_filesystems_that_connect_at_once(url, said, monkeypatch):
 
     monkeypatch.setattr(requests, "get", get)
     assert refused(1, "info", url) == f"bags: info: {url}: can not be read ({said})"
+
+
+def test_a_working_folder_that_was_deleted(tmp_path, monkeypatch):
+    """Relative paths, and jobs that are submitted, name it; others work."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    for act in (
+        lambda: BagStore.open("a.zarr"),
+        lambda: submit("fit", {"data_url": "/a.zarr", "model_url": "/m.zarr"}, root=tmp_path),
+    ):
+        with pytest.raises(StoreError, match="the folder that this process works in was deleted"):
+            act()
+    assert normalize_url("/a.zarr") == "/a.zarr"

@@ -20,8 +20,8 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.bags import Bags
-from bagbasis.bags.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
-from bagbasis.regression import FeatureMap
+from bagbasis.fitting import FeatureMap
+from bagbasis.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from bagbasis.tuning import Search
 from tests.oracles import fourier, ridge, series
 from tests.oracles.labelled import labelled_bags

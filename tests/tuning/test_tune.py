@@ -15,9 +15,9 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.embeddings import HDDEmbedding
 from bagbasis.errors import DataError, ParameterError, StoreError
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.tuning import Search, halving, tune
 from tests.oracles.labelled import labelled_bags, stored
 from tests.tuning.problems import (

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import ProjectionEmbedding, TripleBasisRegressor
-from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.regression.outcomes import Densities
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.outcomes.densities import Densities
 from bagbasis.tuning import halving, tune
 from tests.oracles.labelled import stored
 from tests.tuning.problems import (

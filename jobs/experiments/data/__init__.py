@@ -1,5 +1,5 @@
 """Data that only experiments need: simulations, mixtures, fields, and files of CIFAR-10."""
 
-from .nbody import NBody
+from .nbody.dataset import NBody
 
 __all__ = ["NBody"]

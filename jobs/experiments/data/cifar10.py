@@ -10,11 +10,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags import Bags
-from bagbasis.bags.bags import offsets_of
-from bagbasis.datasets.base import Block, Dataset
+from bagbasis.bags import Bags, offsets_of
+from bagbasis.datasets import Block, Dataset
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.storage.files import storage_errors
+from bagbasis.storage import storage_errors
 
 SIDE = 32
 RECORD = 1 + 3 * SIDE**2  # bytes: the label, then the red, the green and the blue plane

@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 
 from bagbasis import Bags
 from bagbasis.arrays import Floats
-from bagbasis.bags.bags import offsets_of
+from bagbasis.bags import offsets_of
 
 Labels = NDArray[np.int64]
 

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution import lane_cores
 
-from ...config import JobConfig, load_config, read_yaml
+from ...configs import JobConfig, load_config, read_yaml
 from ...files import plain
-from ...pictures.evaluation import new_figure, save_figure
+from ...pictures import new_figure, save_figure
 from ...terminal import Callback
 
 Params = Mapping[str, Any]

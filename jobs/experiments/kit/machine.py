@@ -6,7 +6,7 @@ import os
 import platform
 from typing import Any
 
-from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution import lane_cores
 from bagbasis.versions import version
 
 PACKAGES = (

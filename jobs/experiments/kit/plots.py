@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
-from ...pictures.evaluation import BLUE, GREY, ORANGE
+from ...pictures import BLUE, GREY, ORANGE
 
 __all__ = ["AT_ENDS", "BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bagbasis.errors import ConfigError, StoreError
 from bagbasis.execution import current_client
-from bagbasis.storage.files import writing
+from bagbasis.storage import writing
 
 from ...files import plain, write_report
 from ...markdown import markdown_table

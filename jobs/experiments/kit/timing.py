@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution import use_cores
 
 DISTURBED = (
     "The machine was not kept free of other work: a single time out of line with its neighbours "
@@ -84,18 +83,9 @@ def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS, numba and lanes to one thread, so that work is timed and not thread sharing.
-
-    Lanes set the threads of BLAS and numba themselves, so they are limited by their number of
-    cores.
-    """
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with threadpool_limits(1), use_cores(1):
-            yield
-    finally:
-        numba.set_num_threads(before)
+    """Limit BLAS and lanes to one thread, so that work is timed and not thread sharing."""
+    with threadpool_limits(1), use_cores(1):
+        yield
 
 
 def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from bagbasis.jobs.experiments.active_search import BETA, EACH, METHODS, OURS, LevelSets
 from bagbasis.jobs.experiments.data.patterns import PROBLEMS, Pattern, grid, learn, shape, windows
+from bagbasis.jobs.experiments.search.active_search import BETA, EACH, METHODS, OURS, LevelSets
 from bagbasis.search import Field
 from tests.jobs.experiments.contract import Contract
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.anomalies import DATA, N_PICTURED, OURS, PEERS, PICTURED
+from bagbasis.jobs.experiments.regression.anomalies import DATA, N_PICTURED, OURS, PEERS, PICTURED
 from tests.jobs.experiments.contract import Contract
 
 PLANTED = np.arange(400) < 20

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bagbasis.jobs.experiments.dirichlet import fit_dirichlets, log_likelihood
-from bagbasis.jobs.experiments.over_sizes import at_sizes
+from bagbasis.jobs.experiments.kit.over_sizes import at_sizes
+from bagbasis.jobs.experiments.regression.dirichlet import fit_dirichlets, log_likelihood
 from tests.jobs.experiments.contract import Contract, make, result
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from bagbasis.jobs.experiments import embeddings
-from bagbasis.jobs.experiments.embeddings import AUTO, DATA, PEERS, SINGLES
+from bagbasis.jobs.experiments.regression import embeddings
+from bagbasis.jobs.experiments.regression.embeddings import AUTO, DATA, PEERS, SINGLES
 from tests.jobs.experiments.contract import Contract
 
 

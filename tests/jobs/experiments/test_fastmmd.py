@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bagbasis.jobs.experiments.data.samples import blobs, histograms, ring
-from bagbasis.jobs.experiments.fastmmd import compare
-from bagbasis.jobs.experiments.fastmmd_report import FAST, FEW, NAMES
+from bagbasis.jobs.experiments.hypotheses.fastmmd import compare
+from bagbasis.jobs.experiments.hypotheses.fastmmd_report import FAST, FEW, NAMES
 from bagbasis.jobs.experiments.kit.frame import frame, pair
 from bagbasis.jobs.experiments.kit.timing import exponent
 from tests.jobs.experiments.contract import Contract

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import pytest
 
-from bagbasis.jobs.experiments.gmm_components import (
+from bagbasis.jobs.experiments.kit.frame import select
+from bagbasis.jobs.experiments.regression.gmm_components import (
     HDD,
     OTHERS,
     PAPER,
     size_rows,
     without_training,
 )
-from bagbasis.jobs.experiments.kit.frame import select
 from tests.jobs.experiments.contract import Contract, make, result
 
 

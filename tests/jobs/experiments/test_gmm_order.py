@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bagbasis.jobs.experiments.over_sizes import at_sizes
+from bagbasis.jobs.experiments.kit.over_sizes import at_sizes
 from tests.jobs.experiments.contract import Contract, make
 
 CLASSICAL = ["AIC", "BIC", "CV"]

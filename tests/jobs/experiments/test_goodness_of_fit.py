@@ -6,7 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from bagbasis.jobs.experiments.fit_power import DIMS, laplace, mixture, right, variance
+from bagbasis.jobs.experiments.hypotheses.goodness_of_fit import (
+    DIMS,
+    laplace,
+    mixture,
+    right,
+    variance,
+)
 from bagbasis.jobs.experiments.kit.frame import frame
 from tests.jobs.experiments.contract import Contract
 

@@ -21,7 +21,14 @@ from bagbasis.jobs.experiments.data.halos import (
     galaxies,
     virial,
 )
-from bagbasis.jobs.experiments.halo_mass import JS, KINDS, OURS, PEERS, POWER, velocity_spread
+from bagbasis.jobs.experiments.regression.halo_mass import (
+    JS,
+    KINDS,
+    OURS,
+    PEERS,
+    POWER,
+    velocity_spread,
+)
 from tests.jobs.experiments.contract import Contract
 
 

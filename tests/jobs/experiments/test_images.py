@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bagbasis.jobs.experiments.data.cifar10 import FILES
-from bagbasis.jobs.experiments.gmm_components import HDD
-from bagbasis.jobs.experiments.images import CIFAR_FOLDER
+from bagbasis.jobs.experiments.regression.gmm_components import HDD
+from bagbasis.jobs.experiments.regression.images import CIFAR_FOLDER
 from tests.jobs.experiments.contract import Contract, make
 
 

@@ -7,7 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.dependence_power import correlation, independent, sign, sinusoid
+from bagbasis.jobs.experiments.hypotheses.independence import (
+    correlation,
+    independent,
+    sign,
+    sinusoid,
+)
 from bagbasis.jobs.experiments.kit.frame import frame
 from tests.jobs.experiments.contract import Contract
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 from bagbasis import HDDEmbedding
 from bagbasis.embeddings import hdd
 from bagbasis.jobs.experiments.data.samples import truncated_mixtures
-from bagbasis.jobs.experiments.js_gram import PAPER, agreement, true_distances
+from bagbasis.jobs.experiments.kernels.js_gram import PAPER, agreement, true_distances
 from tests.jobs.experiments.contract import Contract
 from tests.oracles.hdd import kappa
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.bandwidth_criteria import NAMES, draw
+from bagbasis.jobs.experiments.hypotheses.kernel_choice import NAMES, draw
 from bagbasis.jobs.experiments.kit.frame import frame
 from tests.jobs.experiments.contract import Contract
 

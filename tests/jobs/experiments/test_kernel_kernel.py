@@ -8,8 +8,8 @@ import pytest
 from bagbasis import Bags, KernelSmoother
 from bagbasis.bags import Box
 from bagbasis.densities import kde_at
-from bagbasis.jobs.experiments import kernel_kernel
-from bagbasis.jobs.experiments.kernel_kernel import (
+from bagbasis.jobs.experiments.kit import kernel_kernel
+from bagbasis.jobs.experiments.kit.kernel_kernel import (
     QUERIES_PER_CALL,
     Candidates,
     KernelDensityEmbedding,
@@ -19,7 +19,7 @@ from bagbasis.jobs.experiments.kernel_kernel import (
     measure_times,
     smooth,
 )
-from bagbasis.jobs.experiments.learning import mean_squares
+from bagbasis.jobs.experiments.kit.learning import mean_squares
 
 CANDIDATES = Candidates(
     n_per_dim=[1, 6],
@@ -67,7 +67,7 @@ def test_choices(labelled):
     train, few, test = (bags[:500], y[:500]), (bags[:200], y[:200]), (bags[500:], y[500:])
     double = fit_double_basis(train, few, CANDIDATES, 0)
     assert (double.choice["n_per_dim"], double.choice["multiplier"]) == (6, 1.0)
-    assert double.model.coef_.shape == (1, 64)
+    assert double.model.coef_.shape == (64,)
     kernel = fit_kernel_kernel(train, few, CANDIDATES)
     assert kernel.choice["density_bandwidth"] == 0.1
     for predicted in (double.model.predict(test[0]), smooth(kernel.model, test[0])):

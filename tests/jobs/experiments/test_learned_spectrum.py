@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.jobs.experiments.learned_spectrum import DATA, METHODS, PAPER, SYNTHETIC
+from bagbasis.jobs.experiments.regression.learned_spectrum import DATA, METHODS, PAPER, SYNTHETIC
 from tests.jobs.experiments.contract import Contract
 
 

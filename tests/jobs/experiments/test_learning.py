@@ -14,8 +14,8 @@ from bagbasis import (
 )
 from bagbasis.datasets import GMMComponents
 from bagbasis.divergences import divergence_matrix
-from bagbasis.jobs.experiments.gram_peer import GramPeer
-from bagbasis.jobs.experiments.learning import (
+from bagbasis.jobs.experiments.kit.gram_peer import GramPeer
+from bagbasis.jobs.experiments.kit.learning import (
     ALPHAS,
     Learner,
     describe,
@@ -23,7 +23,10 @@ from bagbasis.jobs.experiments.learning import (
     errors,
     mean_squares,
 )
-from bagbasis.jobs.experiments.mixture_order import order_by_cross_validation, orders_by_criteria
+from bagbasis.jobs.experiments.regression.mixture_order import (
+    order_by_cross_validation,
+    orders_by_criteria,
+)
 
 
 @pytest.fixture(scope="module")

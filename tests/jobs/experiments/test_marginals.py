@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from bagbasis.jobs.experiments.data.samples import Patches
-from bagbasis.jobs.experiments.gmm_components import HDD
 from bagbasis.jobs.experiments.kit.frame import select
-from bagbasis.jobs.experiments.marginals import FILTERS, WAYS, shares_of
+from bagbasis.jobs.experiments.regression.gmm_components import HDD
+from bagbasis.jobs.experiments.regression.marginals import FILTERS, WAYS, shares_of
 from tests.jobs.experiments.contract import Contract
 
 

@@ -16,13 +16,13 @@ from sklearn.linear_model import Ridge
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
 from bagbasis.divergences import divergence_matrix
-from bagbasis.jobs.experiments import falkon, peers, peers_measures
 from bagbasis.jobs.experiments.data.samples import blobs
-from bagbasis.jobs.experiments.falkon import fit_falkon, kernel
 from bagbasis.jobs.experiments.kit.frame import select
-from bagbasis.jobs.experiments.learning import draw_bags
-from bagbasis.jobs.experiments.peers import cells, quicker_from, regression_table
-from bagbasis.jobs.experiments.peers_measures import (
+from bagbasis.jobs.experiments.kit.learning import draw_bags
+from bagbasis.jobs.experiments.speed import falkon, peers, peers_measures
+from bagbasis.jobs.experiments.speed.falkon import fit_falkon, kernel
+from bagbasis.jobs.experiments.speed.peers import cells, quicker_from, regression_table
+from bagbasis.jobs.experiments.speed.peers_measures import (
     direct_coefficients,
     distance_matrix,
     hyppo_statistic,
@@ -30,7 +30,7 @@ from bagbasis.jobs.experiments.peers_measures import (
     sliced_distance,
     transport_distance,
 )
-from bagbasis.jobs.experiments.peers_regression import (
+from bagbasis.jobs.experiments.speed.peers_regression import (
     BASES,
     KERNELS,
     bag_features,

@@ -19,7 +19,7 @@ from bagbasis.jobs.experiments.data.photons import (
     inject,
     wander,
 )
-from bagbasis.jobs.experiments.radiation import (
+from bagbasis.jobs.experiments.regression.radiation import (
     COUNTS,
     FLOOR,
     METHODS,

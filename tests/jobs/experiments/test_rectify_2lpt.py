@@ -7,14 +7,14 @@ from typing import ClassVar
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.jobs.experiments.kit.frame import frame, select
-from bagbasis.jobs.experiments.rectify_2lpt_tables import (
+from bagbasis.jobs.experiments.densities.rectify_2lpt_tables import (
     exponents,
     extrapolate,
     mse_of_methods,
     time_rows,
     time_table,
 )
+from bagbasis.jobs.experiments.kit.frame import frame, select
 from tests.jobs.experiments.contract import Contract, make, result
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis.bases import index_set
-from bagbasis.jobs.experiments.cube_symmetries import (
+from bagbasis.jobs.experiments.densities.cube_symmetries import (
     AXES,
     CLASSES,
     TURNS,
@@ -17,7 +17,7 @@ from bagbasis.jobs.experiments.cube_symmetries import (
     exchange,
     parities,
 )
-from bagbasis.jobs.experiments.rectify_residuals import errors_by_row
+from bagbasis.jobs.experiments.densities.rectify_residuals import errors_by_row
 from tests.jobs.experiments.contract import Contract
 from tests.oracles import ridge
 

@@ -9,8 +9,7 @@ import pytest
 from sklearn.kernel_approximation import RBFSampler
 
 from bagbasis import RandomFourierFeatures
-from bagbasis.jobs.experiments.kit.timing import exponent
-from bagbasis.jobs.experiments.rff_error import (
+from bagbasis.jobs.experiments.kernels.rff_error import (
     FORMS,
     RADII,
     RADIUS,
@@ -21,6 +20,7 @@ from bagbasis.jobs.experiments.rff_error import (
     paired_errors,
     phase_errors,
 )
+from bagbasis.jobs.experiments.kit.timing import exponent
 from tests.jobs.experiments.contract import Contract
 
 LARGEST = {100: 0.154, 1000: 0.0493}  # E max error of paired features, measured independently

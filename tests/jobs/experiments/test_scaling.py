@@ -12,12 +12,14 @@ import pytest
 
 from bagbasis.errors import ParameterError
 from bagbasis.execution import current_client
-from bagbasis.jobs.experiments import scaling_measures
-from bagbasis.jobs.experiments import simulated_cluster as simulated_cluster_module
 from bagbasis.jobs.experiments.kit.frame import column, frame
 from bagbasis.jobs.experiments.kit.timing import exponent
-from bagbasis.jobs.experiments.scaling_measures import Size, cpu_seconds, random_store
-from bagbasis.jobs.experiments.scaling_report import (
+from bagbasis.jobs.experiments.speed import (
+    scaling_measures,
+    simulated_cluster as simulated_cluster_module,
+)
+from bagbasis.jobs.experiments.speed.scaling_measures import Size, cpu_seconds, random_store
+from bagbasis.jobs.experiments.speed.scaling_report import (
     CORES_PER_NODE,
     NAMES,
     NODES,
@@ -29,10 +31,10 @@ from bagbasis.jobs.experiments.scaling_report import (
     memory_over,
     task_cpu,
 )
-from bagbasis.jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
-from bagbasis.regression.gram_products import gram_bytes
-from bagbasis.regression.statistics import StatisticsBuilder
-from bagbasis.regression.tile_products import tile_bytes, tiles_serve
+from bagbasis.jobs.experiments.speed.simulated_cluster import PROCESSES, simulated_cluster
+from bagbasis.statistics.gram_products import gram_bytes
+from bagbasis.statistics.sums import StatisticsBuilder
+from bagbasis.statistics.tiles.products import tile_bytes, tiles_serve
 from tests.jobs.experiments.contract import Contract, make
 
 SMALL = make("scaling").settings

@@ -17,8 +17,8 @@ from bagbasis.jobs.experiments.data.scenes import (
     photographs,
 )
 from bagbasis.jobs.experiments.kit.frame import select
-from bagbasis.jobs.experiments.marginals import WAYS, shares_of
-from bagbasis.jobs.experiments.scenes import MEANS
+from bagbasis.jobs.experiments.regression.marginals import WAYS, shares_of
+from bagbasis.jobs.experiments.regression.scenes import MEANS
 from tests.jobs.experiments.contract import Contract
 
 

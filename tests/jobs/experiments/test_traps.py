@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from bagbasis.jobs.experiments.kit.frame import frame
 from tests.jobs.experiments.contract import Contract
 
 
 class TestTraps(Contract):
     name = "traps"
+    sizes: ClassVar = {"n_tests": 36}  # of 12, a rate of .6 may be .25
 
     def test_bags_are_the_unit(self, results):
         """Pooling rejects samples of one law; embeddings of bags do not, and see what differs

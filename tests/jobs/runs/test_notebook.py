@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from bagbasis.errors import StoreError
-from bagbasis.jobs.runs import LAUNCHERS, Run, Status, submit
-from bagbasis.jobs.runs import run as runs
+from bagbasis.jobs.runs import LAUNCHERS, Run, Status, run as runs, submit
 from tests.execution.gated import until
 from tests.jobs.runs.drivers import driven
 

@@ -13,8 +13,7 @@ import pytest
 
 from bagbasis import load_model
 from bagbasis.errors import RunError
-from bagbasis.jobs.runs import Status, attach, runs_in, submit
-from bagbasis.jobs.runs import record as states
+from bagbasis.jobs.runs import Status, attach, record as states, runs_in, submit
 from tests.execution.gated import alive, kill, until
 from tests.jobs.running import CONFIGS, done, refused, settings
 

@@ -6,10 +6,10 @@ same positions give the same bytes on any number of cores.
 
 from __future__ import annotations
 
-from numba import njit, prange
+from bagbasis.compiling import kernel, subkernel
 
 
-@njit(cache=True, inline="always")
+@subkernel(inline="always")
 def _cell(x, inverse, n):
     """Return the two cells a coordinate's cloud overlaps, and the share of the second."""
     u = x * inverse - 0.5
@@ -23,57 +23,57 @@ def _cell(x, inverse, n):
     return i, j if j < n else 0, share
 
 
-@njit(cache=True, parallel=True)
-def deposit(positions, inverse, slabs, mesh):
-    """Write the mass of unit particles in each cell.
+@kernel()
+def deposit(begin, end, positions, inverse, mesh):
+    """Write the mass of unit particles in each cell of a slab.
 
     Parameters
     ----------
+    begin, end : int
+        The planes of the mesh that are filled.
     positions : float64, shape (n_points, 3)
         In [0, L), L the mesh's side.
     inverse : float
         Cells a unit of length.
-    slabs : int64, shape (n_slabs + 1,)
-        From 0 to n: planes of the mesh that one parallel iteration fills.
     mesh : shape (n, n, n), written
         Cell (i, j, k) has its centre at (i + ½, j + ½, k + ½) / inverse.
     """
     n = mesh.shape[0]
-    for slab in prange(len(slabs) - 1):
-        first, stop = slabs[slab], slabs[slab + 1]
-        mesh[first:stop] = 0
-        for p in range(len(positions)):
-            i0, i1, s = _cell(positions[p, 0], inverse, n)
-            left, right = first <= i0 < stop, first <= i1 < stop
-            if not (left or right):
-                continue
-            j0, j1, t = _cell(positions[p, 1], inverse, n)
-            k0, k1, u = _cell(positions[p, 2], inverse, n)
-            a, b = (1 - t) * (1 - u), (1 - t) * u
-            c, d = t * (1 - u), t * u
-            if left:
-                mesh[i0, j0, k0] += (1 - s) * a
-                mesh[i0, j0, k1] += (1 - s) * b
-                mesh[i0, j1, k0] += (1 - s) * c
-                mesh[i0, j1, k1] += (1 - s) * d
-            if right:
-                mesh[i1, j0, k0] += s * a
-                mesh[i1, j0, k1] += s * b
-                mesh[i1, j1, k0] += s * c
-                mesh[i1, j1, k1] += s * d
+    mesh[begin:end] = 0
+    for p in range(len(positions)):
+        i0, i1, s = _cell(positions[p, 0], inverse, n)
+        left, right = begin <= i0 < end, begin <= i1 < end
+        if not (left or right):
+            continue
+        j0, j1, t = _cell(positions[p, 1], inverse, n)
+        k0, k1, u = _cell(positions[p, 2], inverse, n)
+        a, b = (1 - t) * (1 - u), (1 - t) * u
+        c, d = t * (1 - u), t * u
+        if left:
+            mesh[i0, j0, k0] += (1 - s) * a
+            mesh[i0, j0, k1] += (1 - s) * b
+            mesh[i0, j1, k0] += (1 - s) * c
+            mesh[i0, j1, k1] += (1 - s) * d
+        if right:
+            mesh[i1, j0, k0] += s * a
+            mesh[i1, j0, k1] += s * b
+            mesh[i1, j1, k0] += s * c
+            mesh[i1, j1, k1] += s * d
 
 
-@njit(cache=True, parallel=True)
-def add_interpolated(positions, inverse, mesh, factor, out):
+@kernel()
+def add_interpolated(begin, end, positions, inverse, mesh, factor, out):
     """out[p] += factor · (the mesh at particle p), with the window of `deposit`.
 
     Parameters
     ----------
+    begin, end : int
+        The particles.
     positions, inverse, mesh : as in `deposit`
     out : shape (n_points,)
     """
     n = mesh.shape[0]
-    for p in prange(len(positions)):
+    for p in range(begin, end):
         i0, i1, s = _cell(positions[p, 0], inverse, n)
         j0, j1, t = _cell(positions[p, 1], inverse, n)
         k0, k1, u = _cell(positions[p, 2], inverse, n)
@@ -86,12 +86,14 @@ def add_interpolated(positions, inverse, mesh, factor, out):
         out[p] += factor * ((1 - s) * near + s * far)
 
 
-@njit(cache=True, parallel=True)
-def attraction(modes, full, half, factors, half_factors, axis, out):
+@kernel()
+def attraction(begin, end, modes, full, half, factors, half_factors, axis, out):
     """Modes of one component of -∇∇⁻²δ: i k_axis / k² times the modes of δ.
 
     Parameters
     ----------
+    begin, end : int
+        Planes of the first axis.
     modes : complex, shape (n, n, n // 2 + 1)
     full, half : float64, shape (n,) and (n // 2 + 1,)
         Wavenumbers of an axis and of the halved last axis.
@@ -101,7 +103,7 @@ def attraction(modes, full, half, factors, half_factors, axis, out):
     out : like modes, written
     """
     n, m = modes.shape[0], modes.shape[2]
-    for i in prange(n):
+    for i in range(begin, end):
         for j in range(n):
             plane = full[i] ** 2 + full[j] ** 2
             common = factors[i] * factors[j]

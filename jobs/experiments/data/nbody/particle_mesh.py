@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
 from bagbasis.arrays import Floats
-from bagbasis.threads import KERNELS
+from bagbasis.execution import even_edges, lane_cores, run_kernel
 
 from .cosmology import Growth
 from .initial_conditions import wavenumbers, wrap
 from .mesh_kernels import add_interpolated, attraction, deposit
+
+SECONDS_PER_MODE = 2e-9
+SECONDS_PER_PARTICLE = 2e-8
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class ParticleMesh:
     def density(self, positions: Floats) -> NDArray[np.float32]:
         """Return the particles in each cell, shape (n_mesh, n_mesh, n_mesh)."""
         mesh = np.empty((self.n_mesh,) * 3, dtype=np.float32)
-        slabs = np.linspace(0, self.n_mesh, numba.get_num_threads() + 1).astype(np.int64)
-        with KERNELS:
-            deposit(positions, self._inverse, slabs, mesh)
+        # each slab reads all positions: as many as threads, and the cells sum the same
+        slabs = np.linspace(0, self.n_mesh, min(lane_cores(), self.n_mesh) + 1).astype(int).tolist()
+        run_kernel(deposit, slabs, positions, self._inverse, mesh)
         return mesh
 
     def kick(self, positions: Floats, momenta: Floats, factor: float) -> None:
@@ -59,18 +61,20 @@ class ParticleMesh:
             In [0, box_size).
         momenta : float64, same shape
         """
-        workers = numba.get_num_threads()
+        workers = lane_cores()
         modes = fft.rfftn(self.density(positions), workers=workers)
         modes *= np.float32(self.n_mesh**3 / len(positions))
         full, half = wavenumbers(self.n_mesh, self.box_size)
         factors, half_factors = self._factors(full), self._factors(half)
         component = np.empty_like(modes)
         for axis in range(3):
-            with KERNELS:
-                attraction(modes, full, half, factors, half_factors, axis, component)
+            planes = even_edges(self.n_mesh, SECONDS_PER_MODE * component[0].size)
+            given = modes, full, half, factors, half_factors, axis, component
+            run_kernel(attraction, planes, *given)
             force = fft.irfftn(component, (self.n_mesh,) * 3, overwrite_x=True, workers=workers)
-            with KERNELS:
-                add_interpolated(positions, self._inverse, force, factor, momenta[:, axis])
+            edges = even_edges(len(positions), SECONDS_PER_PARTICLE)
+            momentum = momenta[:, axis]
+            run_kernel(add_interpolated, edges, positions, self._inverse, force, factor, momentum)
 
     def _factors(self, k: Floats) -> Floats:
         """Return what a mode is multiplied with for its wavenumber along one axis."""

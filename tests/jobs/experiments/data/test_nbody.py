@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.spatial import cKDTree
 
-from bagbasis.bags import BagStore
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.datasets.base import ResponseBlock
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.lanes import CORES_VARIABLE
-from bagbasis.jobs.experiments.data import NBody
-from bagbasis.jobs.experiments.data.nbody import cut
+from bagbasis.jobs.experiments.data.nbody import NBody, cut
+from bagbasis.store import BagStore
 
 SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
 

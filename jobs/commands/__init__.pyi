@@ -1,0 +1,3 @@
+from .serving.serve import (
+    serve_registry as serve_registry,
+)

@@ -1,0 +1,203 @@
+"""``bags demo``: the main job on real digits, then on generated mixtures."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..cluster import running_on
+from ..configs import ClusterConfig, DirectoryConfig, EmbeddingName, ModelSection, Section
+from ..terminal import Terminal
+from . import evaluate, fit, generate
+
+MARKER = ".bagbasis-demo"  # its presence says that the directory's content may be replaced
+PARTS = ("digits", "mixture")
+LEAST_ACCURACY = 0.97
+MOST_RMSE = 1.65
+
+
+class Classifier(ModelSection):
+    """A model section that fits classes."""
+
+    task: Literal["classification"] = Field(
+        default="classification", description="what is predicted: classes"
+    )
+
+
+class Regressor(ModelSection):
+    """A model section that fits numbers."""
+
+    task: Literal["regression"] = Field(
+        default="regression", description="what is predicted: numbers"
+    )
+
+
+class DigitsSection(Section):
+    """The part on handwritten digits."""
+
+    seed: int = Field(default=0, ge=0, description="draws the 70 % that are fitted")
+    model: Classifier = Field(description="what is fitted")
+
+
+class MixtureSection(Section):
+    """The part on counting mixture components."""
+
+    n_train: int = Field(default=28_000, ge=10, description="bags that are fitted")
+    n_test: int = Field(default=2_000, ge=1, description="bags that are predicted")
+    n_points: int = Field(default=200, ge=1, description="points in a bag")
+    variant: Literal["001", "004"] = Field(
+        default="001", description="how the covariances are drawn"
+    )
+    seed: int = Field(
+        default=0, ge=0, description="of the bags fitted; those predicted have the next one"
+    )
+    model: Regressor = Field(description="what is fitted")
+
+
+class Config(ClusterConfig, DirectoryConfig):
+    """See ``configs/demo.yaml``."""
+
+    out_dir: str = Field(
+        default="demo-output", description="directory for everything the demo writes"
+    )
+    digits: DigitsSection = Field(description="the part on real input")
+    mixture: MixtureSection = Field(description="the part on generated input")
+    embedding: EmbeddingName | None = Field(
+        default=None,
+        description="a name in place of both models' embeddings; null: as their sections say",
+    )
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Run both parts, one after the other; returns the report."""
+    begun = time.perf_counter()
+    out_dir = start_over(Path(config.out_dir))
+    digits = config.digits.model.with_embedding(config.embedding)
+    mixture = config.mixture.model.with_embedding(config.embedding)
+    with running_on(config.cluster):
+        report: dict[str, Any] = {
+            "digits": _digits(config.digits, digits, out_dir / "digits", console),
+            "mixture": _mixture(config.mixture, mixture, out_dir / "mixture", console),
+        }
+    report["seconds"] = time.perf_counter() - begun
+    _summary(report, console)
+    return report
+
+
+def start_over(out_dir: Path) -> Path:
+    """Make the directory, or delete what an earlier demo left in it.
+
+    Raises
+    ------
+    ConfigError
+        It holds files, and no demo made it.
+    """
+    from bagbasis.errors import ConfigError
+    from bagbasis.storage import storage_errors
+
+    marker = out_dir / MARKER
+    with storage_errors(out_dir, "can not be written"):
+        if out_dir.exists() and not marker.exists() and any(out_dir.iterdir()):
+            raise ConfigError(
+                f"key 'out_dir': {out_dir} holds other files; choose another directory"
+            )
+        out_dir.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        for part in PARTS:
+            shutil.rmtree(out_dir / part, ignore_errors=True)
+        for name in ("report.json", "report.html"):
+            (out_dir / name).unlink(missing_ok=True)
+    return out_dir
+
+
+def _digits(
+    config: DigitsSection, model: ModelSection, where: Path, console: Terminal
+) -> dict[str, Any]:
+    console.heading("Handwritten digits: 1,797 images as bags of 64 points (x, y, intensity)")
+    data = [
+        _data(where, split, "digits", {"split": split, "seed": config.seed})
+        for split in ("train", "test")
+    ]
+    axes = {"coordinate_names": ["x", "y", "intensity"], "downwards": True}
+    return _part(data, model, where, axes, console)
+
+
+def _mixture(
+    config: MixtureSection, model: ModelSection, where: Path, console: Terminal
+) -> dict[str, Any]:
+    console.heading(
+        f"Mixture counting: how many Gaussians were {config.n_points} points in the plane drawn "
+        "from?"
+    )
+    params = {"n_points": config.n_points, "variant": config.variant}
+    seeds = ({"seed": config.seed}, {"seed": config.seed + 1})
+    data = [
+        _data(where, "train", "gmm_components", params | seeds[0], config.n_train),
+        _data(where, "test", "gmm_components", params | seeds[1], config.n_test),
+    ]
+    return _part(data, model, where, {}, console)
+
+
+def _data(
+    where: Path, split: str, dataset: str, params: dict[str, Any], n_bags: int | None = None
+) -> generate.Config:
+    url = str(where / f"{split}.zarr")
+    return generate.Config(dataset=dataset, params=params, url=url, n_bags=n_bags)
+
+
+def _part(
+    data: list[generate.Config],
+    model: ModelSection,
+    where: Path,
+    axes: dict[str, Any],
+    console: Terminal,
+) -> dict[str, Any]:
+    """Generate two stores, fit on the first, evaluate on the second."""
+    quiet = console.without_tables()
+    made = [generate.run(config, quiet) for config in data]
+    seconds = sum(one["seconds"] for one in made)
+    counts = f"{made[0]['n_bags']:,} bags to fit, {made[1]['n_bags']:,} to test"
+    console.line(f"  {counts} ({seconds:.1f} s)")
+    model_url = str(where / "model.zarr")
+    fitted = fit.run(fit.Config(data_url=data[0].url, model_url=model_url, model=model), quiet)
+    second = model.random_features
+    made_of = f"{second.n_features:,}" if second else "no random"
+    console.line(
+        f"  fitted {made_of} features, penalty {fitted['alpha']:.3g} "
+        f"({fitted['seconds_in_all']:.1f} s)"
+    )
+    evaluated = evaluate.run(
+        evaluate.Config(
+            data_url=data[1].url,
+            model_url=model_url,
+            out_dir=str(where),
+            **axes,
+        ),
+        quiet,
+    )
+    console.line(f"  evaluated ({evaluated['seconds']:.1f} s)")
+    return {"generate": made, "fit": fitted, "evaluate": evaluated}
+
+
+def _summary(report: dict[str, Any], console: Terminal) -> None:
+    digits = report["digits"]["evaluate"]["targets"]["digit"]
+    mixture = report["mixture"]["evaluate"]["targets"]["n_components"]
+    rows = [
+        ["digits", digits["n"], "accuracy", digits["accuracy"], f"at least {LEAST_ACCURACY}"],
+        ["mixture", mixture["n"], "RMSE", mixture["rmse"], f"at most {MOST_RMSE}"],
+        ["mixture", mixture["n"], "RMSE, best constant", mixture["constant_rmse"], ""],
+    ]
+    console.line("")
+    console.table(
+        f"The demo took {report['seconds']:.0f} s",
+        ["part", "test bags", "measure", "value", "expected at full size"],
+        rows,
+    )
+    for part in PARTS:
+        for path in report[part]["evaluate"]["pictures"]:
+            console.line(path)
+    console.line("All of it on one page, for a browser:")

@@ -1,0 +1,71 @@
+"""Common parts of ``bags drift fit|test``: what is watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from bagbasis.errors import DataError
+
+from ...configs import ClusterConfig
+from ..hypotheses.common import BOUNDS
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+
+TABLES = (".parquet", ".csv", ".npy")
+
+
+class WatchedConfig(ClusterConfig):
+    """Keys that say what is watched."""
+
+    data_url: str = Field(description="a store of bags; or a table: a .parquet, .csv or .npy file")
+    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    columns: list[str] | None = Field(
+        default=None, description="of a .parquet or .csv file; null: all, which must be numbers"
+    )
+    detector_url: str = Field(description="the file of the detector")
+
+
+def read_watched(config: WatchedConfig) -> tuple[Any, str | None]:
+    """Return the rows of a table, or the bags of a store and its URL.
+
+    Raises
+    ------
+    DataError
+        A file that is no such table, or keys that are for the other kind.
+    """
+    url = config.data_url
+    if not url.lower().endswith(TABLES):
+        from bagbasis import BagStore
+
+        if config.columns is not None:
+            raise DataError("columns are of a table; a store's bags are watched as they are")
+        store: BagStore = BagStore.open(url)
+        return (store, *(config.bags or (0, store.n_bags))), store.url
+    if config.bags is not None:
+        raise DataError(f"bags are of a store; {url} is a table, whose rows are watched")
+    from bagbasis.storage import reading
+
+    try:
+        with reading(url) as path:
+            return _read_table(str(path), url.lower().rpartition(".")[2], config.columns), None
+    except FileNotFoundError as error:
+        raise DataError(f"{url}: no file there") from error
+    except (ValueError, KeyError, OSError) as error:
+        raise DataError(f"{url} can not be read as a table: {error}") from error
+
+
+def _read_table(path: str, kind: str, columns: list[str] | None) -> Any:  # noqa: ANN401 - a frame
+    if kind == "npy":
+        import numpy as np
+
+        if columns is not None:
+            raise DataError("columns have no names in an .npy file")
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    import pandas as pd
+
+    if kind == "parquet":
+        return pd.read_parquet(path, columns=columns)
+    return pd.read_csv(path, usecols=columns)

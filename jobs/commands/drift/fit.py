@@ -1,0 +1,64 @@
+"""``bags drift fit``: keep a reference, a few megabytes, that later data are compared with."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pydantic import Field
+
+from ...cluster import running_on
+from ...configs import EmbeddingSection, ReportConfig, build
+from ...terminal import Terminal
+from .common import WatchedConfig, read_watched
+
+
+class Config(ReportConfig, WatchedConfig):
+    """See ``configs/drift-fit.yaml``."""
+
+    overwrite: bool = Field(default=False, description="replace a detector that is there")
+    embedding: EmbeddingSection | None = Field(
+        default=None, description="what a bag becomes; null: a mean map"
+    )
+    alpha: float = Field(default=0.05, description="false alarms per test")
+    n_permutations: int = Field(default=999, ge=1, description="of each test")
+    n_frequencies: int | None = Field(
+        default=None, description="random frequencies per width; null: 64, of few rows 256"
+    )
+    standardise: bool = Field(
+        default=True, description="columns of a table in units of their standard deviations"
+    )
+    thin: bool | int = Field(default=True, description="points that bags are thinned to")
+    seed: int = Field(default=0, ge=0, description="of everything random")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Fit and save; returns the report."""
+    from bagbasis.monitoring import DriftDetector
+
+    begun = time.perf_counter()
+    data, store_url = read_watched(config)
+    detector = DriftDetector(
+        None if config.embedding is None else build(config.embedding),
+        alpha=config.alpha,
+        n_permutations=config.n_permutations,
+        n_frequencies=config.n_frequencies,
+        standardise=config.standardise,
+        thin=config.thin,
+        seed=config.seed,
+    )
+    with running_on(config.cluster, store_url):
+        detector.fit(data)
+    detector.save(config.detector_url, overwrite=config.overwrite)
+    kept = detector.reference_
+    report = {
+        "data_url": config.data_url,
+        "detector_url": config.detector_url,
+        "kind": kept.watched.kind,
+        "n_reference": kept.n_rows,
+        "columns": list(kept.watched.columns),
+        "kernels": str(kept.scales),
+        "seconds": time.perf_counter() - begun,
+    }
+    console.values("The reference is kept", {k: v for k, v in report.items() if k != "columns"})
+    return report

@@ -1,0 +1,103 @@
+"""``bags evaluate``: errors of a model on labelled bags, pictures and a report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..cluster import running_on
+from ..configs import ClusterConfig, DirectoryConfig
+from ..terminal import Terminal
+
+
+class Config(ClusterConfig, DirectoryConfig):
+    """See ``configs/evaluate.yaml``."""
+
+    data_url: str = Field(description="the store of labelled bags")
+    model_url: str = Field(description="the model")
+    subset: Literal["all", "holdout", "train"] | None = Field(
+        default=None,
+        description="all bags, those that fit kept out, or those it used; null: those kept out "
+        "of the store that was fitted, all of another",
+    )
+    sample_weight: str | None = Field(
+        default=None, description="column of the store: how much each bag counts; null: all 1"
+    )
+    coordinate_names: list[str] | None = Field(
+        default=None,
+        description="axis labels of the pictures, with units; null: the store's, or numbers",
+    )
+    downwards: bool = Field(
+        default=False, description="draw the second coordinate downwards, as in images"
+    )
+    n_pictured: int = Field(default=3, ge=1, le=6, description="bags drawn with their densities")
+    importance: bool = Field(
+        default=False,
+        description="measure how much the score drops where a coordinate's values are exchanged "
+        "between bags, of up to 2,000 bags",
+    )
+    n_smoothed: int = Field(
+        default=0, ge=0, description="bags that a kernel smoother predicts too; of densities"
+    )
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Evaluate; writes the pictures, returns the report."""
+    from bagbasis import BagStore, load_model
+    from bagbasis.evaluation import evaluate, judge_means, permutation_importance
+
+    from ..pictures import (
+        errors_part,
+        header_of,
+        importance_part,
+        worries_of_model,
+        worries_of_penalty,
+    )
+    from .evaluation import choose_view
+
+    begun = time.perf_counter()
+    model = load_model(config.model_url)
+    store = BagStore.open(config.data_url)
+    view = choose_view(model, store, config.coordinate_names, config.downwards)
+    with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
+        weight = config.sample_weight
+        errors = evaluate(
+            model, store, subset=config.subset, sample_weight=weight, progress=progress
+        )
+        found = view.report(errors, config.n_smoothed, progress)
+        means = judge_means(model, store, errors.subset, progress, weight)
+        drops = None
+        if config.importance:
+            drops = permutation_importance(
+                model, store, subset=errors.subset, sample_weight=weight, progress=progress
+            )
+    pictures = view.draw(errors, Path(config.out_dir), config.n_pictured)
+    report = {
+        "model_url": config.model_url,
+        "data_url": store.url,
+        "subset": errors.subset,
+        "n_bags": errors.n,
+        "n_unlabelled": errors.n_unlabelled,
+        **found,
+        **({} if drops is None else {"importance": drops.values()}),
+        "pictures": [str(path) for path in pictures],
+        "seconds": time.perf_counter() - begun,
+    }
+    view.show(report, console)
+    title = f"Evaluation of {', '.join(model.target_names_) or 'densities'}"
+    part = errors_part(title, model, store, errors, means)
+    header = header_of(model, config.model_url, store.url)
+    of_model = [*worries_of_penalty(model), *worries_of_model(model)]
+    console.parts.append(replace(part, header=header, worries=[*part.worries, *of_model]))
+    if drops is not None:
+        part = importance_part(drops)
+        console.parts.append(part)
+        for table in part.details:
+            console.table(table.title, table.columns, table.rows)
+    for path in report["pictures"]:
+        console.line(path)
+    return report

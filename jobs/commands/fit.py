@@ -1,0 +1,195 @@
+"""``bags fit``: a Double-Basis or Triple-Basis model of the bags in a store."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, field_validator
+
+from ..cluster import running_on
+from ..configs import (
+    AUTO,
+    EmbeddingName,
+    FittingConfig,
+    ModelSection,
+    ReportConfig,
+    named_embedding,
+)
+from ..terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+    from bagbasis.evaluation import Errors
+    from bagbasis.fitting import Checkpoints
+    from bagbasis.models import DoubleBasis
+
+    from ..pictures import Part
+
+    Judged = dict[str, Any] | None
+
+logger = logging.getLogger(__name__)
+
+JUDGED = {
+    "error": "the model",
+    "means_error": "ridge regression on the bags' means",
+    "constant_error": "the best constant",
+}
+
+
+class Config(FittingConfig, ReportConfig):
+    """See ``configs/fit.yaml``."""
+
+    model: ModelSection = Field(
+        default_factory=lambda: ModelSection(embedding=named_embedding(AUTO)),
+        description="what is fitted; without an embedding numbers and classes choose their own",
+    )
+    embedding: EmbeddingName | None = Field(
+        default=None,
+        description="a name in place of model.embedding; null: as model.embedding says",
+    )
+    checkpoint_url: str | None = Field(
+        default=None,
+        description="folder for finished sums, which the same fit goes on from; null: none",
+    )
+    checkpoint_seconds: float = Field(
+        default=300.0, gt=0, description="of work on a core between two checkpoints"
+    )
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _choosing_an_embedding(cls, given: object) -> object:
+        """Let a section without an embedding choose one, but for densities: see its description."""
+        if not isinstance(given, Mapping) or "embedding" in given:
+            return given
+        chosen = {} if given.get("task") == "densities" else {"embedding": AUTO}
+        return {**given, **chosen}
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Fit and save the model; returns the report."""
+    from bagbasis import BagStore
+    from bagbasis.fitting import checkpoints_of
+
+    from ..pictures import choice_tables
+    from .model_place import ModelPlace
+
+    begun = time.perf_counter()
+    place = ModelPlace("fit", config, console.run)
+    # only of a run: in a call by hand the data at the URL may be others by now
+    ours = console.run is not None and place.is_ours()
+    store = BagStore.open(config.data_url)
+    config.model.check_target(config.target)
+    with running_on(config.cluster, store.url):
+        with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+            model = _saved(place.url) if ours else None
+            if model is None:
+                model = _fitted(config, store, checkpoints, console)
+                place.save(model)
+        judged, errors = _judged(model, store, console)
+    report = {
+        "model_url": place.url,
+        "data_url": store.url,
+        "targets": list(model.target_names_),
+        "embedding": model.features_.embedding.describe().text,
+        "alpha": model.alpha_,
+        **model.report_,
+        "seconds_in_all": time.perf_counter() - begun,
+    }
+    console.values("Fitted", {key: one for key, one in report.items() if key != "choice"})
+    if model.report_.get("choice"):
+        for table in choice_tables(model):
+            console.table(table.title, table.columns, table.rows)
+    if judged is None:
+        console.line("How good it is, is not known: give holdout=, or no alpha=")
+    else:
+        rows = [[text, judged[key]] for key, text in JUDGED.items()]
+        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rows)
+    console.parts.append(_part(place.url, model, store, judged, errors))
+    return {**report, "judged": judged}
+
+
+def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
+    """Judge the model, which is saved by now; None if it can not be judged."""
+    from bagbasis.errors import DataError
+    from bagbasis.evaluation import judge_with_errors
+
+    try:
+        with console.progress("judge") as progress:
+            return judge_with_errors(model, store, progress)
+    except DataError as error:
+        logger.warning("the model is not judged: %s", error)
+        return None, []
+
+
+def _part(
+    url: str, model: DoubleBasis, store: BagStore, judged: Judged, errors: list[Errors]
+) -> Part:
+    """Return the part of the page; without held-out bags it shows the score of the penalty."""
+    from ..pictures import (
+        Part,
+        card_of,
+        choice_tables,
+        compare,
+        errors_part,
+        header_of,
+        path_of,
+        score_tables,
+        worries_of_model,
+    )
+
+    title = f"Fit of {', '.join(model.target_names_) or 'densities'}"
+    worries, said = [], "nothing: no bag was held out, and the penalty was given"
+    if errors:
+        found = errors_part(title, model, store, *errors)
+    elif judged is None:
+        worries.append("How good the model is, is not known: no bag was held out.")
+        found = Part(title, card=card_of(model, said))
+    else:
+        rivals = judged["constant_error"], judged["means_error"]
+        worries += compare(judged["error"], *rivals)
+        said = f"{judged['measure']}: {judged['error']:.4g}"
+        tables = score_tables(judged)
+        found = Part(title, tables=tables, card=card_of(model, said))
+    return replace(
+        found,
+        header=header_of(model, url, store.url),
+        worries=[*found.worries, *worries, *worries_of_model(model)],
+        tables=[*found.tables, *choice_tables(model)],
+        charts=[*found.charts, *path_of(model)],
+    )
+
+
+def _saved(url: str) -> DoubleBasis | None:
+    """Load the model that this run saved before it was killed; None if there is no complete one."""
+    from bagbasis import load_model
+    from bagbasis.errors import ModelError
+
+    try:
+        return load_model(url)
+    except ModelError:
+        return None
+
+
+def _fitted(
+    config: Config, store: BagStore, checkpoints: Checkpoints | None, console: Terminal
+) -> DoubleBasis:
+    from bagbasis.errors import ConfigError, ParameterError
+
+    model = config.model.with_embedding(config.embedding).estimator()
+    labels: dict[str, Any] = {} if config.model.task == "densities" else {"target": config.target}
+    with console.progress("fit") as progress:
+        try:
+            return model.fit(
+                store,
+                sample_weight=config.sample_weight,
+                holdout=config.kept_out,
+                progress=progress,
+                checkpoints=checkpoints,
+                **labels,
+            )
+        except ParameterError as error:
+            raise ConfigError(f"section 'model': {error}") from error

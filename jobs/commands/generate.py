@@ -1,0 +1,84 @@
+"""``bags generate``: writes bags of a built-in dataset into a store."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ..cluster import running_on
+from ..configs import ClusterConfig, ReportConfig
+from ..terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis.datasets import Dataset
+
+
+class Config(ClusterConfig, ReportConfig):
+    """See ``configs/generate.yaml``."""
+
+    dataset: str = Field(description="name of the dataset")
+    params: dict[str, Any] = Field(default={}, description="parameters of the dataset")
+    url: str = Field(description="the store to write")
+    n_bags: int | None = Field(
+        default=None, gt=0, description="bags to make; null: all of a finite one"
+    )
+    chunk_points: int | None = Field(default=None, gt=0, description="points in a stored chunk")
+    overwrite: bool = Field(default=False, description="replace a store that is there")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Generate the store; returns the report."""
+    from bagbasis.datasets import generate
+
+    begun = time.perf_counter()
+    dataset = make_configured(config)
+    with running_on(config.cluster), console.progress(f"generate {config.dataset}") as progress:
+        store = generate(
+            dataset,
+            config.url,
+            config.n_bags,
+            overwrite=config.overwrite,
+            progress=progress,
+            chunk_points=config.chunk_points,
+        )
+    report = {
+        "url": store.url,
+        "n_bags": store.n_bags,
+        "n_points": store.n_points,
+        "n_dims": store.n_dims,
+        "targets": list(store.target_names),
+        "dataset": dataset.name,
+        "params": dataset.params,
+        "seconds": time.perf_counter() - begun,
+    }
+    console.values(f"Generated {config.dataset}", report)
+    return report
+
+
+def make_configured(config: Config) -> Dataset:
+    """Return the dataset of a config; a ConfigError names the key that is wrong."""
+    from dataclasses import fields
+
+    from bagbasis.datasets import DATASETS, make_dataset
+    from bagbasis.errors import ConfigError, ParameterError, closest
+
+    from ..experiments import NBody  # noqa: F401 (registers the experiments' dataset)
+
+    if config.dataset not in DATASETS:
+        raise ConfigError(
+            f"key 'dataset' is {config.dataset!r}; expected one of "
+            f"{', '.join(DATASETS)}{closest(config.dataset, DATASETS)}"
+        )
+    known = [field.name for field in fields(DATASETS[config.dataset])]
+    for key in config.params:
+        if key not in known:
+            raise ConfigError(
+                f"unknown key 'params.{key}'{closest(key, known)}; {config.dataset} has "
+                f"{', '.join(known)}"
+            )
+    try:
+        return make_dataset(config.dataset, **config.params)
+    except ParameterError as error:
+        raise ConfigError(f"key 'params': {error}") from error

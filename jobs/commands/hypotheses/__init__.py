@@ -1,0 +1,1 @@
+"""Jobs that test hypotheses (`bags test NAME`)."""

@@ -1,0 +1,93 @@
+"""Common parts of ``bags test two-sample|independence|fit``: keys, table, report and picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from bagbasis.errors import ParameterError
+
+from ...configs import DirectoryConfig
+from ...terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis.hypotheses import HypothesisResult, Statistic
+
+BOUNDS = "[first, last + 1] of the bags; null: all"
+
+
+class TestConfig(DirectoryConfig):
+    """Keys that every test has."""
+
+    parameters: dict[str, Any] = Field(
+        default={}, description="parameters of the statistic, such as {n_frequencies: 1024}"
+    )
+    null_law: str | None = Field(  # YAML takes a key "null" for none
+        default=None, description="permutation, spectral, …; null: the statistic's first"
+    )
+    n_permutations: int = Field(default=999, ge=1, description="permutations, or simulations")
+    seed: int = Field(default=0, ge=0, description="of everything random")
+
+
+def named_statistic(
+    table: Mapping[str, type[Statistic]], name: str | None, parameters: Mapping[str, Any]
+) -> Any:  # noqa: ANN401 - a statistic of the table, or a name that the test refuses
+    """Return the statistic with these parameters.
+
+    Raises
+    ------
+    ParameterError
+        Parameters that it does not have, or that it refuses.
+    """
+    if name is None and parameters:
+        raise ParameterError("parameters are those of a statistic: name it, as statistic: fuse")
+    if name is None or name not in table or not parameters:
+        return name
+    kind = table[name]
+    known = list(kind.__dataclass_fields__)
+    unknown = sorted(parameters.keys() - set(known))
+    if unknown:
+        raise ParameterError(f"{name!r} has no parameter {unknown[0]!r}; it has {known}")
+    return kind(**parameters)
+
+
+def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) -> dict[str, Any]:
+    """Show the result, draw its null and its locations, and return the report."""
+    from ...pictures import draw_locations, draw_null, draw_scales
+
+    columns = ["statistic", "value", "standard error", "p-value", "effect", "null", "seconds"]
+    row = [
+        result.name.partition("(")[0],
+        result.statistic,
+        result.standard_error,
+        result.p_value,
+        result.effect,
+        result.null,
+        result.seconds,
+    ]
+    console.table(result.question.capitalize(), columns, [row])
+    console.values("What was tested", _tested(result))
+    out_dir = Path(config.out_dir)
+    pictures = [draw_null(out_dir / "null.png", result)]
+    if result.sampled_rows:
+        pictures.append(draw_locations(out_dir / "locations.png", result))
+    if "scales" in result.details:
+        pictures.append(draw_scales(out_dir / "scales.png", result))
+    for path in pictures:
+        console.line(str(path))
+    return {**result.to_dict(), "pictures": [str(path) for path in pictures]}
+
+
+def _tested(result: HypothesisResult) -> dict[str, Any]:
+    rows = {f"rows of {name}": n for name, n in result.n.items() if result.unit == "group"}
+    units = {f"{result.unit}s of {name}": n for name, n in result.n_units.items()}
+    kernel = {"kernel": result.kernel} if result.kernel else {}
+    more = {
+        name.replace("_", " "): value
+        for name, value in result.details.items()
+        if isinstance(value, (int, float, str))
+    }
+    return {"statistic": result.name, **kernel, **rows, **units, **more}

@@ -1,0 +1,60 @@
+"""``bags test fit``: whether targets of a store, such as residuals, follow a mixture of normals."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ...terminal import Terminal
+from .common import BOUNDS, TestConfig, conclude, named_statistic
+
+
+class Config(TestConfig):
+    """See ``configs/test-fit.yaml``."""
+
+    data_url: str = Field(description="the store")
+    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    targets: list[str] = Field(min_length=1, description="the targets that are a point together")
+    means: list[list[float]] = Field(
+        default=[], description="of the components, one number per target each; []: one at 0"
+    )
+    covariances: float | list[list[list[float]]] = Field(
+        default=1.0, description="of the components; a number: a variance of all, alike"
+    )
+    weights: list[float] | None = Field(default=None, description="null: equal ones")
+    statistic: str = Field(default="ksd", description="ksd, ksd_agg or fssd")
+    bandwidth: float | Literal["median"] = Field(
+        default="median", description="of the kernel; median: that distance of two points"
+    )
+    groups: str | None = Field(
+        default=None, description="a target whose value says which bags are one unit"
+    )
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Test; writes the picture, returns the report."""
+    import numpy as np
+
+    from bagbasis import BagStore
+    from bagbasis.hypotheses import FIT, MixtureScore, fit_test
+
+    statistic = named_statistic(FIT, config.statistic, config.parameters)
+    means = config.means or [[0.0] * len(config.targets)]
+    score = MixtureScore(means, config.covariances, config.weights)
+    store = BagStore.open(config.data_url)
+    start, stop = config.bags or (0, store.n_bags)
+    points = store.targets(start, stop, config.targets)
+    labelled = ~np.isnan(points).any(axis=1)
+    groups = config.groups and store.targets(start, stop, (config.groups,))[labelled, 0]
+    result = fit_test(
+        points[labelled],
+        score,
+        statistic=statistic,
+        bandwidth=config.bandwidth,
+        null=config.null_law,
+        n_draws=config.n_permutations,
+        groups=groups,
+        seed=config.seed,
+    )
+    return conclude(result, config, console)

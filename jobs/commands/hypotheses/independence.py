@@ -1,0 +1,53 @@
+"""``bags test independence``: whether the bags of a store depend on one of its targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ...cluster import running_on
+from ...configs import ClusterConfig
+from ...terminal import Terminal
+from .common import BOUNDS, TestConfig, conclude, named_statistic
+
+
+class Config(TestConfig, ClusterConfig):
+    """See ``configs/test-independence.yaml``."""
+
+    data_url: str = Field(description="the store")
+    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    target: str = Field(description="a target of the store: number, class, time or residual")
+    statistic: str = Field(
+        default="hsic_u", description="hsic_u, hsic_b, hsic_fourier, hsic_nystroem, hsic_block, "
+        "hsic_agg, dcov, nfsic, rdc, kcca or kcca_fourier",
+    )  # fmt: skip
+    kernel: str | None = Field(
+        default=None, description="gaussian, laplacian or matern; null: the statistic's first"
+    )
+    groups: str | None = Field(
+        default=None, description="a target whose value says which bags are one unit"
+    )
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Test; writes the picture, returns the report."""
+    from bagbasis import BagStore
+    from bagbasis.hypotheses import INDEPENDENCE, independence_test
+
+    statistic = named_statistic(INDEPENDENCE, config.statistic, config.parameters)
+    store = BagStore.open(config.data_url)
+    start, stop = config.bags or (0, store.n_bags)
+    groups = config.groups and store.targets(start, stop, (config.groups,))[:, 0]
+    with running_on(config.cluster, store.url):
+        result = independence_test(
+            (store, start, stop),
+            config.target,
+            statistic=statistic,
+            kernel=config.kernel,
+            null=config.null_law,
+            n_permutations=config.n_permutations,
+            groups=groups,
+            seed=config.seed,
+        )
+    return conclude(result, config, console)

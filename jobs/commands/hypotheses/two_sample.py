@@ -1,0 +1,91 @@
+"""``bags test two-sample``: whether the bags of two stores, or of two ranges, are of one law."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from bagbasis.errors import DataError
+
+from ...cluster import running_on
+from ...configs import ClusterConfig, EmbeddingSection, build
+from ...terminal import Terminal
+from .common import BOUNDS, TestConfig, conclude, named_statistic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from bagbasis import BagStore
+
+
+class Config(TestConfig, ClusterConfig):
+    """See ``configs/test-two-sample.yaml``."""
+
+    a_url: str = Field(description="the store of the first sample")
+    a_bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    b_url: str | None = Field(
+        default=None, description="the store of the second sample; null: that of the first"
+    )
+    b_bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    statistic: str | None = Field(
+        default=None, description="fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, fourier, "
+        "fastfood, energy, me, scf or sliced; null: fuse, or mmd_u with a bandwidth",
+    )  # fmt: skip
+    kernel: str | None = Field(
+        default=None,
+        description="gaussian, laplacian or matern; null: the statistic's first, of fuse two",
+    )
+    bandwidth: float | Literal["median", "max_mmd", "t", "tau"] | None = Field(
+        default=None, description="of the kernel; null: the median distance of two rows"
+    )
+    groups: str | None = Field(
+        default=None, description="a target whose value says which bags are one unit"
+    )
+    unit: Literal["bag", "point"] | None = Field(
+        default=None, description="point pools the points of bags; null: bag"
+    )
+    embedding: EmbeddingSection | None = Field(
+        default=None, description="what a bag becomes; null: a mean map"
+    )
+    thin: bool | int = Field(default=True, description="points that bags are thinned to")
+    memory: float | None = Field(
+        default=None, description="of null_law wild_bootstrap: bags over which a series forgets"
+    )
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Test; writes the picture, returns the report."""
+    from bagbasis import BagStore
+    from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
+
+    statistic = named_statistic(TWO_SAMPLE, config.statistic, config.parameters)
+    store = BagStore.open(config.a_url)
+    other = store if config.b_url is None else BagStore.open(config.b_url)
+    a = (store, *(config.a_bags or (0, store.n_bags)))
+    b = (other, *(config.b_bags or (0, other.n_bags)))
+    groups = config.groups and (_labels(config.groups, *a), _labels(config.groups, *b))
+    with running_on(config.cluster, store.url):
+        result = two_sample_test(
+            a,
+            b,
+            statistic=statistic,
+            kernel=config.kernel,
+            bandwidth=config.bandwidth,
+            null=config.null_law,
+            n_permutations=config.n_permutations,
+            groups=groups or None,
+            seed=config.seed,
+            unit=config.unit,
+            embedding=None if config.embedding is None else build(config.embedding),
+            thin=config.thin,
+            memory=config.memory,
+        )
+    return conclude(result, config, console)
+
+
+def _labels(name: str, store: BagStore, start: int, stop: int) -> NDArray[np.float64]:
+    if name not in store.target_names:
+        raise DataError(f"{store.url} has the targets {list(store.target_names)}, and no {name!r}")
+    return store.targets(start, stop)[:, store.target_names.index(name)]

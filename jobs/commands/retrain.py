@@ -1,0 +1,116 @@
+"""``bags retrain``: one round of a line of models that follows a growing store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ..cluster import running_on
+from ..configs import ClusterConfig, ModelSection, Section, with_parameters
+from ..terminal import Callback, Terminal
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+    from bagbasis.retraining import Retraining, Round
+
+CHAMPION_KEPT = 3
+SECTIONS = ("estimator", "window", "drift", "settings")  # parameters that are not plain keys
+EXIT_CODES = {
+    0: "a model was promoted, or there was nothing new",
+    1: "something went wrong; the next call goes on from what was done",
+    2: "a wrong config, or one that was changed since the last round",
+    CHAMPION_KEPT: "a new model was made and not promoted: a gate kept the champion, or somebody "
+    "changed it meanwhile (the report says kept or overtaken)",
+    4: "another retraining with this state is running",
+}
+
+
+@with_parameters("Window", "retraining")
+class WindowSection(Section):
+    """The newest bags, of which the models are made; both null: all bags."""
+
+
+@with_parameters("DriftGate", "retraining")
+class DriftSection(Section):
+    """The test of the new bags against the window before."""
+
+
+@with_parameters("Retraining", "retraining", leave_out=SECTIONS)
+class Config(ClusterConfig):
+    """See ``configs/retrain.yaml``."""
+
+    if TYPE_CHECKING:
+        sample_weight: str | None = Field(
+            default=None, description="column of the store: how much each bag counts; null: all 1"
+        )
+        registry_url: str
+    target: str | list[str] | None
+
+    out_dir: str = Field(description="directory, or URL, that gets a folder of reports a round")
+    metrics_url: str | None = Field(
+        default=None,
+        description="file for Prometheus (node_exporter's textfile collector); null: none",
+    )
+    window: WindowSection = Field(default=WindowSection(), description="bags of the models")
+    drift: DriftSection = Field(default=DriftSection(), description="test of the new bags")
+    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Do a round; returns its report."""
+    from bagbasis.errors import ConfigError, ParameterError
+    from bagbasis.retraining import retrain
+
+    from ..files import make_folder_of
+    from .retrain_report import lines_of, write_metrics, write_round
+
+    @contextmanager
+    def computing(store: BagStore) -> Iterator[Callback]:
+        with running_on(config.cluster, store.url), console.progress("retrain") as progress:
+            try:
+                yield progress
+            except ParameterError as error:
+                raise ConfigError(f"section 'model': {error}") from error
+
+    def publish(report: dict[str, Any], rounds: Sequence[Round]) -> None:
+        write_round(config.out_dir, report, rounds)
+        tell_prometheus(report)
+
+    def tell_prometheus(report: dict[str, Any]) -> None:
+        if config.metrics_url is not None:
+            write_metrics(config.metrics_url, report, config.registry_url)
+
+    spec = _spec(config)
+    # before the round, which would have a champion by the time that it is reported
+    make_folder_of(f"{config.out_dir}/report")
+    if config.metrics_url is not None:
+        make_folder_of(config.metrics_url)
+    outcome = retrain(spec, publish, computing)
+    if outcome.decision == "nothing":
+        tell_prometheus(outcome.report)
+    for line in lines_of(outcome.report):
+        console.line(line)
+    return outcome.report
+
+
+def exit_code(report: dict[str, Any]) -> int:
+    """Of a call that ended well."""
+    return CHAMPION_KEPT if report["decision"] in ("kept", "overtaken") else 0
+
+
+def _spec(config: Config) -> Retraining:
+    from bagbasis.retraining import DriftGate, Retraining, Window
+
+    config.model.check_target(config.target)
+    settings = config.model_dump(mode="json", include={"model", "target", "holdout"})
+    weight = config.sample_weight  # lines of before it was known have none in their settings
+    return Retraining(
+        estimator=config.model.estimator(),
+        window=Window(**config.window.model_dump()),
+        drift=DriftGate(**config.drift.model_dump()),
+        settings={**settings, **({"sample_weight": weight} if weight else {})},
+        **config.model_dump(exclude={*SECTIONS, "model", "out_dir", "metrics_url", "cluster"}),
+    )

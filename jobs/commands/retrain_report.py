@@ -1,0 +1,261 @@
+"""The report of a round: JSON, Markdown, a page, and a picture of all rounds so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from bagbasis.retraining import Round
+from bagbasis.storage import discard_empty, names_in, normalize_url, read_bytes, writing
+
+from ..files import write_page, write_report
+from ..markdown import markdown_table
+from ..page import render
+from ..pictures import Chart, Part, Series, Table, draw_rounds, facts, save_figure
+
+NAME = "retrain"
+FEW_JUDGED = 50  # bags: their errors say little
+GATE_COLORS = {"inputs": "blue", "concept": "orange", "labels": "purple"}
+ROUND = re.compile(r"round-\d{6,}")
+
+
+def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -> str:
+    """Write ``retrain.json``, ``.md``, ``.html`` and ``.png`` into the round's folder.
+
+    Returns its URL. Each file is replaced as a whole, so a round may be written twice. What killed
+    writers left in the folders of other rounds is deleted when it is a day old.
+
+    Raises
+    ------
+    StoreError
+        The folder can not be written.
+    """
+    out_dir, name = out_dir.rstrip("/"), f"round-{report['number']:06d}"
+    for other in names_in(out_dir):
+        if ROUND.fullmatch(other) and other != name:
+            discard_empty(f"{out_dir}/{other}")
+    folder = f"{out_dir}/{name}"
+    url = f"{normalize_url(folder)}/{NAME}"
+    write_report(f"{url}.json", report)
+    with writing(f"{url}.md") as path:
+        path.write_text(markdown(report))
+    write_page(f"{url}.html", render(NAME, [round_part(report, rounds)], {}))
+    save_figure(draw_rounds(rounds, report), f"{url}.png")
+    return folder
+
+
+def write_metrics(url: str, report: dict[str, Any], registry_url: str) -> None:
+    """Write the numbers of a round for node_exporter's collector of text files.
+
+    After a call without a round the file is written again with the same numbers: its time tells
+    that calls end well (``node_textfile_mtime_seconds``).
+
+    Raises
+    ------
+    StoreError
+        The file can not be written.
+    """
+    text = metrics(report, registry_url) if "number" in report else read_bytes(url)
+    if text:
+        with writing(url) as path:
+            path.write_bytes(text)
+
+
+def metrics(report: dict[str, Any], registry_url: str) -> bytes:
+    """Return the numbers of a round in Prometheus' text format, without those that are None."""
+    gates = (report.get("gates") or {}).get("gates", {})
+    judges = {"challenger": report["error"], "champion": report["champion_error"]}
+    errors = {name: value for name, value in judges.items() if value is not None}
+    rows: list[tuple[str, str, str, dict[str, float]]] = [
+        ("round", "Number of the newest round", "", {"": report["number"]}),
+        ("duration_seconds", "How long it took", "", {"": report["seconds"]}),
+        ("new_bags", "Bags since the round before", "", {"": report["n_new"]}),
+        ("fitted_bags", "Bags of its model", "", {"": report["n_bags_fitted"]}),
+        ("judged_bags", "Held-out bags that judged", "", {"": report["n_judged"]}),
+        (
+            "decision",
+            "1: what was decided",
+            "decision",
+            {one: float(one == report["decision"]) for one in ("promoted", "kept", "overtaken")},
+        ),
+        ("error", report["measure"], "model", errors),
+        ("drift_p_value", "Of each gate", "gate", {g: one["p_value"] for g, one in gates.items()}),
+        ("drift", "1: found by the gate", "gate", {g: one["drifted"] for g, one in gates.items()}),
+    ]
+    found = CollectorRegistry()
+    for name, text, label, values in rows:
+        labels = ["registry", *([label] if label else [])]
+        gauge = Gauge(f"bagbasis_retrain_{name}", text, labels, registry=found)
+        for key, value in values.items():
+            gauge.labels(registry_url, *([key] if label else [])).set(value)
+    return generate_latest(found)
+
+
+def lines_of(report: dict[str, Any]) -> list[str]:
+    """Return lines on what a person needs to know of a round, or of a call without one."""
+    if "number" not in report:
+        return [str(report["reason"])]
+    lines = [f"Round {report['number']}: {_decision(report)}"]
+    if report["corrupt"]:
+        lines.append(_corruption(report))
+    if report["new_line"]:
+        lines.append(f"All features were decided anew: {report['new_line']}")
+    elif report["recomputed"]:
+        lines.append(f"All bags were counted again: {report['recomputed']}")
+    if report.get("n_changed"):
+        lines.append(f"Bags removed or relabelled since the last round: {report['n_changed']:,}")
+    lines += [f"{text[0].upper()}{text[1:]}" for text in report.get("alarms", ())]
+    outside = {what: n for what, n in report["n_outside_box"].items() if n}
+    lines += [f"Outside the box, of the new bags: {n:,} {what}" for what, n in outside.items()]
+    return lines
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """Write the whole report for people."""
+    first, *notes = lines_of(report)
+    rows = [
+        ("time", report["at"]),
+        ("challenger", report["model"]),
+        ("champion before", report["champion_before"]),
+        (f"{report['measure']}, challenger", report["error"]),
+        (f"{report['measure']}, champion", report["champion_error"]),
+        ("held-out bags that judged", report["n_judged"]),
+        ("new bags", report["n_new"]),
+        ("of them with a label", report["n_new_labelled"]),
+        ("bags of the window", "{:,} to {:,}".format(*report["window"])),
+        ("bags that left it", report["n_left"]),
+        ("bags fitted", report["n_bags_fitted"]),
+        ("penalty", report["alpha"]),
+        ("seconds", report["seconds"]),
+    ]
+    passes = [(purpose, n) for purpose, n in report["bag_passes"].items()]
+    parts = [f"# {first}", *notes, markdown_table(("", ""), rows)]
+    parts += ["## Bags that went through the bases", markdown_table(("for", "bags"), passes)]
+    if report.get("gates"):  # rounds that an earlier version decided have none
+        gates = _gates(report["gates"])
+        parts += ["## Drift", gates.note, markdown_table(gates.columns, gates.rows)]
+    if report["drift"] is not None:
+        shifts = _coordinates(report["drift"])
+        parts += ["### Where the bags differ", markdown_table(shifts.columns, shifts.rows)]
+    if report["check"] is not None:
+        check = report["check"]
+        parts += [
+            "## Running sums against the bags counted again",
+            f"Relative differences; rounding stays below {check['bound']:.0e}.",
+            markdown_table(("array", "difference"), list(check["differences"].items())),
+        ]
+    return "\n\n".join([*parts, f"![{NAME}.png]({NAME}.png)"]) + "\n"
+
+
+def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
+    """Return the part of a page on a round, and on all rounds so far."""
+    first, *notes = lines_of(report)
+    worries = [f"{note}." for note in notes]
+    if report["decision"] != "promoted":
+        worries.insert(0, f"The new model was not promoted: {'; '.join(report['reasons'])}.")
+    if report["n_judged"] < FEW_JUDGED:
+        worries.append(f"Few bags judged the models: {report['n_judged']:,}.")
+    gates = {
+        f"{report['measure']}, challenger": report["error"],
+        f"{report['measure']}, champion": report["champion_error"],
+        "held-out bags that judged": report["n_judged"],
+        "bags fitted": report["n_bags_fitted"],
+        "penalty": report["alpha"],
+        "seconds": report["seconds"],
+    }
+    columns = ["round", "began", "decision", "new bags", "with a label", "error", "champion", "p"]
+    rows = [
+        [
+            *(one.number, one.at[:16].replace("T", " "), one.decision, one.n_new),
+            *(one.n_new_labelled, one.error, one.champion_error, one.p_value),
+        ]
+        for one in rounds
+    ]
+    details = [Table("Rounds", columns, rows, 'p: of the gate "inputs".')]
+    if report.get("gates"):  # rounds that an earlier version decided have none
+        details.append(_gates(report["gates"]))
+    if report["drift"] is not None:
+        details.append(_coordinates(report["drift"]))
+    header = {
+        "data": report["data_url"],
+        "registry": report["registry_url"],
+        "challenger": report["model"],
+        "champion before": report["champion_before"] or "none",
+    }
+    return Part(first, header, worries, [facts(gates)], _charts(report, rounds), details)
+
+
+def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
+    def series(
+        label: str, key: str, chosen: Sequence[Round], color: str = "blue", radius: float = 3.0
+    ) -> Series:
+        found = [(one.number, getattr(one, key)) for one in chosen]
+        known = [(x, y) for x, y in found if y is not None]
+        x, y = [x for x, _ in known], [y for _, y in known]
+        return Series(label, x, y, color=color, radius=radius)
+
+    refused = [one for one in rounds if one.decision != "promoted"]
+    errors = [
+        series("challenger", "error", rounds),
+        series("champion before", "champion_error", rounds, color="orange"),
+        series("not promoted", "error", refused, color="purple", radius=6),
+    ]
+    charts = [Chart(f"{report['measure']} over the rounds", "round", report["measure"], errors)]
+    tested = []
+    for gate, color in GATE_COLORS.items():
+        known = [one for one in rounds if gate in one.p_values]
+        if known:
+            numbers, p = [one.number for one in known], [one.p_values[gate] for one in known]
+            tested.append(Series(gate, numbers, p, color=color))
+    if tested:
+        level = (report.get("gates") or {}).get("level")
+        note = "" if level is None else f"In this round a gate alarms up to p = {level:.3g}."
+        charts.append(Chart("Gates of drift", "round", "p-value", tested, note, log_y=True))
+    return charts
+
+
+def _decision(report: dict[str, Any]) -> str:
+    model, before = report["model"], report["champion_before"]
+    if report["decision"] == "promoted":
+        return f"promoted {model}" + (f" in place of {before}" if before else "")
+    if report["decision"] == "overtaken":
+        return f"overtaken: {'; '.join(report['reasons'])}"
+    return f"kept {before}, not {model}: {'; '.join(report['reasons'])}"
+
+
+def _corruption(report: dict[str, Any]) -> str:
+    check = report["check"]
+    name, value = max(check["differences"].items(), key=lambda item: item[1])
+    return (
+        f"CORRUPT SUMS: {name} differed by {value:.3g} from the bags counted again (rounding stays "
+        f"below {check['bound']:.0e}); the corrupt sums were discarded. Models since the last "
+        "check may be wrong: look at the disk and its memory"
+    )
+
+
+def _gates(gates: dict[str, Any]) -> Table:
+    line = (
+        f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
+        f"{gates['least_effect']:g}. False alarms have a chance of {gates['alpha']:g} in "
+        f"{gates['horizon']:,} rounds, of which this is number {gates['n_tested']:,}."
+    )
+    keys = ("p_value", "effect", "statistic", "n_reference", "n_new")
+    rows = [
+        [name, "drift" if found["drifted"] else "no drift", *(found[key] for key in keys)]
+        for name, found in gates["gates"].items()
+    ]
+    columns = ("gate", "found", "p", "effect", "statistic", "bags before", "new bags")
+    return Table("Gates of drift", columns, rows, line)
+
+
+def _coordinates(drift: dict[str, Any]) -> Table:
+    keys = ("mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
+    rows = [
+        [str(shift["coordinate"]), *(shift[key] for key in keys)] for shift in drift["coordinates"]
+    ]
+    columns = ("coordinate", "shift of the mean / sd", "p", "shift of the spread / sd", "p")
+    note = f"{drift['n_reference']:,} bags before, {drift['n_new']:,} new."
+    return Table("Coordinates that drifted most", columns, rows, note)

@@ -1,0 +1,125 @@
+"""``bags serve``: the champion of a registry, for clients that speak HTTP."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bagbasis.clusters import is_loopback
+from bagbasis.errors import ConfigError, RunError
+from bagbasis.registry import Registry
+from bagbasis.storage import PRIVATE, staged, storage_errors
+
+from ...state import state_folder
+
+LEAST_TOKEN = 16  # characters, of a token that nobody guesses
+
+
+def serve_registry(
+    url: str,
+    host: str,
+    port: int,
+    token_file: str | None,
+    tls: tuple[str | None, str | None],
+    tell: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """Answer until the process is interrupted.
+
+    Parameters
+    ----------
+    url : str
+        Of the registry.
+    host, port
+        Where to listen; port 0 is any that is free.
+    token_file : str, optional
+        Made where it is not; default one in the account's folder of states.
+    tls : (certificate, key)
+        Two files in PEM; None and None for no TLS, on loopback alone.
+    tell : callable
+        Called once it listens, with what a client needs to know.
+
+    Raises
+    ------
+    ConfigError
+        Beyond loopback without TLS; a token or a certificate that can not be used; no FastAPI.
+    ModelError
+        No champion.
+    RunError
+        The port is taken.
+    """
+    try:
+        import uvicorn
+
+        from .champion_app import Champion, make_app
+        from .limits import PromptProtocol
+    except ImportError as error:
+        raise ConfigError(f"serve needs pip install 'bagbasis[serve]' ({error})") from error
+    has_tls = None not in tls
+    if not has_tls and (tls != (None, None) or not is_loopback(host)):
+        raise ConfigError(
+            f"host {host}: beyond loopback answers go by TLS; give --certificate and --key"
+        )
+    path = Path(token_file) if token_file is not None else state_folder() / "serve.token"
+    token = own_token(path)
+    champion = Champion(Registry(url))
+    config = uvicorn.Config(
+        make_app(champion, token),
+        ssl_certfile=tls[0],
+        ssl_keyfile=tls[1],
+        http=PromptProtocol,
+        ws="none",  # such a connection would leave the protocol, and its deadlines
+        log_config=None,
+        access_log=False,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"--certificate {tls[0]}, --key {tls[1]}: {error}") from error
+    with _listening(host, port) as listener:
+        name = f"[{host}]" if ":" in host else host
+        where = f"http{'s' if has_tls else ''}://{name}:{listener.getsockname()[1]}"
+        tell({"url": where, "model": champion.served.name, "token_file": str(path)})
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def own_token(path: Path) -> str:
+    """Return the token in a file that no other account can read; a new one where there is none.
+
+    Loopback is open to every account of the machine: without the token nothing is answered.
+
+    Raises
+    ------
+    ConfigError
+        The file is open to others, is a link, holds no token or can not be made.
+    """
+    with storage_errors(str(path), "can not be used as a token", kind=ConfigError):
+        if not path.exists():
+            with staged(path) as fresh, suppress(FileExistsError):
+                fresh.touch(PRIVATE)
+                fresh.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+                os.link(fresh, path)  # whole at once, and never in place of another server's
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+            status = os.fstat(file.fileno())
+            token = file.read().strip()
+    if status.st_mode & 0o077 or status.st_uid != os.geteuid():
+        raise ConfigError(f"{path}: other accounts can read this token; chmod 600, or another file")
+    if len(token) < LEAST_TOKEN or not token.isascii():
+        raise ConfigError(
+            f"{path}: expected a token of at least {LEAST_TOKEN} characters of ASCII; delete the "
+            "file, and the next start makes a new one"
+        )
+    return token
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise RunError(f"{host}:{port} can not be listened at ({error})") from error

@@ -1,0 +1,1 @@
+"""Jobs that look after a store."""

@@ -1,0 +1,156 @@
+"""``bags info``: describes a store or a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ...configs import ReportConfig
+from ...terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+    from bagbasis.models import DoubleBasis
+
+
+MOST_CLASSES = 10  # whose names are listed; a report has all of them
+QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}  # of sizes
+
+
+class Config(ReportConfig):
+    """See ``configs/info.yaml``."""
+
+    url: str = Field(description="a store or a model")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Describe what is at the URL; returns the report."""
+    from bagbasis import BagStore, load_model
+    from bagbasis.errors import ModelError, StoreError
+    from bagbasis.storage import exists, normalize_url
+
+    url = normalize_url(config.url)
+    if not exists(url):
+        raise StoreError(f"{url}: not found")
+    try:
+        report = describe_store(BagStore.open(url))
+    except StoreError as no_store:
+        try:
+            report = describe_model(load_model(url))
+        except ModelError as no_model:
+            raise StoreError(f"{no_store}; and as a model: {no_model}") from no_model
+    console.values(url, with_short_classes(report))
+    return report
+
+
+def with_short_classes(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report as people read it: of many classes the first names and their number."""
+    return {
+        **report,
+        **{
+            key: {name: _short(values) for name, values in report[key].items()}
+            for key in ("classes",)
+            if isinstance(report.get(key), dict)
+        },
+    }
+
+
+def _short(names: Sequence[str]) -> Sequence[str] | str:
+    if len(names) <= MOST_CLASSES:
+        return names
+    return f"{len(names):,} classes: {', '.join(names[:3])}, …, {names[-1]}"
+
+
+def describe_store(store: BagStore) -> dict[str, Any]:
+    """Return counts, targets, box and source of a store; its points are not read."""
+    return {
+        "kind": "bag store",
+        "n_bags": store.n_bags,
+        "n_removed": store.n_removed,
+        "n_points": store.n_points,
+        "n_dims": store.n_dims,
+        "points_a_bag": _size_range(store, store.offsets)[1],
+        "dtype": str(store.stored_dtype),
+        "ids": store.meta.id_kind,
+        "targets": list(store.target_names),
+        "labelled": _labelled(store),
+        "classes": {name: list(values) for name, values in store.meta.class_names.items()},
+        "box": store.box.bounds,
+        **describe_responses(store),
+        "chunk_points": store.chunk_points,
+        "points_an_object": store.object_points,
+        "source": store.meta.source,
+    }
+
+
+def describe_responses(store: BagStore) -> dict[str, Any]:
+    """Return dimension, box, number and sizes of the responses; nothing without them."""
+    if store.response_box is None:
+        return {}
+    n_bags, sizes = _size_range(store, store.response_offsets)
+    return {
+        "n_response_dims": store.response_dims,
+        "bags_with_response": n_bags,
+        "n_response_points": store.n_response_points,
+        "points_a_response": sizes,
+        "response_box": store.response_box.bounds,
+    }
+
+
+def describe_model(model: DoubleBasis) -> dict[str, Any]:
+    """Return what was fitted, to which data, and how large the model is."""
+    embedding, second = model.features_.embedding, model.features_.second
+    baseline = {} if model.baseline is None else {"baseline": model.baseline}
+    return {
+        "kind": type(model).__name__,
+        "targets": list(model.target_names_),
+        "n_dims": model.features_.n_dims,
+        "embedding": embedding.to_dict(),
+        "n_coefficients": embedding.n_features,
+        "random_features": second and second.to_dict(),
+        **baseline,
+        "n_features": model.features_.n_features,
+        "alpha": model.alpha_,
+        "holdout": model.holdout_,
+        "fit": model.report_,
+        "versions": model.versions_,
+        **model.outcome_.describe(),
+    }
+
+
+def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
+    """Return how many bags have points, by offsets, and the mean and quantiles of their sizes."""
+    import numpy as np
+
+    counts: Counter[int] = Counter()
+    for start, stop in _blocks(store):
+        ends = offsets(start, stop)
+        sizes = ends[1:] - ends[:-1]
+        found, times = np.unique(sizes[sizes > 0], return_counts=True)
+        counts.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
+    if not counts:
+        return 0, {}
+    values = np.array(sorted(counts))
+    up_to = np.cumsum([counts[n] for n in values.tolist()])
+    n_bags, n_points = int(up_to[-1]), sum(n * count for n, count in counts.items())
+    at = {name: values[np.searchsorted(up_to, q * n_bags)] for name, q in QUANTILES.items()}
+    return n_bags, {"mean": n_points / n_bags, **{name: int(n) for name, n in at.items()}}
+
+
+def _labelled(store: BagStore) -> dict[str, int]:
+    """Count the bags that have each target."""
+    counts = dict.fromkeys(store.target_names, 0)
+    for start, stop in _blocks(store):
+        targets = store.targets(start, stop)
+        for j, name in enumerate(store.target_names):
+            column = targets[:, j]
+            counts[name] += int((column == column).sum())
+    return counts
+
+
+def _blocks(store: BagStore) -> list[tuple[int, int]]:
+    step = 2**20
+    return [(start, min(store.n_bags, start + step)) for start in range(0, store.n_bags, step)]

@@ -1,0 +1,27 @@
+"""``bags relabel``: give bags other labels, or their first ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ...configs import ReportConfig
+from ...terminal import Terminal
+from .changes import report_changes
+
+
+class Config(ReportConfig):
+    """See ``configs/relabel.yaml``."""
+
+    url: str = Field(description="the store")
+    target: str = Field(description="the target")
+    labels: dict[int | str, int | float | str] = Field(description="of each id the new label")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Relabel the bags; returns the report."""
+    from bagbasis import BagStore
+
+    store = BagStore.open(config.url).relabel(config.target, config.labels)
+    return report_changes(console, "Relabelled", store)

@@ -1,0 +1,27 @@
+"""``bags remove``: removes bags, so that later fits, evaluations and predictions leave them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ...configs import ReportConfig
+from ...terminal import Terminal
+from .changes import report_changes
+
+
+class Config(ReportConfig):
+    """See ``configs/remove.yaml``."""
+
+    url: str = Field(description="the store")
+    ids: list[int] | list[str] = Field(description="of the bags: all or none are removed")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Remove the bags; returns the report."""
+    from bagbasis import BagStore
+
+    store = BagStore.open(config.url).remove(config.ids)
+    title = "Removed; points stay on the disk until `bags compact`"
+    return report_changes(console, title, store)

@@ -1,0 +1,244 @@
+"""``bags tune``: choose embedding, kernel width and penalty, then fit the best."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from pydantic import Field
+
+from bagbasis.errors import ConfigError
+from bagbasis.storage import writing
+
+from ..cluster import running_on
+from ..configs import (
+    RUNGS,
+    DirectoryConfig,
+    FeaturesSection,
+    FittingConfig,
+    SearchSection,
+    Section,
+    build,
+    embeddings_of,
+    is_automatic,
+    labels_of,
+    section_of,
+)
+from ..terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis.tuning import Score, Search, Tuning
+
+STATE = "state.json"
+
+
+class Config(FittingConfig, DirectoryConfig):
+    """See ``configs/tune.yaml``."""
+
+    out_dir: str = Field(
+        description="directory for report.html, report.json, best.yaml, tune.png and the state "
+        "of an interrupted tune"
+    )
+    search: SearchSection = Field(default=SearchSection(), description="what is compared")
+    cache_url: str | None = Field(
+        default=None,
+        description="folder for coefficients meanwhile; null: beside the store, DATA_URL.cache",
+    )
+    keep_cache: bool = Field(
+        default=False, description="leave the winner's coefficients and the targets there"
+    )
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Tune, save the best model, write its config and the picture; returns the report."""
+    from bagbasis import BagStore
+    from bagbasis.errors import ParameterError
+    from bagbasis.tuning import tune
+
+    from ..pictures import draw_tuning, tune_part
+    from .model_place import ModelPlace
+
+    begun = time.perf_counter()
+    place = ModelPlace("tune", config, console.run)
+    config.model.check_target(config.target)
+    search = search_of(config)
+    store = BagStore.open(config.data_url)
+    out_dir = Path(config.out_dir)
+    with running_on(config.cluster, store.url), console.progress("tune") as progress:
+        try:
+            result = tune(
+                store,
+                config.model.estimator(),
+                search,
+                target=config.target,
+                sample_weight=config.sample_weight,
+                holdout=config.kept_out,
+                records=out_dir / STATE,
+                cache_url=config.cache_url,
+                keep_cache=config.keep_cache,
+                progress=progress,
+            )
+        except ParameterError as error:
+            raise ConfigError(f"sections 'search' and 'model': {error}") from error
+    place.save(result.model)
+    embeddings = [section_of(embedding) for embedding in result.embeddings]
+    names = candidate_names(result, labels_of(embeddings))
+    best = write_best(out_dir / "best.yaml", config, result, embeddings)
+    picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
+    show(result, names, console)
+    console.parts.append(tune_part(result, names, at_the_edge(result), (place.url, store.url)))
+    for path in (picture, best):
+        console.line(str(path))
+    return {
+        "model_url": place.url,
+        "data_url": store.url,
+        "targets": list(result.model.target_names_),
+        "winner": describe(result, names, result.winner),
+        "alpha": result.model.alpha_,
+        "candidates": [describe(result, names, c) for c in range(len(names))],
+        "leads": [{"name": names[one.candidate], **vars(one)} for one in result.leads],
+        "rungs": rungs_of(result, names),
+        "fit": result.model.report_,
+        "best_config": str(best),
+        "pictures": [str(picture)],
+        "seconds": time.perf_counter() - begun,
+    }
+
+
+def search_of(config: Config) -> Search:
+    """Return what is searched."""
+    from bagbasis.tuning import Search
+
+    multipliers = config.search.multipliers(_random_features(config).scale)
+    settings = config.search.model_dump(include=set(RUNGS))
+    given = config.search.embedding
+    if given is None and is_automatic(config.model.embedding):
+        given = "auto"
+    if given == "auto":
+        search = replace(Search.auto(), **{**settings, "join": True})
+    else:
+        sections = embeddings_of(given, config.model.embedding)
+        search = Search([build(section) for section in sections], **settings)
+    return replace(search, scale_multipliers=multipliers)
+
+
+def candidate_names(result: Tuning, labels: list[str]) -> list[str]:
+    """Name each candidate by embedding and multiplier of σ."""
+    multipliers = [c.scale_multiplier for c in result.candidates]
+    widths = ["linear" if m is None else f"σ × {m:g}" for m in multipliers]
+    return [
+        f"{labels[c.embedding]}; {width}"
+        for c, width in zip(result.candidates, widths, strict=True)
+    ]
+
+
+def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
+    """Return a candidate and the last rung that it reached."""
+    scores = [scores[c] for scores in result.scores if c in scores]
+    return {
+        "name": names[c],
+        "features": result.candidates[c].features.to_dict(),
+        "scale_multiplier": result.candidates[c].scale_multiplier,
+        "rungs": len(scores),
+        "error": scores[-1].error,
+        "alpha": scores[-1].alpha,
+    }
+
+
+def rungs_of(result: Tuning, names: list[str]) -> list[dict[str, Any]]:
+    """Return the rungs with every path, best candidates first."""
+    return [
+        {
+            "n_bags": rung.n_bags,
+            "n_kept": rung.n_kept,
+            "candidates": [{"name": names[c], **vars(score)} for c, score in ranked(scores)],
+        }
+        for rung, scores in zip(result.rungs, result.scores, strict=True)
+    ]
+
+
+def _random_features(config: Config) -> FeaturesSection:
+    second = config.model.random_features
+    if second is False:
+        raise ConfigError("key 'model.random_features': tune compares widths, false has none")
+    return second
+
+
+def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
+    """Candidates of a rung, the best first."""
+    return sorted(scores.items(), key=lambda item: (item[1].error, item[0]))
+
+
+def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
+    """Write the winner as a config of ``bags fit``."""
+    winner = result.candidates[result.winner]
+    second: FeaturesSection | bool = False
+    if winner.scale_multiplier is not None:
+        widths = {"scale_multiplier": winner.scale_multiplier}
+        second = _random_features(config).model_copy(update=widths)
+    model = config.model.model_copy(
+        update={"embedding": embeddings[winner.embedding], "random_features": second}
+    )
+    values = {
+        "data_url": config.data_url,
+        "model_url": config.model_url,
+        "target": config.target,
+        **config.model_dump(mode="json", include={"holdout", "sample_weight"}),
+        "model": model.model_dump(),
+    }
+    with writing(path) as temporary:
+        text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+        temporary.write_text(f"# bags fit {path}\n# The best model that bags tune found.\n{text}")
+    return path
+
+
+def show(result: Tuning, names: list[str], console: Terminal) -> None:
+    """Print one row per candidate, those that came furthest first, and one column per rung."""
+    last = {c: (-r, score.error) for r, s in enumerate(result.scores) for c, score in s.items()}
+    rows = [
+        [
+            "winner" if c == result.winner else "",
+            names[c],
+            *[scores[c].error if c in scores else "" for scores in result.scores],
+        ]
+        for c in sorted(last, key=lambda c: (last[c], c))
+    ]
+    columns = ["", "candidate", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
+    console.table("Squared error on bags held out, over the variance", columns, rows)
+    winner = result.scores[-1][result.winner]
+    console.line(
+        f"{names[result.winner]}, fitted to {result.model.report_['n_bags_fitted']:,} bags with "
+        f"penalty {result.model.alpha_:.3g} (best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
+    )
+    for line in (at_the_edge(result), *leads_of(result, names)):
+        if line:
+            console.line(line)
+
+
+def leads_of(result: Tuning, names: list[str]) -> list[str]:
+    """Return by how many standard errors the winner leads the best of each other embedding."""
+    said = []
+    for lead in result.leads:
+        name, errors = names[lead.candidate], f"{abs(lead.gap):.2g}"
+        if lead.standard_error:
+            errors += f", {abs(lead.gap) / lead.standard_error:.1f} standard errors"
+        behind = f"is behind by {errors}"
+        said.append(f"{name} {behind if lead.gap >= 0 else f'leads by {errors}: too few to join'}")
+    return said
+
+
+def at_the_edge(result: Tuning) -> str | None:
+    """Return a warning if the best σ is the smallest or largest one tried; else None."""
+    multipliers = {candidate.scale_multiplier for candidate in result.candidates}
+    tried = sorted(one for one in multipliers if one is not None)
+    best = result.candidates[result.winner].scale_multiplier
+    if best is None or len(tried) == 1 or best not in (tried[0], tried[-1]):
+        return None
+    which, other = ("smallest", "smaller") if best == tried[0] else ("largest", "larger")
+    return (
+        f"σ × {best:g} is the {which} tried: a {other} one may be better still "
+        "(search.random_features.scale_multiplier)"
+    )

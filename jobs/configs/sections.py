@@ -1,0 +1,389 @@
+"""Sections of configs, made from the library's constructors.
+
+A key of such a section is a parameter of the class that it configures: default, range and help text
+are declared there, see `signatures`. Everything registered in `bagbasis.embeddings.EMBEDDINGS` can
+be configured. A name in place of the section ("js", "moments") is that embedding with its defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import date
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, model_validator
+
+from bagbasis.errors import ConfigError
+
+from .config import ClusterConfig, Section
+from .point_sections import Transformers
+from .signatures import Parameter, parameters_of, registered
+
+S = TypeVar("S", bound=Section)
+
+EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
+DEFAULT = "projection"  # the embedding of a section without a name
+AUTO = "auto"  # the embedding that a fit chooses from the data
+UNION = "union"  # its parts are sections or names of other embeddings
+PCA = "coefficient_pca"  # likewise its inner embedding
+POINTS = "point_transformer"
+INNER = "embedding"  # the key of the inner embedding
+TRANSFORMER = "transformer"  # and of scikit-learn's transformers
+DEFAULT_FEATURES = "fourier"  # and the random features
+NONE = "none"  # what false is among the kinds of a section
+NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
+# Parameters that a model section takes over as they are.
+RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
+BASELINES = {"linear": ("regression", "classification"), "own": ("densities",)}  # and their tasks
+ESTIMATORS = {
+    "regression": "DoubleBasisRegressor",
+    "classification": "DoubleBasisClassifier",
+    "densities": "TripleBasisRegressor",
+}
+
+
+def with_parameters(
+    name: str, module: str = "", only: Collection[str] = (), leave_out: Collection[str] = ()
+) -> Callable[[type[S]], type[S]]:
+    """Return a decorator that gives a section the parameters of a class; see `parameters_of`."""
+    found = parameters_of(name, module).items()
+    kept = {k: p for k, p in found if k not in leave_out and (not only or k in only)}
+
+    def decorate(section: type[S]) -> type[S]:
+        return create_model(
+            section.__name__,
+            __base__=section,
+            __module__=section.__module__,
+            __doc__=section.__doc__,
+            **_fields(kept),
+        )
+
+    return decorate
+
+
+def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {
+        key: (parameter.type, Field(parameter.default, description=parameter.text))
+        for key, parameter in parameters.items()
+    }
+
+
+def named_section(name: str, parameters: Mapping[str, Parameter], what: str) -> type[Section]:
+    """Make the section of an embedding or of random features, whose ``name`` is fixed."""
+    kept = {key: one for key, one in parameters.items() if key not in NOT_CONFIGURED}
+    kind: Any = (Literal[name], Field(name, description=f"the kind of {what}"))
+    title = f"{name.title().replace('_', '')}Section"
+    return create_model(title, __base__=Section, name=kind, **_fields(kept))
+
+
+def union_of(sections: Mapping[str, object], default: str) -> object:
+    """Make the type of a section of several kinds, or false; ``name`` says which one it is."""
+
+    def name_of(value: object) -> object:
+        if isinstance(value, Mapping):
+            return value.get("name", default)
+        return NONE if value is False else getattr(value, "name", "")
+
+    tagged = [Annotated[section, Tag(name)] for name, section in sections.items()]
+    return Annotated[Union[tuple(tagged)], Discriminator(name_of)]  # noqa: UP007
+
+
+def _expand(value: object) -> object:
+    if isinstance(value, Mapping):
+        return without_method(value)
+    if not isinstance(value, str):
+        return value
+    if value not in NAMED:
+        raise ValueError(f"{value!r} is no embedding; expected one of {', '.join(NAMED)}")
+    return NAMED[value]
+
+
+def _expand_or_auto(value: object) -> object:
+    """Expand a name; "auto" beside keys, which it does not have, is the projection that has them.
+
+    So ``--set model.embedding.n_per_dim=8`` needs no name.
+    """
+    if isinstance(value, str) and value == AUTO:
+        return {"name": AUTO}
+    if isinstance(value, Mapping) and value.get("name") == AUTO and len(value) > 1:
+        return {**value, "name": DEFAULT}
+    return _expand(value)
+
+
+def _expand_features(value: object) -> object:
+    if isinstance(value, (Mapping, Section)) or value is False:
+        return value
+    if isinstance(value, str) and value in _FEATURES:
+        return {"name": value}
+    raise ValueError(f"{value!r} is neither false nor one of {', '.join(_FEATURES)}")
+
+
+def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out keys of older configs, when HDD had two methods; best.yaml may have them."""
+    if value.get("name") != "hdd":
+        return value
+    if value.get("method", "fast") not in ("fast", ["fast"]):
+        raise ValueError(
+            "this version does not have method: direct; leave method out, which takes the same "
+            "distances from coefficients"
+        )
+    return {key: one for key, one in value.items() if key not in ("method", "n_integration")}
+
+
+def _any_section() -> Any:  # noqa: ANN401 - a type that pydantic reads
+    """Return the type of all sections made so far, or their names."""
+    return Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
+
+
+def _section_about(name: str) -> type[Section]:
+    """Make the section of an embedding that contains another one, of those made so far."""
+    inner = _any_section()
+    parameters = parameters_of(EMBEDDINGS[name], "embeddings")
+    types = {INNER: inner | None, TRANSFORMER: Transformers | None}
+    about = {k: replace(parameters[k], type=kind) for k, kind in types.items() if k in parameters}
+    return named_section(name, {**parameters, **about}, "embedding")
+
+
+_SECTIONS = {
+    name: named_section(name, parameters_of(kind, "embeddings"), "embedding")
+    for name, kind in EMBEDDINGS.items()
+    if name not in (UNION, PCA, POINTS)
+}
+_PART: Any = _any_section()
+_JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
+_PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
+_SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
+_SECTIONS[PCA] = _section_about(PCA)
+_SECTIONS[POINTS] = _section_about(POINTS)
+_AUTOMATIC = named_section(AUTO, {}, "embedding")  # it has no keys
+_FEATURES: dict[str, Any] = {
+    name: named_section(name, parameters_of(kind, "random_features"), "random features")
+    for name, kind in registered("RANDOM_FEATURES", "random_features").items()
+}
+# Short names of embeddings: of each registered kind, and of each distance of HDD.
+NAMED: dict[str, dict[str, str]] = {
+    **{name: {"name": name} for name in EMBEDDINGS},
+    **{
+        distance: {"name": "hdd", "distance": distance}
+        for distance in get_args(parameters_of("HDDEmbedding", "embeddings")["distance"].type)
+    },
+}
+
+if TYPE_CHECKING:
+    from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisRegressor
+    from bagbasis.embeddings import Embedding
+    from bagbasis.labelled import Holdout
+    from bagbasis.random_features import RandomFeatures
+
+    Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
+    EmbeddingSection = Section
+    EmbeddingName = str
+    ResponseSection = Section
+
+    class FeaturesSection(Section):
+        """What is read here of both kinds."""
+
+        n_features: int
+        scale: float | str
+else:
+    FeaturesSection = Annotated[
+        union_of({**_FEATURES, NONE: Literal[False]}, DEFAULT_FEATURES),
+        BeforeValidator(_expand_features),
+    ]
+    EmbeddingSection = Annotated[
+        union_of({**_SECTIONS, AUTO: _AUTOMATIC}, DEFAULT),
+        BeforeValidator(_expand_or_auto),
+    ]
+    EmbeddingName = Literal[(*NAMED, AUTO)]
+    ResponseSection = _SECTIONS[DEFAULT]
+
+
+@lru_cache
+def named_embedding(name: str) -> Section:
+    """Return the section of an embedding with its defaults; see `NAMED`."""
+    if name == AUTO:
+        return _AUTOMATIC()
+    values = dict(NAMED[name])
+    return _SECTIONS[values["name"]](**values)
+
+
+def is_automatic(section: Section) -> bool:
+    """Return whether an embedding's section stands for the one that a fit chooses."""
+    return section.model_dump()["name"] == AUTO
+
+
+def build_or_auto(section: Section) -> Embedding | Literal["auto"]:
+    """Make the embedding of a section, or return "auto", which a fit decides."""
+    return "auto" if is_automatic(section) else build(section)
+
+
+def build(section: Section) -> Embedding:
+    """Make the embedding of a section; parts of a union have the names of `name_parts`."""
+    from bagbasis import embeddings
+    from bagbasis.embeddings import transformer_of
+
+    values = section.model_dump()
+    kind = EMBEDDINGS[values.pop("name")]
+    if values.get("parts") is not None:
+        parts: list[Section] = getattr(section, "parts")  # noqa: B009 - the union's section alone
+        values["parts"] = embeddings.name_parts([build(part) for part in parts])
+    if values.get(INNER) is not None:
+        values[INNER] = build(getattr(section, INNER))
+    if values.get(TRANSFORMER) is not None:
+        values[TRANSFORMER] = transformer_of(values[TRANSFORMER])
+    return getattr(embeddings, kind)(**values)
+
+
+def section_of(embedding: Embedding[Any]) -> Section:
+    """Return the section that `build` makes the embedding of."""
+    from bagbasis.embeddings import transformer_to_list
+
+    name = next(name for name, kind in EMBEDDINGS.items() if kind == type(embedding).__name__)
+    values = embedding.get_params(deep=False)
+    if values.get("parts") is not None:
+        values["parts"] = [section_of(part) for _, part in values["parts"]]
+    if values.get(INNER) is not None:
+        values[INNER] = section_of(values[INNER])
+    if values.get(TRANSFORMER) is not None:
+        values[TRANSFORMER] = transformer_to_list(values[TRANSFORMER])
+    return _SECTIONS[name](**{k: v for k, v in values.items() if k not in NOT_CONFIGURED})
+
+
+def title_of(values: Mapping[str, Any]) -> str:
+    """Return the most telling name of an embedding's section: "js" rather than "hdd"."""
+    fitting = [name for name, fixed in NAMED.items() if fixed.items() <= values.items()]
+    return max(fitting, key=lambda name: len(NAMED[name]))
+
+
+def build_features(section: Section | Literal[False]) -> RandomFeatures | Literal[False]:
+    """Make the random features that a section stands for; False: none."""
+    from bagbasis.random_features import RANDOM_FEATURES
+
+    if section is False:
+        return False
+    values = section.model_dump()
+    return RANDOM_FEATURES[values.pop("name")](**values)
+
+
+_ALPHA = parameters_of("TripleBasisRegressor")["alpha"]  # which has all ways to choose it
+
+
+@with_parameters("DoubleBasisRegressor", only=RIDGE)
+class ModelSection(Section):
+    """Parameters of the Double-Basis estimators and of `bagbasis.TripleBasisRegressor`."""
+
+    task: Literal[tuple(ESTIMATORS)] = Field(  # type: ignore[valid-type]
+        default="regression", description="what is predicted: numbers, classes or densities"
+    )
+    embedding: EmbeddingSection = Field(
+        default_factory=lambda: named_embedding(DEFAULT),
+        description="first basis: from a bag to a vector",
+    )
+    random_features: FeaturesSection = Field(
+        default_factory=_FEATURES[DEFAULT_FEATURES],
+        description="second basis: features of that vector; false: none",
+    )
+    response_embedding: ResponseSection | None = Field(
+        default=None, description="third basis, of the response densities, with task: densities"
+    )
+    alpha: _ALPHA.type = Field(  # type: ignore[name-defined]
+        default=_ALPHA.default, description="ridge penalty, or how it is chosen"
+    )
+
+    baseline: Literal[tuple(BASELINES)] | None = Field(  # type: ignore[valid-type]
+        default=None,
+        description="linear: a ridge on the embedding beside the random features, with task: "
+        "regression or classification; own: an affine copy of the bag's coefficients, with task: "
+        "densities",
+    )
+    class_weight: Literal["balanced"] | None = Field(
+        default=None, description="balanced: classes weigh alike in all, with task: classification"
+    )
+
+    def with_embedding(self, name: str | None) -> ModelSection:
+        """Replace the embedding by another one with its defaults; None changes nothing."""
+        if name is None:
+            return self
+        return self.model_copy(update={"embedding": named_embedding(name)})
+
+    def check_target(self, target: str | list[str] | None) -> None:
+        """Raise ConfigError for a target beside task: densities."""
+        if self.task == "densities" and target is not None:
+            raise ConfigError(
+                "key 'target' is not used with task: densities; its labels are responses"
+            )
+
+    def estimator(self) -> Estimator:
+        """Make the estimator, not fitted."""
+        import bagbasis
+
+        second, third = self.random_features, self.response_embedding
+        more: dict[str, Any]
+        more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
+        for name in ("baseline", "class_weight"):
+            if getattr(self, name) is not None:
+                more[name] = getattr(self, name)
+        return getattr(bagbasis, ESTIMATORS[self.task])(
+            embedding=build_or_auto(self.embedding),
+            random_features=build_features(second),
+            **self.model_dump(include={"alpha", *RIDGE}),
+            **more,
+        )
+
+    @model_validator(mode="after")
+    def _third_basis_is_used(self) -> ModelSection:
+        if self.response_embedding is not None and self.task != "densities":
+            raise ValueError("response_embedding is used with task: densities alone")
+        if self.class_weight is not None and self.task != "classification":
+            raise ValueError("class_weight is used with task: classification alone")
+        if self.baseline is not None and self.task not in BASELINES[self.baseline]:
+            tasks = " or ".join(BASELINES[self.baseline])
+            raise ValueError(f"baseline: {self.baseline} is used with task: {tasks} alone")
+        return self
+
+
+class HoldoutSection(Section):
+    """Whole groups of bags, or those after a time, that a fit keeps out."""
+
+    fraction: float = Field(default=0.0, ge=0, lt=1, description="about this share of the bags")
+    groups: str | None = Field(
+        default=None, description="column of the store, as patient: equal values are kept together"
+    )
+    after: date | float | str | None = Field(
+        default=None, description="date or number; bags later than it are kept out"
+    )
+    time: str | None = Field(default=None, description="the column that is compared with it")
+
+
+class FittingConfig(ClusterConfig):
+    """Config of a job that fits a model to the bags of a store."""
+
+    data_url: str = Field(description="the store of labelled bags")
+    model_url: str = Field(description="where the model goes")
+    target: str | list[str] | None = Field(
+        default=None, description="target, or list of them; null: the only one"
+    )
+    holdout: Annotated[float, Field(ge=0, lt=1)] | HoldoutSection = Field(
+        default=0.0,
+        description="fraction of the bags kept out, for evaluate; or {fraction, groups}, or "
+        "{after, time}",
+    )
+    sample_weight: str | None = Field(
+        default=None, description="column of the store: how much each bag counts; null: all 1"
+    )
+    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+    overwrite: bool = Field(default=False, description="replace a model that is there")
+
+    @property
+    def kept_out(self) -> Holdout:
+        """What ``holdout`` says; ConfigError for what does not go together."""
+        from bagbasis.errors import ParameterError
+        from bagbasis.labelled import Holdout
+
+        given = self.holdout
+        try:
+            return Holdout.of(given if isinstance(given, float) else given.model_dump())
+        except ParameterError as error:
+            raise ConfigError(f"key 'holdout': {error}") from error

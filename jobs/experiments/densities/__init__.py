@@ -1,0 +1,1 @@
+"""Experiments on responses that are densities."""

@@ -1,0 +1,256 @@
+"""Ridge regression of cosine coefficients in a cube that respects the cube's 48 symmetries.
+
+A mirrored bag has the same coefficients, times (−1)^α_j; a bag with exchanged axes has them
+exchanged. Take random features of all mirror images of a bag, and add them up with the signs of a
+parity class (α mod 2): the sum changes its sign as the coefficients of this class do. So
+coefficients of a class need the features of their class alone. D features then cost as much as D /
+8, and a row counts as eight. Exchanging axes maps four of the eight classes to the other four;
+exchanged axes give rows of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagbasis import BagStore
+from bagbasis.arrays import Floats
+from bagbasis.embeddings import ProjectionSpec
+from bagbasis.execution import lane
+from bagbasis.solvers import Penalties, RidgeSolution, solve_validation
+from bagbasis.statistics import RidgeStatistics, StatisticsBuilder
+
+Rows = NDArray[np.float32]
+Pairs = tuple[Rows, Rows]
+"""Coefficients of bags and of their responses, on the same functions: (n, s) each."""
+
+AXES = list(permutations(range(3)))
+TURNS = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]  # with mirror images each coefficient once in its class
+CLASSES = (0, 4, 6, 7)  # parities (α₀ α₁ α₂) in binary digits; turned axes make the others
+EXPONENTS = np.arange(-9.0, 0.5, 0.5)  # of penalties per row
+WIDTH = 2.0  # medians of the distance; others make no difference where the penalty is chosen
+BLOCK = 4096  # rows whose features are in memory at a time
+SIGNS = np.array([[(-1) ** (i & j).bit_count() for j in range(8)] for i in range(8)], np.float32)
+
+
+def parities(indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the parity class of each index, shape (s,)."""
+    found: NDArray[np.int64] = indices % 2 @ np.array([4, 2, 1])
+    return found
+
+
+def exchange(indices: NDArray[np.int64], axes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return where each index has its axes exchanged: of a set that has all exchanges."""
+    places = {tuple(index): i for i, index in enumerate(indices.tolist())}
+    return np.array([places[tuple(index[list(axes)].tolist())] for index in indices])
+
+
+@dataclass(frozen=True)
+class AffineCopy:
+    """Responses as an affine copy of the bag, with one slope for coefficients that are alike."""
+
+    mean: Floats
+    answer: Floats
+    slopes: Floats
+
+    @classmethod
+    def of(cls, pairs: Pairs, indices: NDArray[np.int64]) -> Self:
+        """Return the least squares of pairs."""
+        _, alike = np.unique(np.sort(indices, axis=1), axis=0, return_inverse=True)
+        a, b = pairs
+        even = parities(indices) == 0
+        mean, answer = (
+            _average(np.where(even, x.mean(axis=0, dtype=np.float64), 0), alike) for x in pairs
+        )
+        products, squares = np.zeros(len(indices)), np.zeros(len(indices))
+        for start in range(0, len(a), BLOCK):
+            gap = a[start : start + BLOCK] - mean
+            products += (gap * (b[start : start + BLOCK] - answer)).sum(axis=0)
+            squares += (gap**2).sum(axis=0)
+        products, squares = _average(products, alike), _average(squares, alike)
+        slopes = np.divide(
+            products, squares, out=np.zeros_like(mean), where=squares > 1e-9 * len(a)
+        )
+        return cls(mean, answer, slopes)
+
+    def predict(self, a: Rows) -> Floats:
+        """Return the copies, shape (n, s)."""
+        copies: Floats = self.answer + self.slopes * (a - self.mean)
+        return copies
+
+
+def _average(values: Floats, groups: NDArray[np.int64]) -> Floats:
+    found: Floats = (np.bincount(groups, values) / np.bincount(groups))[groups]
+    return found
+
+
+@dataclass(frozen=True)
+class SymmetricFeatures:
+    """16 m random features, of the parity classes `CLASSES` those that they share.
+
+    Attributes
+    ----------
+    indices : int64, shape (s, 3)
+    frequencies : float32, shape (s, m)
+        0 for coefficients that are not looked at.
+    """
+
+    indices: NDArray[np.int64]
+    frequencies: Rows
+
+    @classmethod
+    def draw(
+        cls,
+        a: Rows,
+        indices: NDArray[np.int64],
+        m: int,
+        max_norm: float,
+        bandwidth: float,
+        seed: int,
+    ) -> Self:
+        """Draw them for a Gaussian kernel of bags (n, s), indices up to a norm, smoothed."""
+        squares = (indices**2).sum(axis=1)
+        damped = np.where(
+            squares <= max_norm**2, np.exp(-0.5 * (np.pi * bandwidth) ** 2 * squares), 0
+        )
+        some = a[:: max(1, len(a) // 512)] * damped
+        products = some @ some.T
+        norms = products.diagonal()
+        distances = norms + norms[:, None] - 2 * products
+        sigma = WIDTH * np.median(distances[np.triu_indices(len(some), 1)]) ** 0.5
+        drawn = np.random.default_rng(seed).standard_normal((len(indices), m))
+        return cls(indices, (drawn * damped[:, None] / sigma).astype(np.float32))
+
+    def rows(self, a: Rows) -> Rows:
+        """Return the features of each of `CLASSES`, shape (4, n, 2 m)."""
+        (_, m), n, classes = self.frequencies.shape, len(a), parities(self.indices)
+        phases = np.empty((8, n, m), np.float32)
+        for i in range(8):
+            of = np.flatnonzero(classes == i)
+            np.matmul(a[:, of], self.frequencies[of], out=phases[i])
+        mirrored = SIGNS @ phases.reshape(8, n * m)
+        rows = np.empty((len(CLASSES), n, 2 * m), np.float32)
+        for half, wave in enumerate((np.sin, np.cos)):
+            columns = slice(half * m, (half + 1) * m)
+            signs = SIGNS[list(CLASSES)] / np.float32((64 * m) ** 0.5)
+            rows[:, :, columns] = (signs @ wave(mirrored)).reshape(-1, n, m)
+        return rows
+
+
+@dataclass(frozen=True)
+class SymmetricRegression:
+    """What pairs of bags and responses have taught, of any of the 48 images of a bag alike."""
+
+    copy: AffineCopy
+    features: SymmetricFeatures
+    solutions: list[RidgeSolution]
+
+    @classmethod
+    def fit(cls, train: Pairs, held_out: Pairs, features: SymmetricFeatures) -> Self:
+        """Fit what pairs leave of an affine copy; those held out choose each class's penalty."""
+        copy = AffineCopy.of(train, features.indices)
+        fitted, apart = (_sums(pairs, copy, features) for pairs in (train, held_out))
+        solutions = []
+        for one, held in zip(fitted, apart, strict=True):
+            penalties = Penalties(one.weight * 10**EXPONENTS)
+            units = np.ones(len(one.sum_y))
+            solutions.append(solve_validation(one, held, penalties, 0.0, units))
+        return cls(copy, features, solutions)
+
+    def predict(self, a: Rows) -> Floats:
+        """Return the mean of predictions from a bag with its axes exchanged, shape (n, s)."""
+        indices, found = self.features.indices, self.copy.predict(a)
+        classes = parities(indices)
+        more, seen = np.zeros_like(found), np.zeros(len(indices))
+        for axes in AXES:
+            there = exchange(indices, axes)
+            for start in range(0, len(a), BLOCK):
+                block = slice(start, start + BLOCK)
+                for i, z in enumerate(self.features.rows(a[block][:, there])):
+                    of = there[classes == CLASSES[i]]
+                    solution = self.solutions[i]
+                    more[block, of] += z @ solution.coef.T + solution.intercept
+            for c in CLASSES:
+                seen[there[classes == c]] += 1
+        result: Floats = found + more / seen
+        return result
+
+
+def _sums(pairs: Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[RidgeStatistics]:
+    """Return the sums of each of `CLASSES`, over bags and responses with their axes turned."""
+    (a, b), classes, width = pairs, parities(features.indices), 2 * features.frequencies.shape[1]
+    of = [np.flatnonzero(classes == c) for c in CLASSES]
+    builders = [StatisticsBuilder(width, len(columns)) for columns in of]
+    for axes in TURNS:
+        there = exchange(features.indices, axes)
+        for start in range(0, len(a), BLOCK):
+            block = slice(start, start + BLOCK)
+            left = (b[block] - copy.predict(a[block]))[:, there]
+            rows = features.rows(a[block][:, there])
+            for builder, z, columns in zip(builders, rows, of, strict=True):
+                builder.add(z, left[:, columns])
+    found = [builder.finish() for builder in builders]
+    # of an odd class the means over all mirror images are 0, whatever those of the bags are
+    odd = [replace(one, sum_z=0 * one.sum_z, sum_y=0 * one.sum_y) for one in found[1:]]
+    return [found[0], *odd]
+
+
+def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> Pairs:
+    """Return the coefficients of all bags that have a response, and of these."""
+    found: list[Pairs] = []
+    for start in range(0, store.n_bags, BLOCK):
+        stop = min(start + BLOCK, store.n_bags)
+        responses, bags = store.responses(start, stop), store.read(start, stop)
+        a = np.empty((len(bags), spec.n_features), np.float32)
+        b = np.empty((len(responses.positions), spec.n_features), np.float32)
+        with lane():
+            spec.embed(bags, a)
+            spec.embed(responses.present, b)
+        found.append((a[responses.positions], b))
+    a, b = (np.concatenate(rows) for rows in zip(*found, strict=True))
+    return a, b
+
+
+def residual_errors(
+    train: Pairs, test: Pairs, n_last: int, features: SymmetricFeatures
+) -> dict[str, Any]:
+    """Return mean squared errors on test pairs of models that learn what 2LPT leaves.
+
+    The last ``n_last`` training pairs choose penalties.
+    """
+    (a, b), (new, truth) = train, test
+
+    def mse(predicted: Floats) -> float:
+        return float(((predicted - truth) ** 2).sum(axis=1).mean())
+
+    copy = AffineCopy.of(train, features.indices)
+    gap, answer = a - copy.mean.astype(np.float32), b - copy.answer.astype(np.float32)
+    number = float(np.vdot(gap, answer) / np.vdot(gap, gap))
+    parts = (a[:-n_last], b[:-n_last]), (a[-n_last:], b[-n_last:])
+    model = SymmetricRegression.fit(*parts, features)
+    return {
+        "number": number,
+        "scaled_mse": mse(copy.answer + number * (new - copy.mean)),
+        "copy_mse": mse(copy.predict(new)),
+        "linear_mse": mse(_linear(*parts, new)),
+        "symmetric_mse": mse(model.predict(new)),
+        "alphas_a_row": [s.alpha / (len(TURNS) * len(a)) for s in model.solutions],
+    }
+
+
+def _linear(train: Pairs, held_out: Pairs, new: Rows) -> Floats:
+    """Return predictions of a ridge on the coefficients alone."""
+    sums = []
+    for a, b in (train, held_out):
+        builder = StatisticsBuilder(a.shape[1], b.shape[1], np.float64)
+        builder.add(a, b.astype(np.float64))
+        sums.append(builder.finish())
+    penalties = Penalties(len(train[0]) * 10**EXPONENTS)
+    fitted, apart = sums
+    solution = solve_validation(fitted, apart, penalties, 0.0, np.ones(train[1].shape[1]))
+    predicted: Floats = new @ solution.coef.T + solution.intercept
+    return predicted

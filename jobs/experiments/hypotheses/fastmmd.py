@@ -1,0 +1,230 @@
+"""`FastMMD`: MMD² from random features and Fastfood beside all pairs, few pairs and blocks.
+
+002, §4, Figures 5 to 8 and Table 1: errors over the number L of frequencies, spreads over
+bandwidths, times over the number of points N and of dimensions d, tests over L, over how much the
+two densities differ and with every null, and vectors of the shape of an image collection's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bagbasis.hypotheses import TWO_SAMPLE, WILD, HypothesisResult, two_sample_test
+
+from ....arrays import Floats
+from ...terminal import Callback
+from ..data.samples import blobs, histograms, ring, uniform
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.rates import shares
+from ..kit.timing import one_thread, timed_in_turn, timed_once
+from . import fastmmd_report
+from .fastmmd_report import FAST, FEW, LEVEL, NAMES, RATIO
+
+FREQUENCIES_OF_SPREAD = 1024  # L, as in 002
+ONCE = 10_000  # points of each set from which a call of all pairs is made once
+LONG = 2**32  # products of a call's points, dimensions and frequencies from which it is made once
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/fastmmd.yaml``."""
+
+    n_points: int
+    n_frequencies: list[int]
+    n_trials: int
+    bandwidths: list[float]
+    n_spread: int
+    sizes: list[int]
+    dims: list[int]
+    size_of_dims: int
+    frequencies_of_dims: int
+    power_frequencies: list[int]
+    power_ratio: float
+    ratios: list[float]
+    frequencies_of_ratios: int
+    n_tests: int
+    n_shuffles: int
+    n_null: int
+    n_tests_of_nulls: int
+    vectors: list[int]
+    vector_dims: int
+    vector_frequencies: int
+    n_repeats: int
+
+
+class FastMMD(Experiment[Sizes]):
+    """See the module."""
+
+    name = "fastmmd"
+    title = "Maximum mean discrepancy from random features"
+    source = "002, §4"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return (
+            f"Errors: {s.n_points:,} points per set, {s.n_trials} draws of frequencies (the paper: "
+            f"1,000 and 1,000). Times: N from {s.sizes[0]:,} to {s.sizes[-1]:,} with d = 16 (the "
+            f"paper: 1,000 to 100,000), d from {s.dims[0]} to {s.dims[-1]:,} with "
+            f"{s.size_of_dims:,} points and L = {s.frequencies_of_dims:,} (8 to 1,024, 10,000, "
+            f"8,192). Tests: {s.n_tests} data sets, {s.n_shuffles} shuffles (100 and 1,000), ε up "
+            f"to {max(s.ratios):g} (3). Table 1: {s.vectors[0]:,} and {s.vectors[1]:,} generated "
+            f"vectors of {s.vector_dims:,} numbers (4,015 and 5,948 of photographs, 21,504)."
+        )
+
+    def measures(self) -> list[Measure]:
+        s = self.settings
+        tests = {"n_points": s.n_points, "n_shuffles": s.n_shuffles, "n_tests": s.n_tests}
+        of_ratios = {**tests, "L": s.frequencies_of_ratios, "methods": list(NAMES)}
+        few = {"n_tests": s.n_tests_of_nulls, "ratio": s.power_ratio}
+        nulls = [(name, null) for name in ("mmd_b", "fourier") for null in TWO_SAMPLE[name].nulls
+                 if null != WILD]  # fmt: skip
+        return [
+            Measure("error", self._errors, "error L {L}", {"L": s.n_frequencies},
+                    {"n_points": s.n_points, "n_trials": s.n_trials}),
+            Measure("spread", self._spread, "spread sigma {sigma:g}", {"sigma": s.bandwidths},
+                    {"n_trials": s.n_spread}),
+            Measure("time", self._times, "time N {n_points} d {d}", {"n_points": s.sizes},
+                    {"over": "points", "d": 16, "L": 128}),
+            Measure("time", self._times, "time N {n_points} d {d}", {"d": s.dims},
+                    {"over": "dims", "n_points": s.size_of_dims, "L": s.frequencies_of_dims}),
+            Measure("power", self._tests, "power L {L}", {"L": s.power_frequencies},
+                    {**tests, "ratio": s.power_ratio, "methods": list(FAST)}),
+            Measure("test", self._tests, "test ratio 1", {},
+                    {**of_ratios, "ratio": 1.0, "n_tests": s.n_null}),
+            Measure("test", self._tests, "test ratio {ratio:g}", {"ratio": s.ratios}, of_ratios),
+            Measure("null", self._null, "null {method} {null}", {"method null": nulls},
+                    {**of_ratios, **few}),
+            Measure("vectors", self._vectors, "vectors of {d} numbers", {},
+                    {"sizes": s.vectors, "d": s.vector_dims, "L": s.vector_frequencies,
+                     "n_repeats": s.n_repeats}),
+        ]  # fmt: skip
+
+    # ------------------------------------------------------------------ what is measured
+
+    def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Measure relative differences from the exact MMD² of one pair of sets."""
+        rng = self.rng(0)
+        X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, RATIO))
+        with one_thread():
+            exact = [compare(X, Y, name).statistic for name in ("mmd_b", "mmd_u")]
+            found = []
+            for seed in range(p["n_trials"]):
+                both = [compare(X, Y, name, L=p["L"], seed=self.seed + seed) for name in FAST]
+                found.append([[r.details["biased"], r.statistic] for r in both])
+                progress(seed + 1, p["n_trials"])
+        errors = np.abs(np.array(found) - exact).mean(axis=0) / exact
+        return {
+            "exact": {"biased": exact[0], "unbiased": exact[1]},
+            **{
+                name: {"biased": b, "unbiased": u}
+                for name, (b, u) in zip(FAST, errors, strict=True)
+            },
+        }
+
+    def _spread(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Measure means and deviations of unbiased MMD², over frequencies and over orders."""
+        X, Y = ring(self.rng(3), 200)
+        with one_thread():
+            exact = compare(X, Y, "mmd_u", p["sigma"]).statistic
+            found = self._repeated(X, Y, p["sigma"], FREQUENCIES_OF_SPREAD, p["n_trials"], progress)
+        return {"exact": exact, **found}
+
+    def _repeated(
+        self, X: Floats, Y: Floats, sigma: float, L: int, n: int, progress: Callback
+    ) -> dict[str, tuple[float, float]]:
+        """Return mean and deviation of each MMD² that is drawn, of frequencies or of orders."""
+        rng, values = self.rng(3, 1), np.empty((n, len(FEW)))
+        for i in range(n):
+            P, Q = rng.permutation(X), rng.permutation(Y)
+            seed = int(rng.integers(2**32))
+            values[i] = [compare(P, Q, name, sigma, L, seed).statistic for name in FEW]
+            progress(i + 1, n)
+        spread = zip(FEW, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True)
+        return {name: (float(mean), float(deviation)) for name, mean, deviation in spread}
+
+    def _times(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Time an MMD², with a permutation where it has these, on one thread."""
+        n, d, L = p["n_points"], p["d"], p["L"]
+        X, Y = uniform(self.rng(4), n, d)
+        calls = {name: partial(compare, X, Y, name, L=L) for name in NAMES}
+        exact = {"mmd_u": calls.pop("mmd_u")}
+        with one_thread():
+            seconds = timed_in_turn(calls, 5 if n * d * L < LONG else 1)
+            progress(1, 2)
+            seconds |= timed_in_turn(exact, 3) if n < ONCE else timed_once(exact)
+        progress(2, 2)
+        return seconds
+
+    def _tests(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return how often each test finds a difference, over the same data sets."""
+
+        def p_value(name: str, i: int) -> float:
+            X, Y, seed = self._blobs(p, i)
+            return compare(X, Y, name, L=p["L"], seed=seed, n=p["n_shuffles"]).p_value
+
+        tests = {name: partial(p_value, name) for name in p["methods"]}
+        return dict(shares(tests, p["n_tests"], LEVEL, progress))
+
+    def _null(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return rejections with one null, without a difference and with one, and time it."""
+        seconds = []
+
+        def p_value(ratio: float, i: int) -> float:
+            X, Y, seed = self._blobs({**p, "ratio": ratio}, i)
+            result = compare(X, Y, p["method"], L=p["L"], seed=seed, n=p["n_shuffles"],
+                             null=p["null"])  # fmt: skip
+            seconds.append(result.seconds)
+            return result.p_value
+
+        tests = {"first": partial(p_value, 1.0), "found": partial(p_value, p["ratio"])}
+        found = shares(tests, p["n_tests"], LEVEL, progress)
+        return {**found, "seconds": float(np.median(seconds))}
+
+    def _blobs(self, p: Params, i: int) -> tuple[Floats, Floats, int]:
+        rng = self.rng(5, i, round(100 * p["ratio"]))
+        X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, p["ratio"]))
+        return X, Y, int(rng.integers(2**32))
+
+    def _vectors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Measure Table 1: unbiased MMD² of long sparse vectors, and seconds of one of each."""
+        X, Y = histograms(self.rng(6), p["sizes"], p["d"])
+        n = min(p["sizes"])
+        sigma = float(np.sqrt(((X[:n] - Y[:n]) ** 2).sum(axis=1).mean()))
+        with one_thread():
+            once = {name: compare(X, Y, name, sigma, p["L"]) for name in NAMES}
+            found = self._repeated(X, Y, sigma, p["L"], p["n_repeats"], progress)
+        seconds = {name: result.seconds for name, result in once.items()}
+        exact = once["mmd_u"].statistic, 0.0
+        return {"sigma": sigma, "seconds": seconds, "mmd_u": exact, **found}
+
+    # ------------------------------------------------------------------ the report
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        return fastmmd_report.tables(results)
+
+    def draw(self, results: Sequence[Result]) -> None:
+        fastmmd_report.draw(self, results)
+
+
+def compare(
+    X: Floats, Y: Floats, name: str, sigma: float = 1.0, L: int = 0, seed: int = 0, n: int = 1,
+    null: str | None = None,
+) -> HypothesisResult:  # fmt: skip
+    """Compare two sets by a statistic of the library, the fast ones with L frequencies.
+
+    Parameters
+    ----------
+    n : int
+        Permutations, or simulations of a null.
+    """
+    kind: Any = TWO_SAMPLE[name]
+    statistic = kind(L) if name in FAST else kind()
+    return two_sample_test(
+        X, Y, statistic=statistic, kernel="gaussian", bandwidth=sigma, null=null,
+        n_permutations=n, seed=seed,
+    )  # fmt: skip

@@ -1,0 +1,186 @@
+"""`Levels`: how often each test rejects although there is nothing to find.
+
+It runs every statistic with every null that it allows, on points: two samples of one law,
+independent variables, and points of the law they are tested against. It also has bags of unequal
+sizes that differ from each other within a sample, and series with dependent neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from bagbasis.arrays import Floats
+from bagbasis.embeddings import MeanMapEmbedding
+from bagbasis.hypotheses import (
+    FIT,
+    INDEPENDENCE,
+    KSD,
+    TWO_SAMPLE,
+    WILD,
+    MixtureScore,
+    fit_test,
+    independence_test,
+    two_sample_test,
+)
+
+from ...pictures import BLUE, ORANGE
+from ...terminal import Callback
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.frame import column, frame, table
+from ..kit.notes import remarks
+from ..kit.plots import GREEN, Curve, lines
+from ..kit.rates import p_values
+
+ALPHAS = (0.01, 0.05, 0.1)
+COLORS = dict(zip(ALPHAS, (GREEN, BLUE, ORANGE), strict=True))
+N_FIRST, N_SECOND = 100, 80  # points of each sample; pairs, and points of a law, are as the first
+N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
+N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
+MEMORY = 10.0  # of the wild bootstrap of these
+WITHIN = 3.0  # standard errors of a rate
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/levels.yaml``."""
+
+    n_tests: int
+    n_permutations: int
+    statistics: list[str]
+    bags: list[list[str]]
+    series: list[list[str]]
+
+
+class Levels(Experiment[Sizes]):
+    """See the module; a point is a statistic with a null, of points, bags or series."""
+
+    name = "levels"
+    title = "How often tests reject without an effect"
+    source = "002, §5; 003"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return (
+            f"{s.n_tests:,} data sets per test, {s.n_permutations} permutations; points of R²: "
+            f"{N_FIRST} against {N_SECOND}, {N_FIRST} pairs, {N_FIRST} of a law; bags: "
+            f"{N_BAGS[0]} against {N_BAGS[1]} of 10 to 30 points, all of them beside a number; "
+            f"series: {N_SERIES[0]} against {N_SERIES[1]}. No paper prints such rates."
+        )
+
+    def measures(self) -> list[Measure]:
+        s = self.settings
+        points = [
+            (name, null)
+            for name in s.statistics
+            for null in (TWO_SAMPLE | INDEPENDENCE | FIT)[name].nulls
+            if null != WILD or name in FIT
+        ]
+        fixed = {"n_tests": s.n_tests, "n_permutations": s.n_permutations}
+        tests: dict[str, Sequence[Any]] = {"points": points, "bags": s.bags, "series": s.series}
+        return [
+            Measure(what, self._rates, f"{what} {{statistic}} {{null}}",
+                    {"statistic null": of}, fixed)
+            for what, of in tests.items()
+        ]  # fmt: skip
+
+    def _rates(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the share of p-values up to each α."""
+        values = p_values(p["n_tests"], lambda i: _p_value(p, self.rng(i), i), progress)
+        return {f"{alpha:g}": float((values <= alpha).mean()) for alpha in ALPHAS}
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        """Make the table of rates, with the standard errors that each is away from α."""
+        rows = frame(results)
+        columns: dict[str, Any] = {"of": "measure", "statistic": "statistic", "null": "null"}
+        far = {}
+        for alpha in ALPHAS:
+            columns[f"α = {alpha:g}"] = f"{alpha:g}"
+            far[alpha] = _away(column(rows, f"{alpha:g}"), alpha, column(rows, "n_tests"))
+        columns["most standard errors above α"] = lambda _: np.max(list(far.values()), axis=0)
+        above = np.max(list(far.values()), axis=0)
+        names = (rows["statistic"] + " with " + rows["null"]).to_numpy()
+        liberal = ", ".join(dict.fromkeys(names[above > WITHIN]))
+        found = remarks("levels", "rates", n=len(rows), n_in=int((above <= WITHIN).sum()),
+                        liberal=liberal, within=WITHIN)  # fmt: skip
+        return [table("Rates of rejection without an effect", rows, columns, found)]
+
+    def draw(self, results: Sequence[Result]) -> None:
+        rows = frame(results)
+        at = np.arange(len(rows))
+        curves = []
+        for alpha, color in COLORS.items():
+            error = WITHIN * (alpha * (1 - alpha) / column(rows, "n_tests")) ** 0.5
+            curves.append(
+                Curve(at, column(rows, f"{alpha:g}"), f"α = {alpha:g}", color, "o", error)
+            )
+        title = "Rates of rejection without an effect, ± three standard errors"
+        levels = {f"{alpha:g}": alpha for alpha in ALPHAS}
+        with self.picture("levels.png", title, 1, 18.0, 6.0) as (_, [axis]):
+            lines(axis, curves, "", "share of tests that reject", levels=levels)
+            names = rows["measure"] + ": " + rows["statistic"] + ", " + rows["null"]
+            axis.set_xticks(at, labels=names.tolist(), rotation=90, fontsize=6)
+
+
+def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
+    """Return the p-value of one data set without an effect."""
+    name, what, n = p["statistic"], p["measure"], p["n_permutations"]
+    given: dict[str, Any] = {"statistic": name, "null": p["null"], "seed": seed}
+    if name in TWO_SAMPLE:
+        a, b = SAMPLES[what](rng)
+        given["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
+        given["memory"] = MEMORY if p["null"] == WILD else None
+        return two_sample_test(a, b, n_permutations=n, **given).p_value
+    if name in INDEPENDENCE:
+        variables = VARIABLES[what](rng, INDEPENDENCE[name].n_variables)
+        return independence_test(*variables, n_permutations=n, **given).p_value
+    if what == "series":
+        x, law = _series(rng, N_SERIES[0]), MixtureScore([0.0])
+        given["statistic"] = KSD(MEMORY)
+    else:
+        x, law = rng.standard_normal((N_FIRST, 2)), MixtureScore([0.0, 0.0])
+    return fit_test(x, law, n_draws=n, **given).p_value
+
+
+def _points(rng: np.random.Generator) -> tuple[Floats, Floats]:
+    return rng.standard_normal((N_FIRST, 2)), rng.standard_normal((N_SECOND, 2))
+
+
+def _bags(rng: np.random.Generator) -> list[list[Floats]]:
+    return [
+        [
+            0.5 * rng.standard_normal(2) + rng.standard_normal((rng.integers(10, 31), 2))
+            for _ in range(n)
+        ]
+        for n in N_BAGS
+    ]
+
+
+def _series(rng: np.random.Generator, n: int) -> Floats:
+    """Draw normal numbers of variance 1 with correlations ½^lag."""
+    drawn: Floats = lfilter([0.75**0.5], [1, -0.5], rng.standard_normal(n + 50))[50:]
+    return drawn
+
+
+SAMPLES: Mapping[str, Any] = {
+    "points": _points,
+    "bags": _bags,
+    "series": lambda rng: [_series(rng, n) for n in N_SERIES],
+}
+VARIABLES: Mapping[str, Any] = {
+    "points": lambda rng, n: rng.standard_normal((n, N_FIRST, 2)),
+    "bags": lambda rng, _: ([*chain(*_bags(rng))], rng.standard_normal(sum(N_BAGS))),
+    "series": lambda rng, n: [_series(rng, N_SERIES[0]) for _ in range(n)],
+}
+
+
+def _away(rates: NDArray[Any], alpha: float, n: NDArray[Any]) -> NDArray[Any]:
+    """Return the standard errors that rates are above α."""
+    found: NDArray[Any] = (rates - alpha) / (alpha * (1 - alpha) / n) ** 0.5
+    return found

@@ -1,0 +1,1 @@
+"""Experiments on kernels and their random features."""

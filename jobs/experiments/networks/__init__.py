@@ -1,0 +1,1 @@
+"""Experiments on networks: sequences, densities in many dimensions, densities of bags."""

@@ -1,0 +1,49 @@
+"""The table of experiments, by the name that ``bags experiment`` takes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .kit.experiment import Experiment
+
+EXPERIMENTS = {
+    "rectify-2lpt": "densities.rectify_2lpt:Rectify2LPT",
+    "rectify-residuals": "densities.rectify_residuals:RectifyResiduals",
+    "js-gram": "kernels.js_gram:JSGram",
+    "gmm-components": "regression.gmm_components:ComponentCounting",
+    "synthetic-mapping": "densities.synthetic_mapping:SyntheticMapping",
+    "gmm-order": "regression.gmm_order:GMMOrder",
+    "dirichlet": "regression.dirichlet:DirichletParameters",
+    "images": "regression.images:ImageClasses",
+    "marginals": "regression.marginals:Marginals",
+    "rff-error": "kernels.rff_error:FeatureError",
+    "fastmmd": "hypotheses.fastmmd:FastMMD",
+    "kernel-choice": "hypotheses.kernel_choice:KernelChoice",
+    "independence": "hypotheses.independence:Independence",
+    "goodness-of-fit": "hypotheses.goodness_of_fit:GoodnessOfFit",
+    "levels": "hypotheses.levels:Levels",
+    "traps": "hypotheses.traps:Traps",
+    "scaling": "speed.scaling:Scaling",
+    "peers": "speed.peers:Peers",
+    "embeddings": "regression.embeddings:Embeddings",
+    "anomalies": "regression.anomalies:Anomalies",
+    "learned-spectrum": "regression.learned_spectrum:LearnedSpectrum",
+    "active-search": "search.active_search:ActiveSearch",
+    "halo-mass": "regression.halo_mass:HaloMass",
+    "radiation": "regression.radiation:Radiation",
+    "scenes": "regression.scenes:Scenes",
+    "dependence-objectives": "hypotheses.dependence_objectives:DependenceObjectives",
+    "score-matching": "densities.score_matching:ScoreMatching",
+    "recurrent": "networks.recurrent:Recurrent",
+    "transformation-networks": "networks.transformation_networks:TransformationNetworks",
+    "bag-densities": "networks.bag_densities:BagDensities",
+}
+
+
+def experiment_type(name: str) -> type[Experiment[Any]]:
+    """Return the class of a name in `EXPERIMENTS`; its module is imported now and not before."""
+    module, _, kind = EXPERIMENTS[name].partition(":")
+    found: type[Experiment[Any]] = getattr(import_module(f".{module}", __package__), kind)
+    return found

@@ -1,0 +1,1 @@
+"""Experiments on numbers and classes of bags."""

@@ -1,0 +1,183 @@
+"""`DirichletParameters`: the parameters of a Dirichlet distribution, by 2BE and by likelihood.
+
+004, §3.5.3 and Figure 3.20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, polygamma
+
+from bagbasis.bags import offsets_of
+from bagbasis.datasets import ALPHA_RANGE, Dirichlet
+
+from ....arrays import Floats
+from ...terminal import Callback
+from ..kit.experiment import Params
+from ..kit.kernel_kernel import N_ROUNDS
+from ..kit.learning import mean_squares
+from ..kit.notes import remarks
+from ..kit.over_sizes import CONSTANT, WAYS, AtSize, OverSizes
+from ..kit.timing import least_in_turn
+from ..kit.verdicts import numbers
+
+N_CATEGORIES = 3  # the paper does not say how many
+MOST_STEPS, MOST_HALVINGS = 100, 40  # of Newton's method, and of one step
+TOLERANCE = 1e-8  # of a parameter, relative
+
+
+class DirichletParameters(OverSizes):
+    """See the module; the paper does not say how many categories: here three."""
+
+    name = "dirichlet"
+    title = "Dirichlet parameters of small samples"
+    source = "004, §3.5.3"
+    target = "the parameters of a Dirichlet distribution"
+    unit = "parameter²"
+    classical = "MLE"
+    picture_name = "parameters.png"
+    subject = "Dirichlet parameters"
+
+    def dataset(self, n_points: int, seed: int) -> Dirichlet:
+        return Dirichlet(n_points=n_points, seed=seed, n_categories=N_CATEGORIES)
+
+    def classical_params(self) -> dict[str, Any]:
+        return {"n_categories": N_CATEGORIES, "n_rounds": N_ROUNDS}
+
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Newton's method for all bags at once, and clipped to the range that alpha comes from."""
+        n, n_bags = p["n_points"], p["n_classical"]
+        dataset = self.dataset(n, 2 * self.seed + 1)
+        blocks = [dataset.proportions(i) for i in range(-(-n_bags // dataset.block_bags))]
+        proportions = np.concatenate([points for points, _, _ in blocks])[: n_bags * n]
+        alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
+        estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))
+        n_batch = min(self.settings.n_queries, n_bags)
+        one, batch = (offsets_of(np.full(count, n)) for count in (1, n_batch))
+        calls = {
+            "batch": lambda: fit_dirichlets(proportions[: batch[-1]], batch),
+            "single": lambda: fit_dirichlets(proportions[:n], one),
+        }
+        seconds = least_in_turn(calls, N_ROUNDS)
+        seconds["batch"] /= n_batch
+        progress(n_bags, n_bags)
+        return {
+            "methods": {
+                "MLE": {**mean_squares(estimates, alpha), "seconds": seconds},
+                "MLE, clipped": mean_squares(np.clip(estimates, *ALPHA_RANGE), alpha),
+            }
+        }
+
+    def remarks(self, sizes: Sequence[AtSize]) -> list[str]:
+        lower = "; ".join(
+            f"{name}: at n = {numbers([s.n_points for s in sizes if s.mse('2BE') < s.mse(name)])}"
+            for name in ("KK", "MLE", "MLE, clipped")
+        )
+        return remarks(
+            "over_sizes", "dirichlet", lower=lower, lowest=_lowest(sizes), level=_level(sizes),
+            range=ALPHA_RANGE, n_categories=N_CATEGORIES, where_fastest=_where_fastest(sizes),
+        )  # fmt: skip
+
+
+def _lowest(sizes: Sequence[AtSize]) -> str:
+    """Return where each method has the least error, without methods that never have it."""
+    found: dict[str, list[int]] = {}
+    for size in sizes:
+        best = min((name for name in size.methods if name != CONSTANT), key=size.mse)
+        found.setdefault(best, []).append(size.n_points)
+    return "; ".join(f"{name} at n = {numbers(n_points)}" for name, n_points in found.items())
+
+
+def _level(sizes: Sequence[AtSize]) -> str:
+    """Return where the errors of clipped likelihood and the 2BE are too close to rank."""
+    near = [
+        size.n_points
+        for size in sizes
+        if abs(size.mse("MLE, clipped") - size.mse("2BE")) <= 2 * size.methods["2BE"]["se"]
+    ]
+    return f"MLE, clipped at n = {numbers(near)}" if near else "none"
+
+
+def _where_fastest(sizes: Sequence[AtSize]) -> str:
+    """Return at which n maximum likelihood is faster than both learners, per way to predict."""
+    found = {}
+    for way, text in WAYS.items():
+        won = [s.n_points for s in sizes if s.time("MLE", way) == min(
+            s.time(name, way) for name in s.timed)]  # fmt: skip
+        found[text] = "at every n" if len(won) == len(sizes) else f"at n = {numbers(won)}"
+    if set(found.values()) == {"at every n"}:
+        return "it is the fastest at every n, in both ways"
+    return "it is the fastest " + ", ".join(f"{where} ({text})" for text, where in found.items())
+
+
+def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """Return the alpha of largest likelihood of each bag, shape (n_bags, d).
+
+    Minka, Estimating a Dirichlet distribution (2000), as the peer of 004, §3.5.3: the Hessian is
+    a diagonal and a matrix of rank one, so that a step takes O(d). The likelihood is concave; a
+    step that leaves the positive alphas or lowers it is halved, and one that stays so, as where
+    alpha is too large for the digits of the Hessian, ends it. Begins at the moments' estimate.
+
+    Parameters
+    ----------
+    proportions : float64, shape (n_points, d)
+        Positive, with sum 1 in each row.
+    offsets : int64, shape (n_bags + 1,)
+        Bag i has rows ``offsets[i]:offsets[i + 1]``, at least two of them.
+    """
+    n = np.diff(offsets)[:, None]
+    mean_logs = np.add.reduceat(np.log(proportions), offsets[:-1]) / n
+    means = np.add.reduceat(proportions, offsets[:-1]) / n
+    variances = np.add.reduceat(proportions**2, offsets[:-1]) / n - means**2
+    alpha = _by_moments(means, np.maximum(variances, np.finfo(np.float64).tiny))
+    moving = np.arange(len(alpha))
+    for _ in range(MOST_STEPS):
+        before = alpha[moving]
+        after = _step(before, mean_logs[moving])
+        alpha[moving] = after
+        moving = moving[(np.abs(after - before) > TOLERANCE * before).any(axis=1)]
+        if not len(moving):
+            break
+    return alpha
+
+
+def log_likelihood(alpha: Floats, mean_logs: Floats) -> Floats:
+    """Return log likelihoods per point, shape (n_bags,), from the means of log proportions."""
+    total = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
+    return np.asarray(total + ((alpha - 1) * mean_logs).sum(axis=1))
+
+
+def _by_moments(means: Floats, variances: Floats) -> Floats:
+    """Estimate alpha: means times the geometric mean of the categories' precisions."""
+    precisions = np.maximum(means * (1 - means) / variances - 1, 1e-3)
+    return means * np.exp(np.log(precisions).mean(axis=1, keepdims=True))
+
+
+def _step(alpha: Floats, mean_logs: Floats) -> Floats:
+    total = alpha.sum(axis=1, keepdims=True)
+    gradient = digamma(total) - digamma(alpha) + mean_logs
+    diagonal, shared = -polygamma(1, alpha), polygamma(1, total)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a step that is not finite, see below
+        common = (gradient / diagonal).sum(axis=1, keepdims=True)
+        common /= 1 / shared + (1 / diagonal).sum(axis=1, keepdims=True)
+        step = (gradient - common) / diagonal
+    least = log_likelihood(alpha, mean_logs)
+    least -= 1e-12 * np.abs(least)
+    after = alpha - step
+    worse = np.arange(len(alpha))
+    for _ in range(MOST_HALVINGS):
+        positive = (after[worse] > 0).all(axis=1)
+        kept = np.zeros(len(worse), dtype=bool)
+        inside = worse[positive]
+        kept[positive] = log_likelihood(after[inside], mean_logs[inside]) >= least[inside]
+        worse = worse[~kept]
+        if not len(worse):
+            return after
+        step[worse] /= 2
+        after[worse] = alpha[worse] - step[worse]
+    after[worse] = alpha[worse]
+    return after

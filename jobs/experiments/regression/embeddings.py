@@ -1,0 +1,209 @@
+"""`Embeddings`: the result of ``search.embedding: auto`` beside single embeddings and forests.
+
+It is not in the papers. The tasks are digits, mixture counting, generated responses of filters, and
+bags whose target has an effect of their group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    RandomFourierFeatures,
+)
+from bagbasis.datasets import Digits, GMMComponents
+from bagbasis.labelled import box_of_bags
+from bagbasis.tuning import Losses, Search, difference, tune
+
+from ...configs import labels_of, section_of
+from ...terminal import Callback
+from ..data.samples import Patches
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.learning import draw_bags
+from ..kit.notes import remarks
+from ..kit.plots import Curve, lines
+from ..kit.verdicts import listing
+
+Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
+"""Bags, targets and groups."""
+
+AUTO, PEERS = "auto", ("random forest", "gradient boosting")
+SINGLES = ("moments", "mean map", "js", "sliced", "ridge on means")  # as `Search.auto` has them
+N_FILTERS, N_CLASSES = 8, 5
+PER_GROUP, SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
+VALIDATION = 0.3  # of the bags: few are held out otherwise
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/embeddings.yaml``."""
+
+    n_train: int
+    n_test: int
+    n_features: int
+    n_trees: int
+    multipliers: list[float]
+
+
+class Embeddings(Experiment[Sizes]):
+    """See the module; a point is a set of bags with all methods."""
+
+    name = "embeddings"
+    title = "Which embedding, chosen by bags held out"
+    source = "Not in the papers"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return f"{s.n_train:,} training and {s.n_test:,} test bags of each set, D = {s.n_features}."
+
+    def measures(self) -> list[Measure]:
+        shared = {"seed": self.seed, **dict(self.settings)}
+        return [Measure("", self._errors, "{data}", {"data": list(DATA)}, shared)]
+
+    def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return test losses' means and how far each method is behind auto."""
+        s, (draw, is_class) = self.settings, DATA[p["data"]]
+        bags, y, groups = draw(s.n_train + s.n_test, self.seed)
+        n_train = len(bags) * s.n_train // (s.n_train + s.n_test)  # there are 1,797 digits
+        train, test = slice(n_train), slice(n_train, None)
+        kind = DoubleBasisClassifier if is_class else DoubleBasisRegressor
+        base = kind(
+            random_features=RandomFourierFeatures(s.n_features), validation_fraction=VALIDATION
+        )
+        url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}.zarr"
+        store = BagStore.create(url, bags.n_dims, ["y", "group"], box_of_bags(bags), overwrite=True)
+        store = store.append(bags[train], np.column_stack([y, groups])[train])
+        search = replace(Search.auto(), scale_multipliers=s.multipliers)
+        holdout = {"fraction": 0.0, "groups": "group"}
+        found = tune(store, base, search, target="y", holdout=holdout, progress=progress)
+        predicted = {AUTO: found.model.predict(bags[test])}
+        last = {found.candidates[c].embedding: c for c in _by_error(found.scores)}
+        for place, name in enumerate(SINGLES):
+            model: Any = found.candidates[last[place]].estimator(base)
+            predicted[name] = model.fit(store, target="y").predict(bags[test])
+        rows = MomentsEmbedding(dtype="float64").fit(bags[train])
+        for name, peer in zip(PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
+            peer.fit(rows.transform(bags[train]), y[train])
+            predicted[name] = peer.predict(rows.transform(bags[test]))
+        losses = {n: _losses(one.ravel(), y[test], is_class) for n, one in predicted.items()}
+        winner = found.candidates[found.winner]
+        sections = [section_of(one) for one in found.embeddings]
+        return {
+            "winner": labels_of(sections)[winner.embedding],
+            "constant": float(_constant(y[train], y[test], is_class)),
+            "methods": {
+                name: dict(
+                    zip(("behind", "se"), difference(losses[AUTO], one, groups[test]), strict=True),
+                    error=float(one.values.mean()),
+                )
+                for name, one in losses.items()
+            },
+        }
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        rows = []
+        for r in results:
+            for name, m in r.values["methods"].items():
+                shown = f"auto: {r.values['winner']}" if name == AUTO else name
+                gap = m["behind"] / m["se"] if m["se"] else 0.0
+                rows.append([r.params["data"], shown, m["error"] / r.values["constant"], gap])
+        columns = ["bags", "method", "error / constant's", "behind auto, standard errors"]
+        behind = [f"{row[0]}: {row[1]} {-row[3]:.1f}" for row in rows if row[3] < 0]
+        worst = max((-row[3] for row in rows if row[1] in SINGLES), default=0.0)
+        text = remarks("embeddings", "all", ahead=listing(behind), worst=worst, singles=worst > 1)
+        return [Table("Test error of embeddings chosen by groups held out", columns, rows, text)]
+
+    def draw(self, results: Sequence[Result]) -> None:
+        names = [AUTO, *SINGLES, *PEERS]
+        with self.picture("embeddings.png", "Test errors by method", 1, 8.0) as (_, [axis]):
+            curves = [
+                Curve(
+                    np.arange(len(results)) + 0.1 * (i - 3),
+                    [r.values["methods"][name]["error"] / r.values["constant"] for r in results],
+                    name, f"C{i}", "o",
+                )
+                for i, name in enumerate(names)
+            ]  # fmt: skip
+            beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}  # on no point
+            lines(axis, curves, "bags", "error over that of the best constant", legend=beside)
+            axis.set_xticks(range(len(results)), labels=[r.params["data"] for r in results])
+
+
+def _by_error(scores: Sequence[dict[int, Any]]) -> list[int]:
+    """Return the candidates by their errors on the last rung that each reached, best first."""
+    reached = {c: (r, -one.error) for r, found in enumerate(scores) for c, one in found.items()}
+    return sorted(reached, key=lambda c: reached[c])
+
+
+def _peers(is_class: bool, n_trees: int, seed: int) -> list[Any]:
+    forest = RandomForestClassifier if is_class else RandomForestRegressor
+    boosting = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    return [forest(n_trees, random_state=seed), boosting(random_state=seed)]
+
+
+def _losses(found: NDArray[Any], y: NDArray[np.float64], is_class: bool) -> Losses:
+    values = (found != y).astype(float) if is_class else (found - y) ** 2
+    return Losses(np.arange(len(y)), values, np.ones(len(y)))
+
+
+def _constant(train: NDArray[np.float64], test: NDArray[np.float64], is_class: bool) -> float:
+    if is_class:
+        values, counts = np.unique(train, return_counts=True)
+        return float((test != values[counts.argmax()]).mean())
+    return float(((test - train.mean()) ** 2).mean())
+
+
+def _digits(n: int, seed: int) -> Labelled:
+    digits = Digits(seed=seed)
+    bags, y = draw_bags(digits, min(n, digits.n_bags))
+    return bags, y, np.arange(len(y))
+
+
+def _mixtures(n: int, seed: int) -> Labelled:
+    bags, y = draw_bags(GMMComponents(n_points=100, seed=seed), n)
+    return bags, y, np.arange(n)
+
+
+def _filters(n: int, seed: int) -> Labelled:
+    sizes = {"n_classes": N_CLASSES, "n_filters": N_FILTERS, "n_points": 60}
+    bags, y = Patches(**sizes, dependent=False, seed=seed).images(n, 0)
+    return bags, y.astype(float), np.arange(n)
+
+
+def _grouped(n: int, seed: int) -> Labelled:
+    """Bags of 20 points in R²: what their groups add to target and place hides the shape."""
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n) // PER_GROUP
+    effect = rng.standard_normal(groups[-1] + 1)[groups]
+    angle, length = rng.uniform(0, np.pi, n), rng.uniform(0.02, 0.15, n)
+    bags = []
+    for g, a, r in zip(effect, angle, length, strict=True):
+        side = rng.choice([-1, 1], (20, 1)) * r * np.array([np.cos(a), np.sin(a)])
+        bags.append((0.5 + 0.05 * g + side + 0.02 * rng.standard_normal((20, 2))).clip(0, 1))
+    return Bags.from_list(bags), np.cos(2 * angle) + 10 * length + SPREAD * effect, groups
+
+
+# By what people see: (bags, targets and groups of a number and a seed; whether targets are classes)
+DATA: dict[str, tuple[Callable[[int, int], Labelled], bool]] = {
+    "digits": (_digits, True),
+    "mixture counting": (_mixtures, False),
+    "filters": (_filters, True),
+    "groups": (_grouped, False),
+}

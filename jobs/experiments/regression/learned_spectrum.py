@@ -1,0 +1,280 @@
+"""`LearnedSpectrum`: frequencies learnt from labels, compared with Gaussian ones (004, §6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import datasets
+
+from bagbasis import (
+    Bags,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    LearnedFourierFeatures,
+    MomentsEmbedding,
+    ProjectionEmbedding,
+)
+from bagbasis.arrays import Floats
+from bagbasis.datasets import Digits, GMMComponents
+from bagbasis.labelled import box_of_bags
+
+from ...pictures import BLUE, GREY, ORANGE
+from ...terminal import Callback
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.frame import column, frame, select
+from ..kit.learning import ALPHAS, Learner, Model, draw_bags
+from ..kit.notes import remarks
+from ..kit.plots import BLACK, Curve, bars, finish, lines
+from ..kit.verdicts import SURE, lead, listing, standard_error
+
+MEDIAN, TUNED, LEARNED = METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
+WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the median that the second one is chosen from
+SYNTHETIC = "6.4.1"
+TRUE_FREQUENCIES = 250  # that the synthetic responses are made of
+TEST_SHARE = 0.25  # of a bundled set
+LAGS = np.linspace(0, 8, 201)  # where kernels are compared
+# 004, tables 6.1 and 6.2: errors of random kitchen sinks and of BaNK, both with 768 features
+PAPER = {
+    "concrete": (0.1313, 0.1195), "noise": (0.6974, 0.3359), "prop": (6e-4, 8.9e-6),
+    "bike": (0.1832, 0.0496), "tom's": (0.0479, 0.0083), "cte": (0.0886, 0.0101),
+    "music": (0.8333, 0.7042), "twitter": (0.3837, 0.0981), "pima": (0.332, 0.263),
+    "diabetic": (0.3312, 0.279), "eeg": (0.0706, 0.0686), "space": (0.0022, 0.0009),
+    "susy": (0.2009, 0.2005), "skin": (0.1135, 0.0004),
+}  # fmt: skip
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/learned-spectrum.yaml``."""
+
+    n_synthetic: int
+    n_bags: int
+    n_test: int
+    n_features: int
+    n_sweeps: int
+    n_repeats: int
+
+
+class Problem(NamedTuple):
+    """Bags to fit and to judge, with what they are embedded by."""
+
+    embedding: Any
+    train: Bags
+    y: Floats
+    test: Bags
+    truth: Floats
+    is_class: bool = False
+
+
+class LearnedSpectrum(Experiment[Sizes]):
+    """See the module; a point is one set of bags with all methods."""
+
+    name = "learned-spectrum"
+    title = "Frequencies that are learnt (BaNK)"
+    source = "004, §6.4"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return (
+            f"{s.n_synthetic:,} rows of the synthetic set (the paper: 1,000), up to {s.n_bags:,} "
+            f"bags of others, D = {s.n_features} (500 and 768), {s.n_sweeps} sweeps, "
+            f"{s.n_repeats} draws or splits of each."
+        )
+
+    def measures(self) -> list[Measure]:
+        over = {"data": list(DATA), "repeat": range(self.settings.n_repeats)}
+        shared = {"seed": self.seed, **dict(self.settings)}
+        return [Measure("", self._errors, "{data} {repeat}", over, shared)]
+
+    def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the error of each method on bags held out, over a constant's."""
+        rng = self.rng(p["repeat"], list(DATA).index(p["data"]))
+        problem = DATA[p["data"]](self.settings, rng)
+        models = fit_all(problem, self.settings, self.seed + p["repeat"])
+        errors = {n: _error(problem, one.predict(problem.test)) for n, one in models.items()}
+        found: dict[str, Any] = {"error": errors}
+        if p["data"] == SYNTHETIC:
+            kernels = {name: _kernel(model) for name, model in models.items()}
+            found["kernel"] = {n: _rms(one - _true_kernel(LAGS)) for n, one in kernels.items()}
+            if p["repeat"] == 0:
+                found["drawn"] = {name: one.round(4).tolist() for name, one in kernels.items()}
+        return found
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        rows: list[list[Any]] = []
+        verdicts: dict[str, list[str]] = {"ahead": [], "behind": [], "level": []}
+        for data in DATA:
+            found = errors_of(results, data)
+            best = min((MEDIAN, TUNED), key=lambda name: found[name].mean())
+            gap, error = lead(found[best], found[LEARNED])
+            sure = abs(gap) > SURE * error and len(found[LEARNED]) > 1
+            verdict = ("ahead" if gap > 0 else "behind") if sure else "level"
+            verdicts[verdict].append(f"{data} ({gap:+.3f} ± {error:.3f})")
+            rows += [[data, name, one.mean(), standard_error(one)] for name, one in found.items()]
+        kernels = frame(results, data=SYNTHETIC)
+        more = [[name, column(kernels, f"kernel.{name}").mean()] for name in METHODS]
+        given = {name: listing(texts) for name, texts in verdicts.items()}
+        given["widths"] = listing([f"{width:g}" for width in WIDTHS])
+        columns = ["bags", "frequencies", "error / constant's", "± standard error"]
+        paper = [[name, *pair, pair[1] / pair[0]] for name, pair in PAPER.items()]
+        return [
+            Table(
+                "Error on bags held out, D alike",
+                *(columns, rows, remarks("learned-spectrum", "all", **given)),
+            ),
+            Table(
+                "Error of the kernel, 6.4.1",
+                *(["frequencies", "root mean square"], more, remarks("learned-spectrum", "kernel")),
+            ),
+            Table(
+                "The paper's errors (MSE, then error rates), 768 features",
+                *(["set", "random kitchen sinks", "BaNK", "ratio"], paper),
+                remarks("learned-spectrum", "paper"),
+            ),
+        ]
+
+    def draw(self, results: Sequence[Result]) -> None:
+        drawn = select(results, data=SYNTHETIC, repeat=0)[0].values["drawn"]
+        with self.picture("kernel.png", "The kernel of 6.4.1", 1, 7.0) as (_, [axis]):
+            colors = dict(zip(METHODS, (GREY, ORANGE, BLUE), strict=True))
+            curves = [Curve(LAGS, drawn[name], name, colors[name]) for name in METHODS]
+            curves.append(Curve(LAGS, _true_kernel(LAGS), "true (the paper's)", BLACK, "--"))
+            lines(axis, curves, "distance", "kernel")
+        title = "Error of learnt frequencies over that of Gaussian ones"
+        with self.picture("errors.png", title, 2, 13.0) as (_, [ours, theirs]):
+            found = {data: errors_of(results, data) for data in DATA}
+            series = {
+                f"over {name}": [
+                    f[LEARNED].mean() / (f[name].mean() or 1.0) for f in found.values()
+                ]
+                for name in (MEDIAN, TUNED)
+            }
+            bars(ours, list(DATA), series, "ratio", colors=(GREY, BLUE))
+            bars(theirs, list(PAPER), {"the paper": [b / a for a, b in PAPER.values()]}, "ratio")
+            for axis in (ours, theirs):
+                axis.axhline(1.0, color=BLACK, linestyle=":")
+                axis.tick_params(axis="x", rotation=60)
+            finish(theirs, "", "ratio", "the paper: BaNK over random kitchen sinks")
+
+
+def errors_of(results: Sequence[Result], data: str) -> dict[str, Floats]:
+    """Return the errors of each method on a set, one per repeat."""
+    rows = frame(results, data=data)
+    return {name: column(rows, f"error.{name}") for name in METHODS}
+
+
+def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
+    """Return the model of each method; all choose λ by generalised cross-validation."""
+    kind = DoubleBasisClassifier if problem.is_class else DoubleBasisRegressor
+    learner = Learner(kind, seed, "gcv", "float64")
+    training, d = (problem.train, problem.y), sizes.n_features
+    width = learner.choose([problem.embedding], WIDTHS, training, d).multiplier
+    learned = kind(
+        problem.embedding,
+        LearnedFourierFeatures(d, n_sweeps=sizes.n_sweeps, seed=seed),
+        "gcv",
+        alphas=len(problem.train) * np.array(ALPHAS),
+        precision="float64",
+    )
+    return {
+        MEDIAN: learner.fit(problem.embedding, 1.0, training, d, ALPHAS),
+        TUNED: learner.fit(problem.embedding, width, training, d, ALPHAS),
+        LEARNED: learned.fit(*training),
+    }
+
+
+def _error(problem: Problem, found: NDArray[Any]) -> float:
+    """Return the mean squared error over a constant's, or the error rate over it."""
+    truth, y = problem.truth, problem.y
+    if not problem.is_class:
+        return float(np.mean((found - truth) ** 2) / np.mean((truth - y.mean()) ** 2))
+    values, counts = np.unique(y, return_counts=True)
+    return float(np.mean(found != truth) / np.mean(truth != values[counts.argmax()]))
+
+
+def _rms(values: Floats) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+# ---------------------------------------------------------------------- bags
+
+
+def _true_kernel(lags: Floats) -> Floats:
+    """Return 004, §6.4.1's: half its frequencies are N(0, ¼), half N(¾π, ¼)."""
+    kernel: Floats = np.exp(-(lags**2) / 8) * (0.5 + 0.5 * np.cos(0.75 * np.pi * lags))
+    return kernel
+
+
+def _kernel(model: Model) -> Floats:
+    """Return what features of a model make of distances: sines and cosines know no place."""
+    points = Bags(LAGS[:, None], np.arange(len(LAGS) + 1))
+    z = np.concatenate([block.copy() for _, block, _ in model.features_.blocks(points, "float64")])
+    kernel: Floats = z @ z[0]
+    return kernel
+
+
+def _synthetic(sizes: Sizes, rng: np.random.Generator) -> Problem:
+    omega = rng.choice([0, 0.75 * np.pi], TRUE_FREQUENCIES) + 0.5 * rng.standard_normal(
+        TRUE_FREQUENCIES
+    )
+    beta = rng.standard_normal((2, TRUE_FREQUENCIES)) / TRUE_FREQUENCIES**0.5
+    x = 4 * rng.standard_normal((sizes.n_synthetic + sizes.n_test, 1))
+    f = np.sin(x * omega) @ beta[0] + np.cos(x * omega) @ beta[1]
+    y = f + rng.standard_normal(len(f))
+    return _of_points(x, y, sizes.n_synthetic, truth=f)
+
+
+def _friedman(sizes: Sizes, rng: np.random.Generator) -> Problem:
+    n, seed = sizes.n_bags + sizes.n_test, int(rng.integers(2**31))
+    x, y = datasets.make_friedman1(n, 10, noise=1.0, random_state=seed)
+    return _of_points(x, y, sizes.n_bags)
+
+
+def _bundled(load: Callable[[], Any], is_class: bool) -> Callable[..., Problem]:
+    def draw(sizes: Sizes, rng: np.random.Generator) -> Problem:
+        found = load()
+        order = rng.permutation(len(found.target))
+        n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(order)))
+        return _of_points(found.data[order], found.target[order], n, is_class)
+
+    return draw
+
+
+def _of_points(
+    x: Floats, y: Floats, n: int, is_class: bool = False, truth: Floats | None = None
+) -> Problem:
+    """Rows as bags of one point each, standardised by the first n."""
+    bags = Bags(x.astype(np.float64), np.arange(len(x) + 1))
+    first = MomentsEmbedding(covariance=False, box=box_of_bags(bags), dtype="float64")
+    test = y[n:] if truth is None else truth[n:]
+    return Problem(first, bags[:n], y[:n], bags[n:], test, is_class)
+
+
+def _mixtures(sizes: Sizes, rng: np.random.Generator) -> Problem:
+    data = GMMComponents(n_points=100, seed=int(rng.integers(2**31)))
+    bags, y = draw_bags(data, sizes.n_bags + sizes.n_test)
+    n = sizes.n_bags
+    return Problem(ProjectionEmbedding(n_per_dim=6, box=data.box), bags[:n], y[:n], bags[n:], y[n:])
+
+
+def _digits(sizes: Sizes, rng: np.random.Generator) -> Problem:
+    bags, y = draw_bags(Digits(seed=int(rng.integers(2**31))))
+    n = min(sizes.n_bags, int((1 - TEST_SHARE) * len(y)))
+    first = ProjectionEmbedding(n_per_dim=6, box=[(0, 1)] * bags.n_dims)
+    return Problem(first, bags[:n], y[:n], bags[n:], y[n:], is_class=True)
+
+
+# By what people see: a problem of sizes and a generator
+DATA: dict[str, Callable[[Sizes, np.random.Generator], Problem]] = {
+    SYNTHETIC: _synthetic,
+    "mixture counting": _mixtures,
+    "digits": _digits,
+    "friedman 1": _friedman,
+    "diabetes": _bundled(datasets.load_diabetes, False),
+    "breast cancer": _bundled(datasets.load_breast_cancer, True),
+    "wine": _bundled(datasets.load_wine, True),
+}

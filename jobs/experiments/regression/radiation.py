@@ -1,0 +1,289 @@
+"""`Radiation`: sources found by the energies of photons, at few false alarms (000, §5.4).
+
+On generated background that changes with time, and sources injected into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import RidgeCV
+
+from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis.arrays import Floats
+
+from ...pictures import BLUE, GREY, ORANGE
+from ...terminal import Callback
+from ..data.photons import BOX, SOURCES, background, energies, inject
+from ..data.samples import bags_by_owner
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.frame import select
+from ..kit.learning import Learner, Model
+from ..kit.notes import remarks
+from ..kit.plots import GREEN, PURPLE, RED, Curve, lines
+from ..kit.verdicts import SURE, lead, listing, standard_error
+
+LIST_MODE, SHARE = OURS = ("list mode regression", "share of source photons")
+COUNTS, WINDOWS, COMPONENTS, FILTER = PEERS = (
+    "total counts",
+    "censored energy windows",
+    "principal components",
+    "matched filter",
+)
+METHODS = (*OURS, *PEERS)
+COLORS = dict(zip(METHODS, (BLUE, GREEN, GREY, ORANGE, PURPLE, RED), strict=True))
+PICTURED = "Cs-137"  # the source of the paper's figure 5.8
+RATES = (1e-3, 1e-2, 1e-1)  # of false alarms
+N_BINS = 128  # of spectra, alike in roots of energies: a blur's deviation there is one bin
+N_COMPONENTS = 5  # of spectra; the background is made of four
+FLOOR = 1e-3  # photons per bin and second, where the background has next to none
+PENALTIES = 10.0 ** np.arange(0, 6)  # of regressions on counts, chosen by leave-one-out errors
+N_KNOWN = 20_000  # photons of a source that its spectrum is known from
+LEAST = 0.5  # photons that are predicted, so that scores are finite
+MULTIPLIERS = (1.0, 4.0)  # σ over the median distance, to choose from
+QUIET = 0.3  # share of the training seconds without a source, of those that learn its share
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/radiation.yaml``."""
+
+    n_repeats: int
+    n_train: int
+    n_quiet: int
+    n_test: int
+    n_choose: int
+    n_features: int
+    n_per_dim: int
+    strengths: list[float]
+    typical: float
+    sources: list[str]
+
+
+class Radiation(Experiment[Sizes]):
+    """See the module; a point is one source in one drive, looked for by each method."""
+
+    name = "radiation"
+    title = "Detecting sources of radiation"
+    source = "000, §5.4"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return (
+            f"{s.n_repeats} drives of {s.n_train:,} seconds of generated background to learn from, "
+            f"{s.n_quiet:,} to set the alarm by and {s.n_test:,} with each of {len(s.sources)} "
+            f"sources at each strength, D = {s.n_features:,}. The paper has four hours of measured "
+            "background and 40 sources."
+        )
+
+    def measures(self) -> list[Measure]:
+        s = self.settings
+        over = {"repeat": range(s.n_repeats), "source": s.sources}
+        fixed = s.model_dump(exclude={"n_repeats", "sources"})
+        return [Measure("", self._powers, "{source} {repeat}", over, {"seed": self.seed, **fixed})]
+
+    def _powers(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the share of seconds with a source that each method finds."""
+        s, source, key = self.settings, p["source"], list(SOURCES).index(p["source"])
+        train, quiet, test = (
+            _drive(self.seed, p["repeat"], part, n)
+            for part, n in enumerate((s.n_train, s.n_quiet, s.n_test))
+        )
+        rng = self.rng(p["repeat"], 3, key)
+        detectors = Detectors(train, source, s, self.seed, rng)
+        alarms = {
+            name: np.quantile(scores, 1 - np.array(RATES))
+            for name, scores in detectors.scores(quiet).items()
+        }
+        progress(1, 1 + len(s.strengths))
+        found: dict[str, list[list[float]]] = {name: [] for name in METHODS}
+        for done, strength in enumerate(s.strengths, 2):
+            bags, _ = inject(test, source, np.full(len(test), strength), rng)
+            for name, scores in detectors.scores(bags).items():
+                found[name].append([float((scores > level).mean()) for level in alarms[name]])
+            progress(done, 1 + len(s.strengths))
+        return {"power": found}
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        return [self._over_strengths(results), self._over_sources(results)]
+
+    def _over_strengths(self, results: Sequence[Result]) -> Table:
+        strengths = self.settings.strengths
+        found = {name: powers(results, PICTURED, name)[..., 0] for name in METHODS}
+        rows = [
+            [name, *(cell for of in each.T for cell in (of.mean(), standard_error(of)))]
+            for name, each in found.items()
+        ]
+        columns = ["method", *(c for s in strengths for c in (f"{s:g} photons per second", "±"))]
+        title = f"{PICTURED}: share of seconds in which it is found, {RATES[0]:g} false alarms"
+        text = remarks(self.name, "strengths", n_bins=N_BINS, **self._verdicts(results))
+        return Table(title, columns, rows, text)
+
+    def _over_sources(self, results: Sequence[Result]) -> Table:
+        s = self.settings
+        rows: list[list[Any]] = []
+        for source in s.sources:
+            found = self._typical(results, source)
+            best = max(PEERS, key=lambda name: found[name].mean())
+            gap, error = lead(found[SHARE], found[best])
+            rows.append([source, *(found[name].mean() for name in METHODS), best, gap, error])
+        columns = ["source", *METHODS, "best peer", f"lead of {SHARE!r}", "± standard error"]
+        title = f"{s.typical:g} photons per second of each source, {RATES[0]:g} false alarms"
+        return Table(title, columns, rows, remarks(self.name, "sources"))
+
+    def _typical(self, results: Sequence[Result], source: str) -> dict[str, Floats]:
+        """Return the powers of each method at the least rate and the typical strength."""
+        k = self.settings.strengths.index(self.settings.typical)
+        return {name: powers(results, source, name)[:, k, 0] for name in METHODS}
+
+    def _verdicts(self, results: Sequence[Result]) -> dict[str, str]:
+        """Say at which sources ours lead total counts, as in the paper, and the best peer."""
+        said: dict[str, list[str]] = {
+            "counts": [],
+            "ahead": [],
+            "level": [],
+            "behind": [],
+            "worse": [],
+        }
+        for source in self.settings.sources:
+            found = self._typical(results, source)
+            gap, error = lead(found[LIST_MODE], found[COUNTS])
+            if gap > SURE * error:
+                said["counts"].append(source)
+            best = max(PEERS, key=lambda name: found[name].mean())
+            gap, error = lead(found[LIST_MODE], found[best])
+            if gap < -SURE * error:
+                said["worse"].append(f"{source} ({gap:+.2f} ± {error:.2f})")
+            gap, error = lead(found[SHARE], found[best])
+            verdict = "level" if abs(gap) <= SURE * error else "ahead" if gap > 0 else "behind"
+            said[verdict].append(f"{source} ({gap:+.2f} ± {error:.2f})")
+        return {key: listing(texts) for key, texts in said.items()}
+
+    def draw(self, results: Sequence[Result]) -> None:
+        """Draw 000, Figures 5.8 and 5.9."""
+        s = self.settings
+        title = f"Sources found at {s.typical:g} photons per second"
+        with self.picture("detection.png", title, 2, 13.0) as (_, [left, right]):
+            k, at = s.strengths.index(s.typical), np.arange(len(s.sources))
+            found = {name: powers(results, PICTURED, name)[:, k].mean(axis=0) for name in METHODS}
+            curves = [Curve(RATES, found[name], name, COLORS[name]) for name in METHODS]
+            lines(left, curves, "false alarms per second", "share found", log="x", title=PICTURED)
+            typical = {source: self._typical(results, source) for source in s.sources}
+            curves = []
+            for name in METHODS:
+                if name != COUNTS:
+                    gaps = [lead(of[name], of[COUNTS]) for of in typical.values()]
+                    mean, error = np.transpose(gaps)
+                    curves.append(Curve(at, mean, None, COLORS[name], "o", error))
+            lines(right, curves, "", "more than total counts", levels={"": 0.0},
+                  title=f"{RATES[0]:g} false alarms")  # fmt: skip
+            right.set_xticks(at, labels=s.sources, rotation=45)
+
+
+class Detectors:
+    """All methods, fitted to background and, but for total counts, told of one source."""
+
+    def __init__(
+        self, train: Bags, source: str, sizes: Sizes, seed: int, rng: np.random.Generator
+    ) -> None:
+        known = energies(SOURCES[source], N_KNOWN, 0.0, rng)
+        template = np.histogram(known, np.linspace(*BOX, N_BINS + 1) ** 2)[0] / N_KNOWN
+        counts = spectra(train)
+        mean = counts.mean(axis=0)
+        self.window = choose_window(template, mean)
+        within = counts[:, self.window].sum(axis=1)
+        self._by_windows = RidgeCV(PENALTIES).fit(counts[:, ~self.window], within)
+        scale = (mean + FLOOR) ** -0.5  # counts in units of their own deviations
+        basis = np.linalg.svd(counts * scale, full_matrices=False)[2][:N_COMPONENTS]
+        residual = template * scale
+        self._by_components = scale * (residual - basis.T @ (basis @ residual))
+        covariance = np.cov(counts.T) + FLOOR * np.eye(N_BINS)
+        self._mean, self._filter = mean, np.linalg.solve(covariance, template)
+        learner = Learner(DoubleBasisRegressor, seed, "gcv")
+        others = self._outside(train)
+        injected, of_source = inject(train, source, self._strengths(len(train), sizes, rng), rng)
+        self._list_mode, self._share = (
+            self._learn(learner, bags, y, sizes)
+            for bags, y in ((others, within / others.sizes), (injected, of_source / injected.sizes))
+        )
+
+    def scores(self, bags: Bags) -> dict[str, Floats]:
+        """Return how much each second looks like one with the source, by each method."""
+        counts, others = spectra(bags), self._outside(bags)
+        within, outside = counts[:, self.window].sum(axis=1), counts[:, ~self.window]
+        return {
+            LIST_MODE: excess(within, self._list_mode.predict(others) * others.sizes),
+            SHARE: self._share.predict(bags) * np.sqrt(bags.sizes),
+            COUNTS: bags.sizes.astype(float),
+            WINDOWS: excess(within, self._by_windows.predict(outside)),
+            COMPONENTS: counts @ self._by_components,
+            FILTER: (counts - self._mean) @ self._filter,
+        }
+
+    def _outside(self, bags: Bags) -> Bags:
+        """Return the photons at other energies than the source's."""
+        keep = ~self.window[bins(bags)]
+        return bags_by_owner(bags.points[keep], owners(bags)[keep], len(bags))
+
+    def _strengths(self, n: int, sizes: Sizes, rng: np.random.Generator) -> Floats:
+        drawn = rng.uniform(0, 2 * sizes.typical, n)
+        return np.where(rng.random(n) < QUIET, 0.0, drawn)
+
+    def _learn(self, learner: Learner, bags: Bags, y: Floats, sizes: Sizes) -> Model:
+        first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[BOX])
+        few, n = (bags[: sizes.n_choose], y[: sizes.n_choose]), sizes.n_features
+        choice = learner.choose([first], MULTIPLIERS, few, n // 2)
+        return learner.fit_choice(choice, (bags, y), n)
+
+
+def excess(seen: Floats, predicted: Floats) -> Floats:
+    """Return (y − ŷ) / √ŷ, the paper's score."""
+    expected = np.maximum(predicted, LEAST)
+    return np.asarray((seen - expected) / np.sqrt(expected))
+
+
+def choose_window(template: Floats, mean: Floats) -> NDArray[np.bool_]:
+    """Return the bins that have the largest signal over the root of the background together.
+
+    At most half of the background, so that photons remain to predict it from.
+    """
+    order = np.argsort(-template / (mean + FLOOR))
+    within = np.cumsum(mean[order] + FLOOR)
+    ratio = np.cumsum(template[order]) / np.sqrt(within)
+    n = 1 + np.where(within <= within[-1] / 2, ratio, 0.0).argmax()
+    chosen = np.zeros(len(mean), dtype=bool)
+    chosen[order[:n]] = True
+    return chosen
+
+
+def bins(bags: Bags) -> NDArray[np.int64]:
+    """Return the bin of each photon."""
+    at = (bags.points[:, 0] - BOX[0]) / (BOX[1] - BOX[0]) * N_BINS
+    return np.minimum(at.astype(np.int64), N_BINS - 1)
+
+
+def owners(bags: Bags) -> NDArray[np.int64]:
+    """Return the bag of each point."""
+    return np.repeat(np.arange(len(bags)), bags.sizes)
+
+
+def spectra(bags: Bags) -> Floats:
+    """Return the numbers of photons per bin, shape (n_bags, N_BINS)."""
+    flat = np.bincount(owners(bags) * N_BINS + bins(bags), minlength=len(bags) * N_BINS)
+    return flat.reshape(len(bags), N_BINS).astype(float)
+
+
+def powers(results: Sequence[Result], source: str, method: str) -> Floats:
+    """Return shares of seconds in which a source is found, (n_repeats, n_strengths, n_rates)."""
+    return np.array([r.values["power"][method] for r in select(results, source=source)])
+
+
+@lru_cache(maxsize=3)
+def _drive(seed: int, repeat: int, part: int, n: int) -> Bags:
+    """Return the seconds of a part of a drive: the same ones for all sources."""
+    return background(n, np.random.default_rng([seed, repeat, part]))

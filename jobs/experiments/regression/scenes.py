@@ -1,0 +1,74 @@
+"""`Scenes`: scenes classified by the responses of filters at patches of their images (001, §5.4).
+
+`marginals` with pixels: the filters are principal components of patches, of photographs' windows
+and of generated scenes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bagbasis import MomentsEmbedding
+
+from ..data.scenes import IMAGES, WINDOW, Filters
+from .marginals import BESIDE, Labelled, Marginals, Sizes
+
+N_FILTERS = 24
+MEANS = "means"
+
+
+class SceneSizes(Sizes):
+    """See ``configs/experiments/scenes.yaml``."""
+
+    n_filters: ClassVar[int] = N_FILTERS
+
+    @property
+    def methods(self) -> dict[str, list[Any]]:
+        """Those of `marginals`, and the mean response of each filter."""
+        means = MomentsEmbedding(covariance=False, box=[(0, 1)] * N_FILTERS, standardize=False)
+        return {**super().methods, MEANS: [means]}
+
+
+class Scenes(Marginals):
+    """See the module; a point is a method on one kind of images, over all repeats."""
+
+    name = "scenes"
+    title = "Scenes by the patches of their images"
+    kind = SceneSizes
+    axis = "images"
+    shown = "{images}"
+    images = tuple(IMAGES)
+    anew = "images"
+    beside = (*BESIDE, MEANS)
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return (
+            f"{s.n_classes} classes, {s.n_train} training and {s.n_test} test images each, of "
+            f"{WINDOW} × {WINDOW} pixels, {s.n_points} patches, {N_FILTERS} filters, D = "
+            f"{s.n_features:,}; the paper has 4,485 photographs of 15 classes, 100 training images "
+            "each, and at 400 to 1,000 places the 512 filters of a deep network."
+        )
+
+    def draw_images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:
+        """Return training and test images; filters are those of the former."""
+        s = self.settings
+        return _drawn(kind, 100 * self.seed + repeat, s.n_classes, s.n_train, s.n_test, s.n_points)
+
+
+@lru_cache(maxsize=2)
+def _drawn(
+    kind: str, seed: int, n_classes: int, n_train: int, n_test: int, n_points: int
+) -> tuple[Labelled, Labelled]:
+    rng = np.random.default_rng([seed, 3])
+    parts = [
+        IMAGES[kind](n * n_classes, n_classes, part, seed)
+        for part, n in enumerate((n_train, n_test))
+    ]
+    filters = Filters.of(parts[0][0], N_FILTERS, rng)
+    train, test = ((filters.bags(images, n_points, rng), labels) for images, labels in parts)
+    return train, test

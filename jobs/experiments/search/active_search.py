@@ -1,0 +1,241 @@
+"""`ActiveSearch`: finds regions that match a pattern, by observing few points (000, ch. 7).
+
+There are two generated tasks: plumes, windows in which the mean of a scalar field is high, and
+vortices of a flow, which a classifier of bags has learnt from other flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bagbasis.search import Field, PatternSearch
+
+from ....arrays import Floats
+from ...pictures import BLUE, GREY, ORANGE
+from ...terminal import Callback
+from ..data.patterns import PROBLEMS, THRESHOLD, Pattern
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.frame import select
+from ..kit.notes import remarks
+from ..kit.plots import GREEN, Curve, lines
+from ..kit.verdicts import MEANING, lead_text, order_verdict
+
+OURS, LEVELS, UNCERTAIN, RANDOM = METHODS = (
+    "expected reward",
+    "level sets",
+    "uncertainty",
+    "random",
+)
+COLORS = (BLUE, GREEN, ORANGE, GREY)
+BETA, EPSILON = 6.25, 0.1  # of level sets, as the paper has them
+N_DRAWS = 60  # draws of f, for the chances by which windows are flagged
+EACH = 5  # queries after which they are
+# What the paper says of its figures 7.2 and 7.5; "early" is after 5 and 10 queries
+CLAIMS = {
+    "plumes": [(OURS, ">", LEVELS), (LEVELS, ">", UNCERTAIN), (LEVELS, ">", RANDOM)],
+    "vortices": [(OURS, ">", UNCERTAIN), (OURS, ">", RANDOM)],
+}
+CROSSED = [
+    (f"{RANDOM}, early", ">", f"{UNCERTAIN}, early"),
+    (f"{UNCERTAIN}, at the end", ">", f"{RANDOM}, at the end"),
+]
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/active-search.yaml``."""
+
+    n_repeats: int
+    side: int
+    window: int
+    stride: int
+    n_first: int
+    n_queries: int
+    n_candidates: int
+    n_train: int
+
+
+class ActiveSearch(Experiment[Sizes]):
+    """See the module; a point is one field, searched by each method."""
+
+    name = "active-search"
+    title = "Active search for patterns"
+    source = "000, ch. 7"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        n = len(range(0, s.side - s.window + 1, s.stride)) ** 2
+        return (
+            f"{s.n_repeats} generated fields of each kind, {s.side} × {s.side} places, {n} windows "
+            f"of {s.window} × {s.window}, {s.n_first} observations at random and {s.n_queries} "
+            "chosen. The paper has 15 runs: of a pond with 6,000 measured places, and of one "
+            "simulated flow with 2,500 places and 400 windows of 11 × 11."
+        )
+
+    def measures(self) -> list[Measure]:
+        over = {"problem": list(PROBLEMS), "repeat": range(self.settings.n_repeats)}
+        shared = {"seed": self.seed, **dict(self.settings)}
+        return [Measure("", self._recalls, "{problem} {repeat}", over, shared)]
+
+    def _recalls(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the recall of each method after each query, and how many regions match."""
+        key = (p["repeat"], list(PROBLEMS).index(p["problem"]))
+        s, rng = self.settings, self.rng(*key)
+        pattern = PROBLEMS[p["problem"]](s.side, s.window, s.stride, s.n_train, rng)
+        first = rng.choice(len(pattern.truth), s.n_first, replace=False)
+        begun = pattern.field
+        for place in first.tolist():
+            begun = begun.observe(place, pattern.measure(place, rng))
+        found = {}
+        for k, method in enumerate(METHODS):
+            search = self._search(method, pattern, begun, self.rng(*key, 2, k))
+            found[method] = follow(search, pattern, s.n_queries, self.rng(*key, 1, k))
+            progress(k + 1, len(METHODS))
+        return {**found, "n_matching": int(matching(pattern).sum())}
+
+    def _search(
+        self, method: str, pattern: Pattern, field: Field, rng: np.random.Generator
+    ) -> Search | PatternSearch:
+        if method == OURS:
+            n = None if pattern.is_exact else self.settings.n_candidates
+            return PatternSearch(
+                field, pattern.classifier, THRESHOLD, n, n_draws=N_DRAWS, seed=self.seed
+            )
+        scores: dict[str, Score] = {
+            LEVELS: LevelSets(pattern),
+            UNCERTAIN: lambda field: field.variance,
+            RANDOM: lambda field: rng.random(field.n_places),
+        }
+        return Search(field, scores[method])
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        made = []
+        n = self.settings.n_queries
+        columns = ["observed where", "mean recall", "±", f"after {n // 2}", f"after {n}", "±",
+                   "precision", "±"]  # fmt: skip
+        for problem in PROBLEMS:
+            found = {m: recalls(results, problem, m) for m in METHODS}
+            rows: list[list[Any]] = []
+            for method, r in found.items():
+                precision = [
+                    q.values[method]["precision"] for q in select(results, problem=problem)
+                ]
+                rows.append([
+                    method, *_mean(r.mean(axis=1)), r[:, r.shape[1] // 2 - 1].mean(),
+                    *_mean(r[:, -1]), *_mean(np.array(precision)),
+                ])  # fmt: skip
+            of = {m: r.mean(axis=1) for m, r in found.items()}
+            parts = {
+                f"{m}, {when}": found[m][:, span].mean(axis=1)
+                for m in (RANDOM, UNCERTAIN)
+                for when, span in (("early", slice(0, 2)), ("at the end", slice(-1, None)))
+            }
+            verdict = order_verdict({**of, **parts}, [*CLAIMS[problem], *CROSSED], 2)
+            matching = [r.values["n_matching"] for r in select(results, problem=problem)]
+            text = remarks(
+                self.name, problem, verdict=verdict, meaning=MEANING, n=np.mean(matching),
+                levels=lead_text(of[OURS], of[LEVELS], 2),
+            )  # fmt: skip
+            made.append(Table(f"Recall of matching windows: {problem}", columns, rows, text))
+        return made
+
+    def draw(self, results: Sequence[Result]) -> None:
+        s = self.settings
+        queries = s.n_first + np.arange(EACH, s.n_queries + 1, EACH)
+        title = "Recall of matching windows, with standard errors"
+        with self.picture("recall.png", title, len(PROBLEMS), 12.0, sharey=True) as (_, axes):
+            for axis, problem in zip(axes, PROBLEMS, strict=True):
+                curves = []
+                for method, color in zip(METHODS, COLORS, strict=True):
+                    found = recalls(results, problem, method)
+                    mean, error = _mean(found)
+                    curves.append(Curve(queries, mean, method, color, "-"))
+                    axis.fill_between(queries, mean - error, mean + error, color=color, alpha=0.2)
+                claimed = [f"{a} {relation} {b}" for a, relation, b in CLAIMS[problem]]
+                head = f"{problem}; the paper: {'; '.join(claimed)}"
+                lines(axis, curves, "observations", "recall" if axis is axes[0] else "", title=head)
+                axis.title.set_fontsize(8)
+
+
+Score = Callable[[Field], Floats]
+"""How much each place is worth observing, shape (n_places,)."""
+
+
+class Search:
+    """The baselines: the place of the largest score, with `PatternSearch`'s methods."""
+
+    def __init__(self, field: Field, score: Score) -> None:
+        self.field, self._score = field, score
+
+    def suggest(self) -> int:
+        """Return the place to observe next."""
+        return int(self._score(self.field).argmax())
+
+    def observe(self, place: int, values: Floats) -> None:
+        """Take what was observed."""
+        self.field = self.field.observe(place, values)
+
+
+class LevelSets:
+    """Gotovos et al. (2013): the place whose side of a level is least certain.
+
+    If the level may have either sign, the less certain of the two counts. No place is asked twice:
+    a second time tells little of f and nothing of its curl, and the same place might stay the least
+    certain for ever.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
+        self._low, self._high = np.array(-np.inf), np.array(np.inf)
+
+    def __call__(self, field: Field) -> Floats:
+        """Return ambiguities: how far the interval reaches beyond a level on its shorter side."""
+        mean, variance = self._pattern.scalar(field)
+        reach = (BETA * variance) ** 0.5
+        self._low = np.maximum(self._low, mean - reach)
+        self._high = np.minimum(self._high, mean + reach)
+        ambiguity = np.max(
+            [np.minimum(self._high - h, h - self._low) for h in self._pattern.levels], axis=0
+        )
+        score = ambiguity if ambiguity.max() > EPSILON else field.variance.copy()
+        score[[one.place for one in field.observations]] = -np.inf
+        return np.asarray(score)
+
+
+def follow(
+    search: Search | PatternSearch, pattern: Pattern, n_queries: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the recall of the regions flagged after each `EACH` queries, and their precision.
+
+    A region is flagged, for good, when its chance exceeds the threshold.
+    """
+    found, match = [], matching(pattern)
+    every, flagged = np.arange(len(match)), np.zeros(len(match), dtype=bool)
+    for query in range(1, n_queries + 1):
+        place = search.suggest()
+        search.observe(place, pattern.measure(place, rng))
+        if query % EACH == 0:
+            chances = pattern.classifier.chances(search.field, every, N_DRAWS, rng)
+            flagged |= chances > THRESHOLD
+            found.append(float(flagged[match].mean()))
+    return {"recall": found, "precision": float(match[flagged].mean()) if flagged.any() else 1.0}
+
+
+def matching(pattern: Pattern) -> Any:  # noqa: ANN401 - a mask
+    """Return which regions match, by the classifier's judgement of the complete f."""
+    every = np.arange(len(pattern.classifier.regions))
+    return pattern.classifier.salience(pattern.truth[None], every)[0] > THRESHOLD
+
+
+def recalls(results: Sequence[Result], problem: str, method: str) -> Floats:
+    """Return the recalls of a method, shape (n_repeats, n_queries / EACH)."""
+    return np.array([r.values[method]["recall"] for r in select(results, problem=problem)])
+
+
+def _mean(values: Floats) -> tuple[Any, Any]:
+    """Return the mean over repeats and its standard error."""
+    return values.mean(axis=0), values.std(axis=0, ddof=1) / len(values) ** 0.5

@@ -1,0 +1,1 @@
+"""Experiments that measure time and memory, beside others' tools."""

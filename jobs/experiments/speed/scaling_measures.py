@@ -1,0 +1,281 @@
+"""What `scaling` measures: one fit here and on workers, a solve, a graph, and a scheduler."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import pickle
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures as Fourier,
+    connect,
+)
+from bagbasis.errors import ParameterError
+from bagbasis.execution import SPLIT_EVERY, RangeTask, lane, map_reduce, task_graph, use_cores
+from bagbasis.fitting import FeatureMap, FitPlan
+from bagbasis.labelled import LabelledBags, Targets
+from bagbasis.outcomes import Reals
+from bagbasis.solvers import Penalties, solve, solve_gcv
+from bagbasis.statistics import StatisticsBuilder
+
+from ...configs import Section
+from ...terminal import Callback
+from ..kit.experiment import Params
+from ..kit.machine import peak_memory
+from .simulated_cluster import Sleep, simulated_cluster
+
+PENALTY_PER_BAG = 1e-3  # any will do: a solve with one penalty takes the same time
+POINTS_PER_WRITE = 2**22  # some tens of MiB
+WARM_UP_BAGS = 64  # of fits that are not timed: what is compiled or loaded is not counted
+
+
+class Size(Section):
+    """Size of a fit.
+
+    N bags, D random features, n points per bag, d dimensions, and s functions of the first basis:
+    a d-th power, for the index set is a tensor product.
+    """
+
+    N: int
+    D: int
+    n: int
+    d: int
+    s: int
+
+    @classmethod
+    def of(cls, params: Params) -> Size:
+        """Return the size among a point's parameters."""
+        return cls(**{name: params[name] for name in cls.model_fields})
+
+    def but(self, **values: int) -> Size:
+        """Another size, the same but for these variables."""
+        return self.model_copy(update=values)
+
+    def key(self) -> tuple[int, ...]:
+        """All five."""
+        return self.N, self.D, self.n, self.d, self.s
+
+    @property
+    def n_per_dim(self) -> int:
+        root = round(self.s ** (1 / self.d))
+        if root**self.d != self.s:
+            raise ParameterError(f"s is {self.s}; expected a power of exponent d = {self.d}")
+        return root
+
+    def features(self) -> FeatureMap:
+        """Return both bases, resolved without data."""
+        box = [(0.0, 1.0)] * self.d
+        first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
+        second = Fourier(self.D, scale=1.0).resolve(self.s, lambda _: np.zeros((1, self.s)))
+        return FeatureMap(first.spec_, second)
+
+    def model_seconds(self) -> float:
+        """Return seconds of the pass over the bags, by the model that cuts fits into tasks."""
+        empty = LabelledBags(Bags(np.zeros((1, self.d)), [0, 1]))
+        cost = FitPlan(empty, self.features(), Reals(1), None, "float32").cost
+        return cost.seconds(self.N, self.N * self.n)
+
+
+@contextmanager
+def random_store(size: Size, seed: int, parent: Path) -> Iterator[BagStore]:
+    """Uniform points and targets of that size in a store that is deleted afterwards."""
+    rng = np.random.default_rng(seed)
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix="scaling-") as folder:
+        store = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        step = max(1, POINTS_PER_WRITE // size.n)
+        for start in range(0, size.N, step):
+            n_bags = min(step, size.N - start)
+            points = rng.random((n_bags * size.n, size.d), dtype=np.float32)
+            bags = Bags(points, np.arange(n_bags + 1) * size.n)
+            store.append(bags, rng.random((n_bags, 1)))
+        yield store
+
+
+def fit(store: BagStore, size: Size) -> DoubleBasisRegressor:
+    """One fit with one penalty, so that the solve is one Cholesky decomposition."""
+    return DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=size.n_per_dim),
+        Fourier(size.D, scale=1.0),
+        alpha=PENALTY_PER_BAG * size.N,
+    ).fit(store)
+
+
+def cpu_seconds(call: Callable[[], Any], n_rounds: int) -> float:
+    """Return the least CPU seconds of this process, all its threads, over calls."""
+    seconds = []
+    for _ in range(n_rounds):
+        begun = time.process_time()
+        call()
+        seconds.append(time.process_time() - begun)
+    return min(seconds)
+
+
+def fit_seconds(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, float]:
+    """Measure CPU seconds of a fit from a store on one core, and the bytes per bag takes in it."""
+    size = Size.of(p)
+    with use_cores(1), random_store(size, seed, parent) as store:
+        files = (path for path in Path(store.url).rglob("*") if path.is_file())
+        n_bytes = sum(path.stat().st_size for path in files)
+        seconds = cpu_seconds(lambda: fit(store, size), p["n_rounds"])
+        return {"fit": seconds, "bytes_a_bag": n_bytes / size.N, "model": size.model_seconds()}
+
+
+def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
+    """CPU seconds of solving with one penalty, and with all of a grid (``gcv``), on one core."""
+    rng, n_features, n_rounds = np.random.default_rng(seed), p["D"], p["n_rounds"]
+    builder = StatisticsBuilder(n_features, 1)
+    builder.add(
+        rng.random((2 * n_features, n_features), np.float32), rng.random((2 * n_features, 1))
+    )
+    statistics = builder.finish()
+    with use_cores(1), lane():
+        found = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
+        if p["gcv"]:
+            grid = np.geomspace(1e-3, 1e3, 17)
+            found["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, Penalties(grid)), n_rounds)
+    return found
+
+
+def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, int]:
+    """Return the most bytes of arrays alive at a time in a fit, beyond those before it.
+
+    Least and largest over fits, which differ by when chunks are decoded.
+    """
+    size = Size.of(p)
+    few = size.but(N=WARM_UP_BAGS)
+    with use_cores(1), random_store(few, seed, parent) as store:
+        fit(store, few)  # what is compiled or kept for later fits is not counted
+    peaks = []
+    with use_cores(1), random_store(size, seed, parent) as store:
+        for _ in range(p["n_rounds"]):
+            tracemalloc.start()
+            try:
+                fit(store, size)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+    return {"least": min(peaks), "largest": max(peaks)}
+
+
+def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
+    """How a fit of that size is cut, without data, and what of its graph goes to a scheduler.
+
+    Bytes are those of the pickled nodes; ``shared`` are those of the one that all tasks share and
+    a worker gets once.
+    """
+    size = Size.of(p)
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        meta = replace(empty.meta, n_bags=size.N, n_points=size.N * size.n)
+        source = LabelledBags(BagStore(empty.url, meta), Targets(("y",)))
+        fit_pass = FitPlan(source, size.features(), Reals(1), None, "float32")
+        begun = time.process_time()
+        ranges = fit_pass.ranges
+        task = RangeTask.of(source, fit_pass.reduction, ranges)
+        root = task_graph(task, ranges, operator.add, "topic", SPLIT_EVERY)
+        nodes = dict(root.__dask_graph__())
+        n_bytes = len(pickle.dumps(nodes))
+        seconds = time.process_time() - begun
+    return {
+        "tasks": len(ranges),
+        "nodes": len(nodes),
+        "largest_task": max(stop - start for start, stop in ranges),
+        "model_task": size.model_seconds() / len(ranges),
+        "bytes": n_bytes,
+        "shared": len(pickle.dumps(task)),
+        "seconds": seconds,
+    }
+
+
+def fit_on_workers(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, Any]:
+    """Measure the least wall and CPU seconds of a fit on local workers of one core, and memory.
+
+    ``coefficients`` are digests of the models', as many as there are different bits.
+    """
+    size = Size.of(p)
+    few = size.but(N=WARM_UP_BAGS)
+    with (
+        random_store(few, seed, parent) as warm_up,
+        random_store(size, seed, parent) as store,
+        connect("local", n_workers=p["n_workers"], cores_per_worker=1) as client,
+    ):
+        pids = client.run(_warm_up, warm_up, few).values()
+        workers = [psutil.Process(pid) for pid in pids]
+        rounds = [_one_fit(store, size, workers) for _ in range(p["n_rounds"])]
+        peaks = client.run(peak_memory)
+    wall, cpu, digests = zip(*rounds, strict=True)
+    return {
+        "wall": min(wall),
+        "cpu": min(cpu),
+        "peak_a_worker": max(peaks.values()),
+        "coefficients": sorted(set(digests)),
+    }
+
+
+def _warm_up(store: BagStore, size: Size) -> int:
+    """Compile or load the kernels in this worker; its process id."""
+    fit(store, size)
+    return psutil.Process().pid
+
+
+def _one_fit(
+    store: BagStore, size: Size, workers: Sequence[psutil.Process]
+) -> tuple[float, float, str]:
+    begun, used = time.perf_counter(), cpu_of(*workers)
+    model = fit(store, size)
+    wall, used = time.perf_counter() - begun, cpu_of(*workers) - used
+    return wall, used, hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12]
+
+
+def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
+    """Measure a scheduler's CPU and memory while a fit's graph runs on simulated workers.
+
+    ``wall`` and ``cpu`` are seconds of the whole pass, ``idle`` is a share of a core while nothing
+    runs, and ``memory`` bytes for workers and graph.
+    """
+    n_tasks, idle_seconds = p["n_tasks"], p["idle_seconds"]
+    with simulated_cluster(p["n_workers"]) as (scheduler, bare):
+        before = cpu_of(scheduler)
+        time.sleep(idle_seconds)
+        idle = (cpu_of(scheduler) - before) / idle_seconds
+        used, begun = cpu_of(scheduler), time.perf_counter()
+        merged = map_reduce(
+            Sleep(p["task_seconds"]),
+            range(n_tasks),
+            operator.add,
+            sizes=[100] * n_tasks,
+            progress=progress,
+        )
+        wall = time.perf_counter() - begun
+        found = {
+            "wall": wall,
+            "cpu": cpu_of(scheduler) - used,
+            "idle": idle,
+            "memory": scheduler.memory_info().rss - bare,
+        }
+    if merged[0] != n_tasks * (n_tasks - 1) / 2:
+        raise AssertionError(f"{n_tasks} tasks were merged to {merged[0]}")
+    return found
+
+
+def cpu_of(*processes: psutil.Process) -> float:
+    """CPU seconds until now."""
+    times = [process.cpu_times() for process in processes]
+    return sum(each.user + each.system for each in times)

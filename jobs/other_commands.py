@@ -1,0 +1,304 @@
+"""The commands of ``bags`` that are not jobs: ``config``, ``submit``, ``models`` and so on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bagbasis.errors import RunError
+
+from .answers import answer, command_terminal, say
+from .shell import check_job, give_up, guarded, import_job, packaged_config
+
+if TYPE_CHECKING:
+    from bagbasis.registry import ModelRecord
+
+WATCH_SECONDS = 1.0  # between two looks at an attached run
+
+SET_OPTION = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a key of the config, dotted for a key in a section; the value is YAML.",
+)
+CLUSTER_OPTION = click.option(
+    "--cluster",
+    metavar="WHERE",
+    help="none (this process), local, tcp://HOST:PORT, or a profile.",
+)
+ROOT_OPTION = click.option(
+    "--root", metavar="URL", help="Where the runs' folders are (BAGBASIS_RUNS)."
+)
+REGISTRY = click.argument("url", metavar="REGISTRY_URL")
+
+
+def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callable[..., None]:
+    """Answer with what a command returns; turn an error into one line and an exit code."""
+
+    @wraps(function)
+    def call(*args: object, **values: object) -> None:
+        context = click.get_current_context()
+        # without the program's name, which may contain blanks: python -m bagbasis.jobs
+        name = context.command_path.removeprefix(context.find_root().command_path).strip()
+
+        def run() -> None:
+            found = function(*args, **values)
+            if found is not None:
+                answer(found)
+
+        context.exit(guarded(name, run))
+
+    return call
+
+
+@click.command()
+@click.argument("job")
+@guarded_command
+def config(job: str) -> dict[str, Any]:
+    """Print the config of JOB, each key explained: bags config fit > fit.yaml."""
+    from bagbasis.yaml_text import parse_yaml
+
+    check_job(job)
+    text = packaged_config(job).read_text(encoding="utf-8")
+    say(text.removesuffix("\n"))
+    return {"job": job, "config": parse_yaml(text.encode(), job)}
+
+
+@click.command()
+@click.argument("job")
+@click.argument("path", required=False, metavar="[CONFIG.yaml]")
+@SET_OPTION
+@CLUSTER_OPTION
+@click.option(
+    "--launcher",
+    default="local",
+    show_default=True,
+    help="local or sbatch: how its driver is started.",
+)
+@click.option("--resume", "resumed", metavar="RUN", help="Go on with a run that died or failed.")
+@ROOT_OPTION
+@guarded_command
+def submit(
+    job: str,
+    path: str | None,
+    overrides: tuple[str, ...],
+    cluster: str | None,
+    launcher: str,
+    resumed: str | None,
+    root: str | None,
+) -> dict[str, str]:
+    """Start JOB in a process that outlives this one; prints the run's id and how to follow it."""
+    from .configs import load_config
+    from .runs import attach, check_unchanged, resume, submit as submit_run
+
+    check_job(job)
+    kind = import_job(job).Config
+    given = {} if cluster is None else {"cluster": cluster}
+    if resumed is not None and path is None and not overrides and not given:
+        run = resume(resumed, root=root)
+    else:
+        loaded = load_config(kind, path, overrides, given)
+        if resumed is None:
+            values = loaded.model_dump(mode="json", exclude_unset=True)
+            run = submit_run(job, values, root=root, launcher=launcher)
+        else:
+            run = attach(resumed, root=root)
+            before = load_config(kind, None, (), run.record()["config"])
+            check_unchanged(before.model_dump(), loaded.model_dump(), run.id)
+            run = resume(run)
+    say(f"{run.id}\nbags attach {run.url}")
+    return {"run": run.id, "url": run.url}
+
+
+@click.command()
+@ROOT_OPTION
+@guarded_command
+def runs(root: str | None) -> dict[str, Any]:
+    """List the runs of a root, or of all that you have submitted to, the oldest first."""
+    from .runs import runs_in
+
+    rows, found = [], []
+    for run in runs_in(root):
+        state = run.state()
+        found.append({"run": run.id, "url": run.url, **asdict(state)})
+        share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
+        begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
+        launched = run.record().get("launched", {})  # older runs have no such key
+        where = ", ".join(f"{key} {value}" for key, value in launched.items())
+        rows.append([run.id, str(state.status), state.step, share, begun, where])
+    columns = ["run", "status", "step", "done", "submitted", "driver"]
+    command_terminal().table("Runs", columns, rows, whole=("run",))
+    return {"runs": found}
+
+
+@click.command()
+@click.argument("run")
+@ROOT_OPTION
+@guarded_command
+def attach(run: str, root: str | None) -> dict[str, Any]:
+    """Follow RUN (an id, or its folder's URL) to its end. Ctrl-C leaves it running."""
+    from .runs import attach as attach_to, explain
+
+    console = command_terminal()
+    found = attach_to(run, root=root)
+    try:
+        with console.progress(found.record()["job"]) as progress:
+            while not (state := found.state()).status.is_over:
+                if state.total:
+                    progress(state.done, state.total)
+                time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"the run goes on: `bags attach {found.url}` follows it again, `bags cancel "
+            f"{found.url}` stops it"
+        ) from None
+    if state.report is None:
+        raise RunError(f"run {found.id} {explain(state)}")
+    console.values(f"Run {found.id}", state.report)
+    return state.report
+
+
+@click.command()
+@click.argument("run")
+@ROOT_OPTION
+@guarded_command
+def cancel(run: str, root: str | None) -> dict[str, str]:
+    """Ask RUN to stop; it does within seconds."""
+    from .runs import attach
+
+    found = attach(run, root=root)
+    found.cancel()
+    return {"run": found.id, "url": found.url}
+
+
+@click.command(hidden=True)
+@click.argument("url")
+@click.option("--attempt", required=True)
+@click.option("--log", required=True)
+@guarded_command
+def drive(url: str, attempt: str, log: str) -> None:
+    """Run a submitted job; this is what a launcher starts."""
+    from .runs import run_driver
+
+    run_driver(url, attempt, log, give_up)
+
+
+@click.command()
+@REGISTRY
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", default=8000, show_default=True, help="0: any that is free.")
+@click.option("--token-file", metavar="FILE", help="What clients have to send; made if need be.")
+@click.option("--certificate", metavar="FILE", help="PEM, for TLS; beyond loopback it has to be.")
+@click.option("--key", metavar="FILE", help="PEM, of the certificate.")
+@guarded_command
+def serve(
+    url: str, host: str, port: int, token_file: str | None, certificate: str | None, key: str | None
+) -> None:
+    """Answer requests for predictions with the champion of REGISTRY_URL, whichever it is by then.
+
+    POST /predict takes {"bag": [[…], …]} or {"bags": […]} as JSON; GET /health, GET /model.
+    """
+    from .commands import serve_registry
+
+    def tell(told: Mapping[str, Any]) -> None:
+        say(f"{told['url']} serves {told['model']}; clients send the token in {told['token_file']}")
+        answer(told)
+
+    serve_registry(url, host, port, token_file, (certificate, key), tell)
+
+
+@click.group()
+def models() -> None:
+    """Show and choose the models of a registry."""
+
+
+@models.command("list")
+@REGISTRY
+@guarded_command
+def list_models(url: str) -> dict[str, Any]:
+    """List the models at REGISTRY_URL, the oldest first; * is the champion."""
+    from bagbasis.registry import Registry
+
+    records = Registry(url).list()
+    if records:
+        columns = ["", "model", "registered", "estimator", "numbers"]
+        rows = [_row(record) for record in records]
+        command_terminal().table("Models", columns, rows, whole=("model",))
+    else:
+        say(f"{url}: no models")
+    return {"models": [asdict(record) for record in records]}
+
+
+@models.command()
+@REGISTRY
+@click.argument("name")
+@guarded_command
+def promote(url: str, name: str) -> dict[str, str | None]:
+    """Make the model NAME the champion; it is read and checked first."""
+    from bagbasis.registry import Registry
+
+    registry = Registry(url)
+    before = registry.current()
+    registry.promote(name)
+    if before == name:
+        say(f"{name} is the champion already; nothing changed")
+    else:
+        say(f"the champion is {name}, {_before(before)}")
+    return {"champion": name, "before": before}
+
+
+@models.command()
+@REGISTRY
+@guarded_command
+def rollback(url: str) -> dict[str, str | None]:
+    """Make the champion before the current one champion again."""
+    from bagbasis.registry import Registry
+
+    registry = Registry(url)
+    before = registry.current()
+    name = registry.rollback()
+    say(f"the champion is {name} again, {_before(before)}")
+    return {"champion": name, "before": before}
+
+
+def _row(record: ModelRecord) -> list[str]:
+    """Return the champion's mark, name, time, estimator, and numbers of the fit and report."""
+    numbers = {"bags": record.fit.get("n_bags_fitted"), **record.report}
+    shown = [
+        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
+        for name, value in numbers.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    return [
+        "*" if record.current else "",
+        record.name,
+        record.created[:16].replace("T", " "),
+        record.estimator,
+        ", ".join(shown) if record.damage is None else f"damaged: {record.damage}",
+    ]
+
+
+def _before(name: str | None) -> str:
+    return "the first one" if name is None else f"in place of {name}"
+
+
+@click.command("warm-up")
+@guarded_command
+def warm_up_kernels() -> dict[str, Any]:
+    """Compile the kernels beforehand, so that no first fit waits for them."""
+    from .warm_up import warm_up
+
+    found = {}
+    for name, seconds in warm_up():
+        say(f"{name}: {seconds:.1f} s")
+        found[name] = seconds
+    return {"seconds": found}
+
+
+COMMANDS = (config, warm_up_kernels, submit, runs, attach, cancel, drive, serve, models)

@@ -1,0 +1,101 @@
+"""The part of a page on ``bags tune``: who won, by how much, and where the search ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bagbasis.tuning import Score, Tuning
+
+from .charts import Chart, Series
+from .model_part import card_of, header_of, path_of, worries_of_model
+from .parts import Part, Table
+
+COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
+BARS = "Bars: one standard error, as if errors were normal and bags independent."
+
+
+def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequence[str]) -> Part:
+    """Return the part of a tune.
+
+    Parameters
+    ----------
+    result : Tuning
+    names : sequence of str
+        Of the candidates.
+    edge : str or None
+        That the best σ is the first or the last that was tried.
+    urls : model's and data's
+    """
+    reached = {
+        c: (-r, one.error) for r, found in enumerate(result.scores) for c, one in found.items()
+    }
+    order = sorted(reached, key=lambda c: (c != result.winner, reached[c], c))
+    last, best = result.scores[-1], result.scores[-1][result.winner]
+    worries = [] if edge is None else [f"{edge}."]
+    if best.error >= 1:
+        worries.append(f"The winner is no better than a constant: its error is {best.error:.3g}.")
+    close = [names[c] for c in order if c in last and _is_close(last[c], best, c == result.winner)]
+    if close:
+        which = close[0] if len(close) == 1 else f"{len(close)} others, {close[0]} first"
+        worries.append(
+            f"The winner is not clearly better than {which}: less than two standard errors apart "
+            "on the same bags."
+        )
+    rows = [
+        [
+            names[c],
+            "winner" if c == result.winner else "",
+            *[_say(scores[c]) if c in scores else None for scores in result.scores],
+        ]
+        for c in order
+    ]
+    columns = ["candidate", "", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
+    note = f"Squared error on bags held out, over the variance. {BARS.replace('Bars', '±')}"
+    model = result.model
+    judged = f"{best.n_held_out:,} bags held out while tuning: squared error over the variance "
+    return Part(
+        f"Tuning of {', '.join(model.target_names_) or 'densities'}",
+        header_of(model, *urls),
+        [*worries, *worries_of_model(model)],
+        [Table(f"{len(order)} candidates", columns, rows, note)],
+        [*_charts(result, order, names), *path_of(model)],
+        card=card_of(model, judged + _say(best)),
+    )
+
+
+def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[Chart]:
+    paths, rungs = [], []
+    for color, c in reversed([*zip(COLORS, order, strict=False)]):  # so the winner lies on top
+        scores = [found[c] for found in result.scores if c in found]
+        far, joined = scores[-1], len(scores) > 1
+        x = [alpha / far.n_train for alpha in far.alphas]
+        bars = [_error(far, error) for error in far.errors]
+        paths.append(Series(names[c], x, far.errors, (), bars, color, joined=True))
+        n, errors = [one.n_bags for one in scores], [one.error for one in scores]
+        bars = [_error(one, one.error) for one in scores]
+        rungs.append(Series(names[c], n, errors, (), bars, color, joined))
+    drawn = "" if len(order) <= len(COLORS) else f"The best {len(COLORS)} of {len(order)}. "
+    what = "error / variance"
+    return [
+        Chart(
+            "Over the penalty, on the most bags that each has seen",
+            *("penalty λ per fitted bag", what),
+            paths,
+            drawn + BARS,
+            log_x=True,
+        ),
+        Chart("Over the rungs", "bags compared on", what, rungs, drawn + BARS, log_x=True),
+    ]
+
+
+def _error(score: Score, error: float) -> float:
+    """Return the standard error of a mean of squares of normally distributed numbers."""
+    return float(error * (2 / score.n_held_out) ** 0.5)
+
+
+def _say(score: Score) -> str:
+    return f"{score.error:.4g} ± {_error(score, score.error):.2g}"
+
+
+def _is_close(score: Score, best: Score, is_best: bool) -> bool:
+    return not is_best and score.error - best.error < 2 * _error(best, best.error)

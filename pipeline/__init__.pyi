@@ -1,0 +1,40 @@
+from .bags import (
+    Bags as Bags,
+)
+from .clusters import (
+    connect as connect,
+)
+from .embeddings import (
+    BagOfWordsEmbedding as BagOfWordsEmbedding,
+    CoefficientPCA as CoefficientPCA,
+    EmbeddingUnion as EmbeddingUnion,
+    HDDEmbedding as HDDEmbedding,
+    HistogramEmbedding as HistogramEmbedding,
+    MeanMapEmbedding as MeanMapEmbedding,
+    MomentsEmbedding as MomentsEmbedding,
+    PointTransformer as PointTransformer,
+    ProjectionEmbedding as ProjectionEmbedding,
+    SlicedWassersteinEmbedding as SlicedWassersteinEmbedding,
+)
+from .evaluation import (
+    cross_val_score as cross_val_score,
+    evaluate as evaluate,
+)
+from .models import (
+    DoubleBasisClassifier as DoubleBasisClassifier,
+    DoubleBasisRegressor as DoubleBasisRegressor,
+    KernelSmoother as KernelSmoother,
+    TripleBasisRegressor as TripleBasisRegressor,
+    features as features,
+    load_model as load_model,
+)
+from .random_features import (
+    LearnedFourierFeatures as LearnedFourierFeatures,
+    NystroemFeatures as NystroemFeatures,
+    RandomFourierFeatures as RandomFourierFeatures,
+)
+from .store import (
+    BagStore as BagStore,
+)
+
+__version__: str

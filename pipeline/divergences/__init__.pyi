@@ -1,0 +1,13 @@
+from .kernel import (
+    DivergenceKernel as DivergenceKernel,
+    kernel_matrix as kernel_matrix,
+    median_scale as median_scale,
+)
+from .matrix import (
+    divergence_matrix as divergence_matrix,
+    median_bandwidth as median_bandwidth,
+)
+from .repair import (
+    NystroemFeatures as NystroemFeatures,
+    PSDRepair as PSDRepair,
+)

@@ -1,0 +1,1 @@
+"""Embeddings made of other embeddings, or behind a map of the points."""

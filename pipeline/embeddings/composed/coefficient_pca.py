@@ -1,0 +1,311 @@
+"""`CoefficientPCA`: principal components of another embedding's coefficients."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Floats, Integers
+from ...bags import Bags, Box
+from ...errors import DataError, ParameterError, shown
+from ...execution import SECONDS_PER_PRODUCT, Cost, Progress, multiply, note, rows_of, run_pass
+from ...labelled import Batch, LabelledBags
+from ...parameters import Instance, Open, Table
+from ...parameters.embeddings import TABLES
+from ...store import Range, RunSample
+from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..description import Description
+from ..kinds import check_inner, from_params, with_name
+from ..projection import ProjectionEmbedding
+from .row_moments import (
+    RowsOf,
+    count_axes,
+    measure_moments,
+    principal_axes,
+    seconds_per_row,
+    signed,
+)
+from .union import JOINED
+
+ITEM = 8  # bytes of a number in double
+# Deviations that are less, over the largest and over the mean, are rounding of coefficients in
+# float32, which whitening would blow up.
+LEAST_DEVIATION = 1e-5, 1e-7
+
+
+@dataclass(frozen=True)
+class CoefficientPCASpec(EmbeddingSpec):
+    """Principal components with everything decided.
+
+    Attributes
+    ----------
+    embedding : EmbeddingSpec
+        Whose coefficients they are of.
+    principal_mean, principal_axes : bytes
+        float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean). Bytes are equal,
+        hashed and pickled at once, where a tuple of a hundred thousand numbers is not.
+    """
+
+    embedding: EmbeddingSpec
+    principal_mean: bytes
+    principal_axes: bytes
+    array_names = ("principal_mean", "principal_axes")
+
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        "embedding": Instance("EmbeddingSpec"),
+        "principal_mean": Open("bytes of float64"),
+        "principal_axes": Open("bytes of float64"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        inner = self.embedding
+        if type(inner) not in [kind for _, kind in JOINED.values()]:
+            raise ParameterError(f"there are no components of a {type(inner).__name__}")
+        if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
+            raise ParameterError("components have the box and the out_of_box of their embedding")
+        row = ITEM * inner.n_features
+        for name in self.array_names:
+            given = getattr(self, name)
+            is_long = isinstance(given, bytes) and len(given) >= row and not len(given) % row
+            if not is_long or (name == "principal_mean" and len(given) != row):
+                raise ParameterError(f"{name} is {shown(given)}; expected rows of {row} bytes")
+
+    @property
+    def mean(self) -> Floats:
+        """The mean that is subtracted, shape (s,)."""
+        return np.frombuffer(self.principal_mean)
+
+    @property
+    def axes(self) -> Floats:
+        """The axes, over their standard deviations where whitened, shape (k, s)."""
+        return np.frombuffer(self.principal_axes).reshape(-1, self.embedding.n_features)
+
+    @property
+    def n_features(self) -> int:
+        """Length k of the embedding."""
+        return len(self.principal_axes) // len(self.principal_mean)
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return self.embedding.seconds_per_point
+
+    @property
+    def cost(self) -> Cost:
+        """See `EmbeddingSpec.cost`; the coefficients stand beside the output."""
+        k = self.n_features
+        return self.embedding.cost + Cost(
+            seconds_per_bag=2 * k * self.embedding.n_features * SECONDS_PER_PRODUCT,
+            bytes_per_bag=ITEM * k,
+            bytes_per_task=2 * (len(self.principal_axes) + len(self.principal_mean)),
+        )
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`; densities are drawn as the coefficients describe them."""
+        inner = self.embedding.describe()
+        return Description(f"{self.n_features} principal components of {inner.text}", inner.series)
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`."""
+        return [f"pca{j}" for j in range(self.n_features)]
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
+        """See `EmbeddingSpec.fill`."""
+        rows = np.empty((len(bags), self.embedding.n_features), out.dtype)
+        self.embedding.fill(bags, rows, outside)
+        rows -= self.mean.astype(out.dtype, copy=False)
+        multiply(rows, self.axes.T.astype(out.dtype, copy=False), out)
+
+    @property
+    def digest(self) -> str:
+        """Of the arrays."""
+        return hashlib.sha256(self.principal_mean + self.principal_axes).hexdigest()[:32]
+
+    def arrays(self) -> dict[str, Floats]:
+        """See `EmbeddingSpec.arrays`."""
+        return {"principal_mean": self.mean, "principal_axes": self.axes}
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`; the digest stands for the arrays."""
+        return {
+            "embedding": with_name(self.embedding, JOINED),
+            "n_components": self.n_features,
+            "digest": self.digest,
+            "out_of_box": self.out_of_box,
+            "box": self.box.bounds,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`; ParameterError for arrays of another spec."""
+        fields = {name: value for name, value in values.items() if name not in OF_ARRAYS}
+        for name in set(cls.array_names) & set(fields):
+            if isinstance(fields[name], np.ndarray):
+                fields[name] = np.ascontiguousarray(fields[name], np.float64).tobytes()
+        if not set(values) >= set(OF_ARRAYS):
+            raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
+        spec = super().from_dict(fields)
+        if [values[name] for name in OF_ARRAYS] != [spec.n_features, spec.digest]:
+            raise ParameterError("the components are not those that the description is of")
+        return spec
+
+
+OF_ARRAYS = ("n_components", "digest")  # what a description says of them
+
+
+class CoefficientPCA(Embedding[CoefficientPCASpec]):
+    """Principal components of an embedding's coefficients: fewer numbers, and none that is noise.
+
+    The functional PCA of 004, §5.1: the basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α along which the bags
+    differ most. Between the two bases it shortens what random features are made of: of the 4,000
+    coefficients of `HDDEmbedding("tv")`, say, to 64.
+
+    Parameters
+    ----------
+    embedding : embedding, optional
+        Not fitted; without a box of its own. Default `ProjectionEmbedding()`.
+    n_components : int ≥ 1 or float in (0, 1), default 64
+        How many are kept, at most: fewer, where the bags differ along fewer axes. As a float: as
+        many as have this share of the coefficients' variance.
+    whiten : bool, default False
+        Divide each component by its standard deviation over the bags.
+    max_bags : int ≥ 1, optional
+        Bags that the components are chosen by, about, in evenly spread runs. None: all of them,
+        labelled or not: a pass with as many products as a fit with as many random features as
+        there are coefficients.
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        What becomes of points outside the box; clipped and dropped ones are counted.
+    box : sequence of (lo, hi), optional
+        Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
+    dtype : {"float32", "float64"}, default "float32"
+        Of what `transform` returns; sums are in double.
+
+    Attributes
+    ----------
+    spec_ : CoefficientPCASpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    AᵀA is a sum over bags: one pass, on the open cluster if there is one. Where bags are no more
+    than coefficients, their rows are kept instead, and the products of bags take the place of AᵀA.
+    The embedding's parameters are set as ``set_params(embedding__distance="tv")``.
+    """
+
+    _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
+
+    PARAMETERS = TABLES["CoefficientPCA"]
+
+    def __init__(
+        self,
+        embedding: Embedding[Any] | None = None,
+        n_components: int | float = 64,
+        whiten: bool = False,
+        max_bags: int | None = None,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.embedding = embedding
+        self.n_components = n_components
+        self.whiten = whiten
+        self.max_bags = max_bags
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> CoefficientPCASpec:
+        """See `Embedding.decide`; takes a pass over the bags."""
+        wanted, max_bags = self.n_components, self.max_bags
+        inner = check_inner(self.embedding, JOINED, "CoefficientPCA")
+        spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
+        source, ranges = sample.every_bag, None
+        if max_bags is not None and max_bags < source.n_bags:
+            ranges = RunSample.of_about(max_bags).ranges(source.start, source.end)
+        rows = partial(_finite_rows, spec, sample.mapped)
+        mean, variances, axes = _principal(source, rows, spec, wanted, ranges, sample.progress)
+        deviations = np.sqrt(variances)
+        least = max(np.array(LEAST_DEVIATION) * (deviations[0], np.abs(mean).max()))
+        rank = int((deviations > least).sum())
+        n_kept = count_axes(variances, wanted) if isinstance(wanted, float) else wanted
+        kept = axes[: max(1, min(n_kept, rank))]
+        if self.whiten and rank:
+            kept = kept / deviations[: len(kept), None]
+        return CoefficientPCASpec(
+            spec,
+            mean.tobytes(),
+            np.ascontiguousarray(kept).tobytes(),
+            out_of_box=out_of_box,
+            box=box,
+        )
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """See `Embedding.from_params`; the embedding is {name, params} there."""
+        return cls(**{**params, "embedding": from_params(params["embedding"], JOINED)})
+
+
+# What points may be transformed for.
+REDUCED: dict[str, tuple[Any, Any]] = {
+    **JOINED,
+    "coefficient_pca": (CoefficientPCA, CoefficientPCASpec),
+}
+
+
+def _principal(
+    source: LabelledBags,
+    rows: RowsOf,
+    spec: EmbeddingSpec,
+    wanted: float,
+    ranges: Sequence[Range] | None,
+    progress: Progress | None,
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean, variances and axes, in descending order, of the embedding of bags."""
+    note(progress, "principal components")
+    s = spec.n_features
+    n_bags = source.n_bags if ranges is None else sum(b - a for a, b in ranges)
+    if n_bags <= s:
+        kept = rows_of("coefficients", partial(_of_batch, rows), spec.cost)
+        return _principal_of_rows(run_pass(source, kept, ranges=ranges, progress=progress))
+    cost = spec.cost + Cost(seconds_per_bag=seconds_per_row(s))
+    moments = measure_moments(source, rows, s, cost, ranges, progress)
+    _check_count(moments.n)
+    every = None if isinstance(wanted, float) else int(wanted)
+    values, axes = principal_axes(moments.scatter, every)
+    return moments.mean, values / max(1, moments.n - 1), signed(axes)
+
+
+def _principal_of_rows(rows: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return what `_principal` does, of no more rows than columns: by their products."""
+    _check_count(len(rows))
+    mean = rows.mean(axis=0)
+    rows = rows - mean
+    values, vectors = principal_axes(rows @ rows.T)
+    axes = vectors @ rows
+    norms = np.linalg.norm(axes, axis=1, keepdims=True)
+    return mean, values / max(1, len(rows) - 1), signed(axes / np.where(norms > 0, norms, 1))
+
+
+def _check_count(n: int) -> None:
+    if not n:
+        raise DataError("no bags to take principal components of")
+
+
+def _finite_rows(spec: EmbeddingSpec, mapped: Callable[[Bags], Bags] | None, bags: Bags) -> Floats:
+    """Return the coefficients of bags; "drop" may have left some no point: these are left out."""
+    bags = bags if mapped is None else mapped(bags)
+    rows = np.empty((len(bags), spec.n_features))
+    spec.fill(bags, rows, np.zeros(len(bags), np.int64))
+    return rows[np.isfinite(rows).all(axis=1)]
+
+
+def _of_batch(rows: RowsOf, batch: Batch) -> NDArray[Any]:
+    return rows(batch.bags)

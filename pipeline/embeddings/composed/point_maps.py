@@ -1,0 +1,276 @@
+"""Maps of points in steps: elementwise functions, and fitted transformers of scikit-learn.
+
+A step is plain numbers, so that it travels and is saved without pickle. Every fitted step is
+computed from the mean and the scatter of the points, which are sums that merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from ...arrays import Floats
+from ...bags import Bags
+from ...errors import BagError, ParameterError, shown
+from ...parameters import Boolean, Integer, Share
+from ...sklearn_bases import BaseEstimator
+from .row_moments import RowMoments, count_axes, principal_axes, signed
+
+EPS = float(np.finfo(np.float64).eps)
+LEAST_DEVIATION = 1e-7  # of the largest: smaller ones are rounding, which whitening would enlarge
+# By the names that saved models and configs have of them.
+FUNCTIONS: dict[str, Any] = {
+    kind.__name__: kind for kind in (np.log, np.log1p, np.log10, np.sqrt, np.cbrt, np.arcsinh)
+}
+TRANSFORMERS = {kind.__name__: kind for kind in (StandardScaler, PCA, FunctionTransformer)}
+# Their parameters that change the result: which solver finds the axes does not.
+PARAMS: dict[str, tuple[str, ...]] = {
+    "StandardScaler": ("with_mean", "with_std"),
+    "PCA": ("n_components", "whiten"),
+    "FunctionTransformer": ("func",),
+}
+SUPPORTED = (
+    "StandardScaler, PCA, FunctionTransformer of numpy's "
+    f"{', '.join(FUNCTIONS)}, or a Pipeline of these"
+)
+
+
+@dataclass(frozen=True)
+class PointStep:
+    """x → axes · (f(x) − center) / scale; parts that are None are left out.
+
+    Attributes
+    ----------
+    function : str or None
+        f, one of `FUNCTIONS`.
+    center : tuple of float or None
+        One number per coordinate.
+    axes : tuple of tuples of float, or None
+        A row per coordinate of the result.
+    scale : tuple of float or None
+        One number per coordinate of the result.
+    """
+
+    function: str | None = None
+    center: tuple[float, ...] | None = None
+    axes: tuple[tuple[float, ...], ...] | None = None
+    scale: tuple[float, ...] | None = None
+
+    def __call__(self, points: Floats) -> Floats:
+        """Map points, shape (n, d)."""
+        if self.function is not None:
+            with np.errstate(invalid="ignore", divide="ignore"):  # refused by who asks
+                points = FUNCTIONS[self.function](points)
+        if self.center is not None:
+            points = points - self.center
+        if self.axes is not None:
+            points = points @ np.array(self.axes).T
+        return points if self.scale is None else points / self.scale
+
+    def n_outputs(self, n_inputs: int) -> int:
+        """Return the number of output coordinates, given that of the input.
+
+        Raises
+        ------
+        ParameterError
+            Numbers that do not fit.
+        """
+        n = n_inputs if self.axes is None else len(self.axes)
+        rows = [self.center, *(self.axes or ())]
+        is_fitting = all(row is None or len(row) == n_inputs for row in rows)
+        if not is_fitting or (self.scale is not None and len(self.scale) != n) or not n:
+            raise ParameterError(f"a step of the transformation is not one of {n_inputs} columns")
+        return n
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parts of the step, in types that JSON knows."""
+        axes = self.axes and [list(row) for row in self.axes]
+        plain = {"function": self.function, "axes": axes}
+        for name in ("center", "scale"):
+            given = getattr(self, name)
+            plain[name] = None if given is None else list(given)
+        return {name: value for name, value in plain.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the inverse of `to_dict`; ParameterError for what is none."""
+        known = {field.name for field in fields(cls)}
+        if not isinstance(values, Mapping) or not set(values) <= known:
+            raise ParameterError(f"a step of the transformation is {shown(values)}")
+        if values.get("function") not in (None, *FUNCTIONS):
+            raise ParameterError(f"a step's function is {shown(values['function'])}")
+        center, axes, scale = (values.get(name) for name in ("center", "axes", "scale"))
+        return cls(
+            values.get("function"),
+            None if center is None else tuple(map(float, center)),
+            None if axes is None else tuple(tuple(map(float, row)) for row in axes),
+            None if scale is None else tuple(map(float, scale)),
+        )
+
+
+@dataclass(frozen=True)
+class PointMap:
+    """Steps one after the other; bags in, bags out."""
+
+    steps: tuple[PointStep, ...] = ()
+
+    def n_outputs(self, n_inputs: int) -> int:
+        """Return the coordinates of a mapped point; ParameterError for steps that do not fit."""
+        for step in self.steps:
+            n_inputs = step.n_outputs(n_inputs)
+        return n_inputs
+
+    def __call__(self, bags: Bags) -> Bags:
+        """Return bags of the mapped points, in the type that these have.
+
+        Raises
+        ------
+        BagError
+            A point that is mapped to none, such as the logarithm of a negative number.
+        """
+        points = np.asarray(bags.points, np.float64)
+        for step in self.steps:
+            points = step(points)
+        with np.errstate(over="ignore"):  # what is infinite is refused
+            points = points.astype(bags.points.dtype)
+        finite = np.isfinite(points).all(axis=1)
+        if not finite.all():
+            row = int(np.flatnonzero(~finite)[0])
+            bag = int(np.searchsorted(bags.offsets, row, "right")) - 1
+            values = bags.points[row].tolist()
+            raise BagError(bag, f"its point {shown(values)} is transformed to no finite numbers")
+        return Bags.trusted(np.ascontiguousarray(points), bags.offsets)
+
+
+Measure = Callable[[Sequence[PointStep]], RowMoments]
+"""Takes a pass: the moments of all points after some steps."""
+
+
+def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
+    """Fit scikit-learn's transformer, from the moments of the points alone.
+
+    Parameters
+    ----------
+    transformer : a scikit-learn transformer
+        See `SUPPORTED`; not changed.
+    measure : callable
+        Called at most once per transformer: steps that scale and rotate need no pass after others
+        that do.
+
+    Raises
+    ------
+    ParameterError
+        Another transformer, or parameters that can not be used.
+    """
+    steps: list[PointStep] = []
+    moments: RowMoments | None = None
+    for one in flatten(transformer):
+        if isinstance(one, FunctionTransformer):
+            step, moments = PointStep(_name_of(one)), None
+        else:
+            moments = measure(steps) if moments is None else moments
+            fit = _scaling if isinstance(one, StandardScaler) else _components
+            step = fit(one, moments)
+            moments = _moments_after(step, moments)
+        steps.append(step)
+    return tuple(steps)
+
+
+def flatten(transformer: object) -> list[BaseEstimator]:
+    """Return the steps of pipelines, none of which is a pipeline; ParameterError for others."""
+    if isinstance(transformer, Pipeline):
+        inner = [one for _, one in transformer.steps if one not in (None, "passthrough")]
+        return [step for one in inner for step in flatten(one)]
+    if type(transformer) not in TRANSFORMERS.values():
+        raise ParameterError(
+            f"transformer is {shown(transformer)}, which can not be fitted in one pass and saved "
+            f"without pickle; expected {SUPPORTED}"
+        )
+    assert isinstance(transformer, (StandardScaler, PCA, FunctionTransformer))
+    return [transformer]
+
+
+def transformer_to_list(transformer: object) -> list[dict[str, Any]]:
+    """Return name and parameters of each step, as a saved model has them."""
+    found = []
+    for one in flatten(transformer):
+        name = type(one).__name__
+        params = {key: value for key, value in one.get_params().items() if key in PARAMS[name]}
+        if isinstance(one, FunctionTransformer):
+            params = {"func": _name_of(one)}
+        found.append({"name": name, **params})
+    return found
+
+
+def transformer_of(values: Sequence[Mapping[str, Any]]) -> BaseEstimator:
+    """Return a transformer, or a pipeline of several: the inverse of `transformer_to_list`."""
+    made: list[Any] = []
+    for one in values:
+        params = dict(one)
+        kind = TRANSFORMERS[params.pop("name")]
+        if params.get("func") is not None:
+            params["func"] = FUNCTIONS[params["func"]]
+        made.append(kind(**params))
+    return made[0] if len(made) == 1 else make_pipeline(*made)
+
+
+def _name_of(transformer: FunctionTransformer) -> str | None:
+    """Return the name of a function that is applied to points; None for none."""
+    given = transformer.func
+    for name, function in FUNCTIONS.items():
+        if given is function and not transformer.kw_args:
+            return name
+    if given is None:
+        return None
+    raise ParameterError(
+        f"the FunctionTransformer's func is {shown(given)}, which can not be saved without "
+        f"pickle; expected one of numpy's {', '.join(FUNCTIONS)}, without kw_args"
+    )
+
+
+def _scaling(scaler: StandardScaler, moments: RowMoments) -> PointStep:
+    with_mean = Boolean.check("with_mean", scaler.with_mean)
+    with_std = Boolean.check("with_std", scaler.with_std)
+    n, mean = moments.n, moments.mean
+    variances = np.diag(moments.scatter) / n
+    # scikit-learn's bound for what is rounding of a constant
+    rounding = n * EPS * variances + (n * EPS * mean) ** 2
+    scale = np.where(variances <= rounding, 1.0, np.sqrt(variances))
+    return PointStep(
+        center=tuple(mean.tolist()) if with_mean else None,
+        scale=tuple(scale.tolist()) if with_std else None,
+    )
+
+
+def _components(pca: PCA, moments: RowMoments) -> PointStep:
+    whiten, n, asked = Boolean.check("whiten", pca.whiten), moments.n, pca.n_components
+    most = min(n, len(moments.mean))
+    values, axes = principal_axes(moments.scatter)
+    variances = values / max(1, n - 1)
+    if isinstance(asked, float):
+        asked = count_axes(variances, Share.check("n_components", asked))
+    kept = Integer(1, most).check("n_components", most if asked is None else asked)
+    deviations = np.sqrt(variances[:kept])
+    alike = deviations <= LEAST_DEVIATION * deviations[0]  # no division by rounding
+    return PointStep(
+        center=tuple(moments.mean.tolist()),
+        axes=tuple(map(tuple, signed(axes[:kept]).tolist())),
+        scale=tuple(np.where(alike, 1.0, deviations).tolist()) if whiten else None,
+    )
+
+
+def _moments_after(step: PointStep, moments: RowMoments) -> RowMoments:
+    """Return the moments of points after an affine step."""
+    scatter = moments.scatter
+    if step.axes is not None:
+        axes = np.array(step.axes)
+        scatter = axes @ scatter @ axes.T
+    if step.scale is not None:
+        scatter = scatter / np.outer(step.scale, step.scale)
+    return RowMoments(moments.n, step(moments.mean[None])[0], scatter)

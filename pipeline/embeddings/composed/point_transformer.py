@@ -1,0 +1,292 @@
+"""`PointTransformer`: an embedding of points that are first put to a scale of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from ...arrays import Floats, Integers
+from ...bags import Bags, Box, as_bags, range_of
+from ...errors import BagError, DataError, ParameterError
+from ...execution import SECONDS_PER_PRODUCT, Cost, note
+from ...parameters import Instance, Integer, ListOf, Table, check_parameters
+from ...parameters.embeddings import TABLES
+from ...sklearn_bases import BaseEstimator
+from ...store import plan_partitions, spread_rows
+from ..base import BagsLike, BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..description import Description
+from ..kinds import check_inner, from_params, with_name
+from ..projection import ProjectionEmbedding
+from ..refusals import check_dims
+from .coefficient_pca import REDUCED
+from .point_maps import PointMap, PointStep, fit_steps, transformer_of
+from .row_moments import RowMoments, measure_moments, seconds_per_row
+
+POINTS_AT_ONCE = 2**14  # whose transformed coordinates are held
+SECONDS_PER_NUMBER = 5e-9  # of a coordinate that is copied, mapped and checked
+
+
+@dataclass(frozen=True)
+class PointTransformerSpec(EmbeddingSpec):
+    """An embedding of transformed points with everything decided.
+
+    Attributes
+    ----------
+    steps : tuple of PointStep
+    n_coordinates : int
+        Of a point before them.
+    embedding : EmbeddingSpec
+        Of the points after them, which its box is of.
+    """
+
+    steps: tuple[PointStep, ...]
+    n_coordinates: int
+    embedding: EmbeddingSpec
+
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        "steps": ListOf(Instance("PointStep")),
+        "n_coordinates": Integer(1),
+        "embedding": Instance("EmbeddingSpec"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        inner = self.embedding
+        if type(inner) not in [kind for _, kind in REDUCED.values()]:
+            raise ParameterError(f"points are not transformed for a {type(inner).__name__}")
+        if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
+            raise ParameterError("transformed points have the box and out_of_box of the embedding")
+        n = self.mapped.n_outputs(self.n_coordinates)
+        if n != inner.n_dims:
+            raise ParameterError(f"the steps make {n} coordinates, the box has {inner.n_dims}")
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point before it is transformed."""
+        return self.n_coordinates
+
+    @property
+    def mapped(self) -> PointMap:
+        """Bags to bags of transformed points."""
+        return PointMap(self.steps)
+
+    @property
+    def n_features(self) -> int:
+        """Length of the embedding."""
+        return self.embedding.n_features
+
+    @property
+    def blocks(self) -> tuple[tuple[int, float], ...]:
+        """See `EmbeddingSpec.blocks`."""
+        return self.embedding.blocks
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return self.embedding.seconds_per_point + _seconds(self.steps, self.n_dims)
+
+    @property
+    def cost(self) -> Cost:
+        """See `EmbeddingSpec.cost`."""
+        widest = max(self.n_dims, self.embedding.n_dims)
+        return self.embedding.cost + Cost(
+            seconds_per_point=_seconds(self.steps, self.n_dims),
+            bytes_per_bag=8,  # its offset
+            bytes_per_task=4 * 8 * widest * POINTS_AT_ONCE,
+        )
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`; densities of transformed points are not drawn."""
+        inner = self.embedding.describe()
+        return Description(f"{inner.text} of transformed points", None, "transformed points")
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`; coordinates that are mixed have names of their own."""
+        if any(step.axes is not None for step in self.steps):
+            coordinates = [f"pca{j}" for j in range(self.embedding.n_dims)]
+        return self.embedding.feature_names(coordinates)
+
+    def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
+        """See `EmbeddingSpec.are_outside`."""
+        bags = Bags.trusted(points, np.array([0, len(points)]))
+        return self.embedding.are_outside(self.mapped(bags).points)
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
+        """See `EmbeddingSpec.fill`."""
+        for start, stop in plan_partitions(bags.offsets, 1, POINTS_AT_ONCE):
+            try:
+                mapped = self.mapped(bags[start:stop])
+            except BagError as error:
+                raise BagError(start + error.bag, error.reason) from error
+            self.embedding.fill(mapped, out[start:stop], outside[start:stop])
+
+    def arrays(self) -> dict[str, Floats]:
+        """See `EmbeddingSpec.arrays`."""
+        return self.embedding.arrays()
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`."""
+        steps = [step.to_dict() for step in self.steps]
+        inner = with_name(self.embedding, REDUCED)
+        return {**super().to_dict(), "steps": steps, "embedding": inner}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`."""
+        steps = values.get("steps")
+        if isinstance(steps, list):
+            values = {**values, "steps": tuple(map(PointStep.from_dict, steps))}
+        return super().from_dict(values)
+
+
+class PointTransformer(Embedding[PointTransformerSpec]):
+    """Points in their own scale in front of the box: standardised, rotated, or their logarithms.
+
+    The mean and the scatter of all points are sums, made by one pass over a store, on the open
+    cluster if there is one; what is fitted is what scikit-learn fits to all points stacked. With
+    it the box needs no hand: it is measured of the transformed points. `BagStandardizer` of
+    skl-groups (000, App. A) is ``PointTransformer(StandardScaler())``, `BagPCA` is
+    ``PointTransformer(PCA(n_components=3, whiten=True))``.
+
+    Parameters
+    ----------
+    transformer : scikit-learn transformer, default StandardScaler()
+        Not changed by `fit`: StandardScaler, PCA, FunctionTransformer of numpy's log, log1p,
+        log10, sqrt, cbrt or arcsinh, or a Pipeline of these. Others can not be fitted in one pass
+        and saved without pickle.
+    embedding : embedding, optional
+        Of the transformed points. Not fitted; without a box of its own. Default
+        `ProjectionEmbedding()`.
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        What becomes of transformed points outside the box; clipped and dropped ones are counted.
+    box : sequence of (lo, hi), optional
+        Of the transformed points. Default: around those of up to 4,096 bags, where a few outliers
+        do not stretch it, as ingest measures boxes; a store's own box is not used.
+    dtype : {"float32", "float64"}, default "float32"
+        Of what `transform` returns.
+
+    Attributes
+    ----------
+    spec_ : PointTransformerSpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    A transformer that follows a FunctionTransformer takes a pass of its own. Parameters are set
+    as ``set_params(transformer__n_components=5, embedding__n_per_dim=8)``.
+    """
+
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "transformer": StandardScaler,
+    }
+
+    PARAMETERS = TABLES["PointTransformer"]
+
+    def __init__(
+        self,
+        transformer: Any = None,  # noqa: ANN401 - scikit-learn's have no types
+        embedding: Embedding[Any] | None = None,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.transformer = transformer
+        self.embedding = embedding
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> PointTransformerSpec:
+        """See `Embedding.resolve`; ``box``, which is of points as they are, is not used."""
+        check_parameters(self)
+        return self._decided(sample, self.out_of_box, self.box)
+
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> PointTransformerSpec:
+        """See `Embedding.decide`; takes a pass over the bags. ``box`` is of transformed points."""
+        return self._decided(sample, out_of_box, box)
+
+    def _decided(
+        self, sample: ChoiceSample, out_of_box: str, box: BoxLike | None
+    ) -> PointTransformerSpec:
+        inner = check_inner(self.embedding, REDUCED, "PointTransformer")
+        transformer = StandardScaler() if self.transformer is None else self.transformer
+        steps = fit_steps(transformer, partial(_measure, sample))
+        mapped = PointMap(steps)
+        after = ChoiceSample(sample.source, sample.runs, False, mapped, sample.progress)
+        n_dims = sample.source.n_dims
+        box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
+        spec = inner.decide(after, out_of_box, box)
+        return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
+
+    def transform_points(self, X: BagsLike) -> Bags:
+        """Return bags of the transformed points, as float32 or float64 as they were.
+
+        Raises
+        ------
+        DataError
+            Bags of another dimension, or points that are transformed to none.
+        """
+        check_is_fitted(self)
+        bags = as_bags(X)
+        check_dims(bags, self.spec_.n_dims)
+        return self.spec_.mapped(bags)
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """See `Embedding.from_params`; transformers are a list of {name, parameters} there."""
+        given = params["transformer"]
+        transformer: BaseEstimator | None = None if given is None else transformer_of(given)
+        inner = from_params(params["embedding"], REDUCED)
+        return cls(**{**params, "transformer": transformer, "embedding": inner})
+
+
+def box_of_sample(sample: ChoiceSample) -> Box:
+    """Return the unit cube if it holds the points of a sample, else a box around them.
+
+    It is `Box.around`'s, which a few outliers do not stretch.
+    """
+    kept: list[NDArray[Any]] = []
+    ends: list[NDArray[Any]] = []
+    for bags in sample():
+        wanted = Box.sample_size(bags.n_dims) // sample.runs.n_runs
+        kept.append(spread_rows(bags.points, wanted))
+        ends += range_of(bags.points)
+    if not kept:
+        raise DataError("no bags to measure a box of")
+    lo, hi = range_of(np.stack(ends))
+    if (lo >= 0).all() and (hi <= 1).all():
+        return Box.unit(len(lo))
+    return Box.around(lo, hi, np.concatenate(kept))
+
+
+def _measure(sample: ChoiceSample, steps: Sequence[PointStep]) -> RowMoments:
+    """Return the moments of all points after some steps, by one pass."""
+    note(sample.progress, "moments of all points")
+    source, mapped = sample.every_bag, PointMap(tuple(steps))
+    n = mapped.n_outputs(source.n_dims)
+    seconds = _seconds(steps, source.n_dims) + seconds_per_row(n)
+    rows = partial(_points, mapped)
+    cost = Cost(seconds_per_point=seconds)
+    moments = measure_moments(source, rows, n, cost, progress=sample.progress)
+    if not moments.n:
+        raise DataError("no bags to transform the points of")
+    return moments
+
+
+def _points(mapped: PointMap, bags: Bags) -> NDArray[Any]:
+    return mapped(bags).points
+
+
+def _seconds(steps: Sequence[PointStep], n_dims: int) -> float:
+    """Return what the steps take one core per point, in order of magnitude."""
+    products = sum(2 * n_dims * len(step.axes or ()) for step in steps)
+    return products * SECONDS_PER_PRODUCT + (1 + len(steps)) * n_dims * SECONDS_PER_NUMBER

@@ -1,0 +1,288 @@
+"""`EmbeddingUnion`: several embeddings of a bag joined, under one kernel or a sum of kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Floats, Integers
+from ...bags import Bags, Box, take_rows
+from ...errors import DataError, ParameterError, shown
+from ...execution import Cost
+from ...parameters import Instance, ListOf, Real, Table, Text, check_parameters, decided
+from ...parameters.embeddings import TABLES
+from ...store import MEDIAN_ROWS, median_distance, spread_rows
+from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..description import Description
+from ..hdd import HDDEmbedding
+from ..kinds import PARTS, from_name, from_params, with_name
+from ..moments import MomentsEmbedding
+
+JOINS = {"product": " × ", "sum": " + "}  # of the kernels, and how a description says it
+PART_BYTES = 8  # of a number of a part, which is embedded by itself and then copied
+
+Named = tuple[str, Embedding[Any]]
+
+
+@dataclass(frozen=True)
+class UnionSpec(EmbeddingSpec):
+    """Joined embeddings with everything decided; see `EmbeddingUnion` for the fields."""
+
+    names: tuple[str, ...]
+    parts: tuple[EmbeddingSpec, ...]
+    join: str
+    scales: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        **decided(TABLES["EmbeddingUnion"], "join"),
+        "names": ListOf(Text, 1),
+        "parts": ListOf(Instance("EmbeddingSpec"), 1),
+        "scales": ListOf(Real(gt=0), 1),
+        "weights": ListOf(Real(gt=0), 1),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        for part in self.parts:
+            if (part.box, part.out_of_box) != (self.box, self.out_of_box):
+                raise ParameterError("the parts of a union share its box and its out_of_box")
+        _check_names(self.names, len(self.parts))
+        for name in ("scales", "weights"):
+            _one_each(name, getattr(self, name), len(self.parts))
+
+    @property
+    def n_features(self) -> int:
+        """Length of the embedding."""
+        return sum(part.n_features for part in self.parts)
+
+    @property
+    def blocks(self) -> tuple[tuple[int, float], ...]:
+        """See `EmbeddingSpec.blocks`."""
+        if self.join == "product":
+            return ()
+        return tuple((part.n_features, w) for part, w in zip(self.parts, self.weights, strict=True))
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return sum(part.seconds_per_point for part in self.parts)
+
+    @property
+    def cost(self) -> Cost:
+        """See `EmbeddingSpec.cost`; a part's rows stand beside the output while it is filled."""
+        whole = sum((part.cost for part in self.parts), Cost())
+        return whole + Cost(bytes_per_bag=PART_BYTES * self.n_features)
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`; densities are drawn as the first part that has any."""
+        each = [part.describe() for part in self.parts]
+        series = next((one.series for one in each if one.series is not None), None)
+        return Description(JOINS[self.join].join(f"({one.text})" for one in each), series)
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`."""
+        return [
+            f"{name}:{column}"
+            for name, part in zip(self.names, self.parts, strict=True)
+            for column in part.feature_names(coordinates)
+        ]
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
+        """See `EmbeddingSpec.fill`; all parts count the same points outside."""
+        start = 0
+        for part, scale, weight in zip(self.parts, self.scales, self.weights, strict=True):
+            rows = np.empty((len(bags), part.n_features), out.dtype)
+            part.fill(bags, rows, outside)
+            factor = out.dtype.type(np.sqrt(weight) / scale)
+            np.multiply(rows, factor, out=out[:, start : start + part.n_features])
+            start += part.n_features
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`."""
+        return {**super().to_dict(), "parts": [with_name(part) for part in self.parts]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`."""
+        if "parts" in values:
+            values = {**values, "parts": tuple(from_name(part) for part in values["parts"])}
+        return super().from_dict(values)
+
+
+class EmbeddingUnion(Embedding[UnionSpec]):
+    """Several embeddings of a bag, joined: A(X) = [√w₁ A₁(X) / s₁, √w₂ A₂(X) / s₂, …].
+
+    Each part is divided by a scale s, so that none of them drowns the others. The random features
+    of a union then give, with dᵢ the distance of the part i,
+
+    - join="product": exp(−Σ wᵢ dᵢ² / 2 sᵢ² σ²), one kernel of the joined vector: two bags are
+      alike where they are alike in every part;
+    - join="sum": Σ wᵢ exp(−dᵢ² / 2 sᵢ² σ²), a block of random features for each part, of wᵢ n /
+      2 frequencies: a sum of functions of one part each.
+
+    Parameters
+    ----------
+    parts : sequence of (name, embedding), optional
+        Not fitted; without a box of their own. Default: ``HDDEmbedding("js")`` as "js" and
+        ``MomentsEmbedding()`` as "moments".
+    join : {"product", "sum"}, default "product"
+        Of the parts' kernels. Without random features both are the joined vector.
+    scales : list of float > 0, optional
+        s, by which each part is divided. None: the median distance of two bags in the part, from
+        up to 1,024 bags of a sample.
+    weights : list of float > 0, optional
+        w, divided by their sum. None: all alike.
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        What becomes of points outside the box; clipped and dropped ones are counted.
+    box : sequence of (lo, hi), optional
+        Scaled to [0, 1]^d, for all parts. Default as in `ProjectionEmbedding`.
+    dtype : {"float32", "float64"}, default "float32"
+        Of what `transform` returns.
+
+    Attributes
+    ----------
+    spec_ : UnionSpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    A part's parameters are set as ``union.set_params(js__distance="tv")``. Joining is no gain as
+    such: where one part holds all there is to know, another one adds noise to every distance.
+    ``bags tune --set search.embedding=auto`` joins parts while that lowers the error on bags held
+    out.
+    """
+
+    PARAMETERS = TABLES["EmbeddingUnion"]
+
+    def __init__(
+        self,
+        parts: Sequence[Named] | None = None,
+        join: str = "product",
+        scales: Sequence[float] | None = None,
+        weights: Sequence[float] | None = None,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.parts = parts
+        self.join = join
+        self.scales = scales
+        self.weights = weights
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, with ``deep`` those of the parts as ``name__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep and isinstance(self.parts, (list, tuple)):
+            for name, part in self.parts:
+                params[name] = part
+                params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
+        return params
+
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> UnionSpec:
+        """See `Embedding.decide`; the sample is read by parts that need it, and for the scales."""
+        given = _check_parts(self.parts)
+        parts = tuple(part.decide(sample, out_of_box, box) for _, part in given)
+        weights = np.array(_one_each("weights", self.weights, len(parts)))
+        spec = UnionSpec(
+            tuple(name for name, _ in given),
+            parts,
+            self.join,
+            _one_each("scales", self.scales, len(parts)),
+            tuple((weights / weights.sum()).tolist()),
+            out_of_box=out_of_box,
+            box=box,
+        )
+        if self.scales is not None:
+            return spec
+        return replace(spec, scales=_median_distances(parts, sample()))
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """See `Embedding.from_params`; parts are (name, {name, params}) there."""
+        parts = params["parts"]
+        if parts is not None:
+            parts = [(n, from_params(v, PARTS)) for n, v in parts]
+        return cls(**{**params, "parts": parts})
+
+
+# What coefficients can be taken of.
+JOINED: dict[str, tuple[Any, Any]] = {**PARTS, "union": (EmbeddingUnion, UnionSpec)}
+
+
+def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
+    """Name embeddings for a union: "js", "moments"; with a number where names would be the same."""
+    names = [name for e in embeddings for name, (kind, _) in PARTS.items() if type(e) is kind]
+    pairs = list(zip(names, embeddings, strict=True))
+    names = [str(e.distance) if isinstance(e, HDDEmbedding) else name for name, e in pairs]
+    return [
+        (name if names.count(name) == 1 else f"{name}{i + 1}", e)
+        for i, (name, e) in enumerate(zip(names, embeddings, strict=True))
+    ]
+
+
+def _check_parts(parts: Sequence[Named] | None) -> list[Named]:
+    """Return the parts, or the default ones; ParameterError for what can not be joined."""
+    if parts is None:
+        return [("js", HDDEmbedding("js")), ("moments", MomentsEmbedding())]
+    expected = "expected (name, embedding) pairs, such as [('js', HDDEmbedding('js'))]"
+    if not isinstance(parts, (list, tuple)) or not parts:
+        raise ParameterError(f"parts is {shown(parts)}; {expected}")
+    kinds = tuple(kind for kind, _ in PARTS.values())
+    for pair in parts:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or type(pair[1]) not in kinds:
+            raise ParameterError(f"a part is {shown(pair)}; {expected}; no union is a part")
+        name, part = pair
+        if part.box is not None or part.out_of_box != "clip":
+            raise ParameterError(f"part {shown(name)} has a box or out_of_box: give the union's")
+        check_parameters(part)
+    return [(name, part) for name, part in parts]
+
+
+def _check_names(names: Sequence[str], n: int) -> None:
+    taken = EmbeddingUnion().get_params(deep=False)
+    for name in names:
+        if not isinstance(name, str) or not name or "__" in name or name in taken:
+            raise ParameterError(
+                f"the name of a part is {shown(name)}; expected a text without '__' that is no "
+                "parameter of the union"
+            )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice or len(names) != n or not n:
+        raise ParameterError(f"the names of {n} parts are {list(names)}; expected one each")
+
+
+def _one_each(name: str, values: Sequence[float] | None, n: int) -> tuple[float, ...]:
+    """Return a number per part, ones for None; ParameterError for another number of them."""
+    given = (1.0,) * n if values is None else tuple(values)
+    if len(given) != n:
+        raise ParameterError(f"{name} is {shown(values)}; expected one number > 0 per part, {n}")
+    return given
+
+
+def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) -> tuple[float, ...]:
+    """Return the median distance of two bags of a sample in each part; 1 without two bags."""
+    found: list[list[Floats]] = [[] for _ in parts]
+    for bags in sample:
+        chosen = take_rows(bags, spread_rows(np.arange(len(bags)), MEDIAN_ROWS))
+        for part, rows in zip(parts, found, strict=True):
+            rows.append(np.empty((len(chosen), part.n_features)))
+            part.fill(chosen, rows[-1], np.empty(len(chosen), np.int64))
+    if not found[0]:
+        raise DataError("no bags to take the median distances of; give scales")
+    return tuple(map(_median_of, found))
+
+
+def _median_of(rows: list[Floats]) -> float:
+    joined = np.concatenate(rows)
+    inside = joined[np.isfinite(joined).all(axis=1)]  # "drop" may have left a bag no point
+    return median_distance(spread_rows(inside, MEDIAN_ROWS)) if len(inside) else 1.0

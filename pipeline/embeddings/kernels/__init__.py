@@ -1,0 +1,1 @@
+"""Compiled loops of embeddings: arrays in, `out` written."""

@@ -1,0 +1,236 @@
+"""HDD embeddings from a density's coefficients: grid values, √w · p^{α/2+iλ}, projection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...compiling import kernel, subkernel
+
+_F = np.float32
+TWO_OVER_PI = _F(0.6366197723675814)
+# π/2 and ln 2 in parts: the leading ones have trailing zero bits, so that q · part is exact
+HALF_PI_1, HALF_PI_2, HALF_PI_3 = _F(1.5703125), _F(4.837512969970703e-4), _F(7.549789948768648e-8)
+LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
+S1, S2, S3, S4 = _F(-1 / 6), _F(1 / 120), _F(-1 / 5040), _F(1 / 362880)
+C1, C2, C3, C4 = _F(-0.5), _F(1 / 24), _F(-1 / 720), _F(1 / 40320)
+L1, L2, L3, L4 = _F(2 / 3), _F(2 / 5), _F(2 / 7), _F(2 / 9)
+ONE, TWO, HALF, SQRT2 = _F(1), _F(2), _F(0.5), _F(1.4142135)
+MANTISSA, EXPONENT_OF_ONE = np.int32(0x007FFFFF), np.int32(0x3F800000)
+
+# No "reassoc": it would fold the parts of π/2 into one and lose their digits.
+FAST = {"contract", "nsz"}
+
+
+@subkernel(fastmath=FAST)
+def _roots_and_logs(density, floor, exponent, root, log):
+    """Write p^exponent and log p of p = max(density, floor), float32.
+
+    The logarithm means anything for p > 0 alone.
+    """
+    for j in range(len(density)):
+        p = density[j]
+        p = floor if p < floor else p
+        root[j] = p
+    bits = root.view(np.int32)
+    for j in range(len(density)):
+        log[j] = _F((bits[j] >> np.int32(23)) - np.int32(127))
+    # the mantissa in [1, 2), written where the parts of the logarithm are combined
+    for j in range(len(density)):
+        e = log[j]
+        p = root[j]
+        m = np.int32((bits[j] & MANTISSA) | EXPONENT_OF_ONE).view(np.float32)
+        large = m > SQRT2
+        m = m * HALF if large else m
+        e = e + ONE if large else e
+        s = (m - ONE) / (m + ONE)
+        u = s * s
+        series = s * (TWO + u * (L1 + u * (L2 + u * (L3 + u * L4))))
+        log[j] = e * LN2_1 + (e * LN2_2 + series)
+    if exponent == HALF:
+        for j in range(len(density)):
+            root[j] = np.sqrt(root[j])
+    elif exponent != ONE:
+        for j in range(len(density)):
+            root[j] = root[j] ** exponent
+
+
+@subkernel(fastmath=FAST)
+def _powers_row(root, log, rate, weight, cosine, sine):
+    """Write weight · root · cos(rate · log) and weight · root · sin(rate · log)."""
+    for j in range(len(root)):
+        x = rate * log[j]
+        q = np.floor(x * TWO_OVER_PI + HALF)
+        r = ((x - q * HALF_PI_1) - q * HALF_PI_2) - q * HALF_PI_3
+        u = r * r
+        s = r + r * u * (S1 + u * (S2 + u * (S3 + u * S4)))
+        c = ONE + u * (C1 + u * (C2 + u * (C3 + u * C4)))
+        quadrant = np.int32(q)
+        swap = (quadrant & np.int32(1)) != 0
+        a = c if swap else s
+        b = s if swap else c
+        amplitude = weight * root[j]
+        sine[j] = -amplitude * a if (quadrant & np.int32(2)) != 0 else amplitude * a
+        flip = ((quadrant + np.int32(1)) & np.int32(2)) != 0
+        cosine[j] = -amplitude * b if flip else amplitude * b
+
+
+@subkernel(fastmath=FAST)
+def _powers_float32(density, floor, exponent, rates, weights, parts):
+    """Write rows of ``parts``: weights[m] · p^{exponent + i·rates[m]}, real and imaginary.
+
+    A rate of 0 has no imaginary part.
+    """
+    root, log = np.empty(len(density), np.float32), np.empty(len(density), np.float32)
+    _roots_and_logs(density, floor, exponent, root, log)
+    part = 0
+    for m in range(len(rates)):
+        if rates[m] == 0:
+            for j in range(len(root)):
+                parts[part, j] = weights[m] * root[j]
+            part += 1
+        else:
+            _powers_row(root, log, rates[m], weights[m], parts[part], parts[part + 1])
+            part += 2
+
+
+@subkernel()
+def _powers_float64(density, floor, exponent, rates, weights, parts):
+    """`_powers_float32` in double precision."""
+    part = 0
+    for m in range(len(rates)):
+        for j in range(len(density)):
+            p = floor if density[j] < floor else density[j]
+            amplitude = weights[m] * (p if exponent == 1.0 else p**exponent)
+            if rates[m] == 0:
+                parts[part, j] = amplitude
+            else:
+                phase = rates[m] * np.log(p)
+                parts[part, j] = amplitude * np.cos(phase)
+                parts[part + 1, j] = amplitude * np.sin(phase)
+        part += 1 if rates[m] == 0 else 2
+
+
+@subkernel()
+def _powers_of(density, floor, exponent, rates, weights, parts):
+    if density.itemsize == 4:
+        _powers_float32(density, floor, exponent, rates, weights, parts)
+    else:
+        _powers_float64(density, floor, exponent, rates, weights, parts)
+
+
+@subkernel(fastmath=FAST)
+def _multiply(a, b, out):
+    """Write out = a @ b for a few dozen rows and columns, which stay in the L1 cache."""
+    inner = a.shape[1]
+    for i in range(a.shape[0]):
+        row = out[i]
+        row[:] = 0
+        k = 0
+        while k + 4 <= inner:
+            a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+            for j in range(len(row)):
+                row[j] += (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j])
+            k += 4
+        while k < inner:
+            a0, b0 = a[i, k], b[k]
+            for j in range(len(row)):
+                row[j] += a0 * b0[j]
+            k += 1
+
+
+@subkernel()
+def _separable(values, g, matrix, transposed, first, second):
+    """Apply a matrix (a, b) to each of the g axes of a flat tensor a^g.
+
+    The result, flat b^g, is a part of one of the scratch arrays.
+    """
+    a, b = matrix.shape
+    source, target = values, first
+    for axis in range(g):
+        lead, rest = b**axis, a ** (g - 1 - axis)
+        if axis == g - 1:
+            _multiply(
+                source[: lead * a].reshape(lead, a), matrix, target[: lead * b].reshape(lead, b)
+            )
+        else:
+            for i in range(lead):
+                block = source[i * a * rest : (i + 1) * a * rest].reshape(a, rest)
+                out = target[i * b * rest : (i + 1) * b * rest].reshape(b, rest)
+                _multiply(transposed, block, out)
+        source, target = target, second if axis % 2 == 0 else first
+    return source[: b**g]
+
+
+def _make_powers(single: bool) -> Callable[..., Any]:
+    """Return `project_powers` for one precision: the other's powers are not compiled with it."""
+
+    @kernel()
+    def project_powers(
+        begin,
+        end,
+        estimates,
+        g,
+        to_grid,
+        to_grid_t,
+        from_grid,
+        from_grid_t,
+        floor,
+        exponent,
+        rates,
+        weights,
+        n_parts,
+        chosen,
+        out,
+    ):
+        """From densities to the coefficients of their powers: to a grid, pointwise, and back.
+
+        Parameters
+        ----------
+        begin, end : int
+            The rows of ``estimates`` that are taken.
+        estimates : float32 or float64, shape (n, K^g), or (n, G^g)
+            Coefficients, or, where K is 0, values on the grid.
+        g : int
+            Dimensions.
+        to_grid, to_grid_t : shapes (K, G) and (G, K)
+            Functions on the grid's midpoints in one dimension, and transposed.
+        from_grid, from_grid_t : shapes (G, k) and (k, G)
+        floor : of the estimates' dtype
+            Densities below, negative ones too, count as this; −inf: none, for an exponent of 1 and
+            rates of 0.
+        exponent : of the estimates' dtype
+        rates, weights : of the estimates' dtype, shape (M,)
+            A rate of 0 has no imaginary part.
+        n_parts : int
+        chosen : int64, shape (|V|,)
+            Which of the k^g are wanted.
+        out : shape (n, n_parts · |V|), written
+        """
+        n_coefficients, n_grid = to_grid.shape
+        longest = max(n_coefficients, n_grid, from_grid.shape[1]) ** g
+        dtype = estimates.dtype
+        s = len(chosen)
+        first, second = np.empty(longest, dtype), np.empty(longest, dtype)
+        parts = np.empty((n_parts, n_grid**g), dtype)
+        for i in range(begin, end):
+            density = estimates[i]
+            if n_coefficients > 0:
+                density = _separable(density, g, to_grid, to_grid_t, first, second)
+            if single:
+                _powers_float32(density, floor, exponent, rates, weights, parts)
+            else:
+                _powers_float64(density, floor, exponent, rates, weights, parts)
+            for part in range(n_parts):
+                values = _separable(parts[part], g, from_grid, from_grid_t, first, second)
+                for a in range(s):
+                    out[i, part * s + a] = values[chosen[a]]
+
+    return project_powers
+
+
+POWERS = {4: _make_powers(True), 8: _make_powers(False)}
+"""`project_powers` by the size of its numbers."""

@@ -1,0 +1,137 @@
+"""Means of random sines and cosines over ragged bags.
+
+Points are taken one at a time, frequencies along vector registers, so that the sums are plain
+vectors and nothing is stored in between. Phases are counted in turns, so that taking the nearest
+integer off is exact. With s = sin(πr) and c = cos(πr) of the rest r, sin(2πr) = 2sc and
+cos(2πr) = 1 − 2s²: so Σ sc and Σ s² are all that is summed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...compiling import kernel, subkernel
+from .confine_kernels import confine
+
+BLOCK = 256  # points summed in the working precision before they are added in double
+
+_F = np.float32
+# sin(πr) / r and (cos(πr) − 1) / r² in powers of r²: least largest error on |r| ≤ ½ (5e-8) …
+S0, S1, S2, S3, S4 = (
+    _F(3.14159258),
+    _F(-5.167706866),
+    _F(2.550031226),
+    _F(-0.5980444467),
+    _F(0.07721892035),
+)
+C1, C2, C3, C4 = _F(-4.934795518), _F(4.058451346), _F(-1.33209388), _F(0.2200806714)
+ONE = _F(1)
+# … and Taylor's, whose rest is below 1e-16
+_PI = math.pi
+D0, D1, D2, D3, D4, D5, D6, D7, D8, D9, D10 = (
+    (-1) ** k * _PI ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11)
+)
+E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = (
+    (-1) ** k * _PI ** (2 * k) / math.factorial(2 * k) for k in range(1, 12)
+)
+
+FAST = {"contract", "nsz"}
+
+
+@subkernel(fastmath=FAST)
+def _add_float32(start, u, v, x, y, products, squares):
+    """Add sc to ``products`` and s² to ``squares`` for the phases start + x·u + y·v."""
+    for j in range(len(start)):
+        t = start[j] + (x * u[j] + y * v[j])
+        r = t - np.rint(t)
+        w = r * r
+        s = r * (S0 + w * (S1 + w * (S2 + w * (S3 + w * S4))))
+        c = ONE + w * (C1 + w * (C2 + w * (C3 + w * C4)))
+        products[j] += s * c
+        squares[j] += s * s
+
+
+@subkernel(fastmath=FAST)
+def _add_float64(start, u, v, x, y, products, squares):
+    """`_add_float32` in double precision."""
+    for j in range(len(start)):
+        t = start[j] + (x * u[j] + y * v[j])
+        r = t - np.rint(t)
+        w = r * r
+        s = D6 + w * (D7 + w * (D8 + w * (D9 + w * D10)))
+        s = r * (D0 + w * (D1 + w * (D2 + w * (D3 + w * (D4 + w * (D5 + w * s))))))
+        c = E6 + w * (E7 + w * (E8 + w * (E9 + w * (E10 + w * E11))))
+        c = 1.0 + w * (E1 + w * (E2 + w * (E3 + w * (E4 + w * (E5 + w * c)))))
+        products[j] += s * c
+        squares[j] += s * s
+
+
+def _make_mean_map(single: bool) -> Callable[..., Any]:
+    """Return `mean_sines_cosines` for one precision: the other's sums are not compiled with it."""
+
+    @kernel(fastmath=FAST)
+    def mean_sines_cosines(
+        begin, end, points, offsets, groups, lo, inverse, drop, turns, out, n_outside
+    ):
+        """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over a bag's points (001, §5; 002, Alg. 2).
+
+        Parameters
+        ----------
+        begin, end : int
+            The bags that are embedded.
+        points, offsets, groups, lo, inverse, drop
+            See `bases.kernel_arguments`; one group of all columns.
+        turns : of out's dtype, shape (2 ⌈d/2⌉, D / 2)
+            Frequencies ω in turns per unit; a row of zeros after an odd d.
+        out : float32 or float64, shape (n_bags, D), written; its dtype is the working precision
+            NaN where no point was kept.
+        n_outside : int64, shape (n_bags,), written
+        """
+        columns = groups[0]
+        n_rows, n_frequencies = turns.shape
+        amplitude = 1.0 / np.sqrt(n_frequencies)
+        x = np.zeros(n_rows, out.dtype)
+        start = np.zeros(n_frequencies, out.dtype)
+        products, squares = np.empty_like(start), np.empty_like(start)
+        sums = np.empty((2, n_frequencies), np.float64)
+        for i in range(begin, end):
+            sums[:] = 0.0
+            kept, outside = 0, 0
+            for first in range(offsets[i], offsets[i + 1], BLOCK):
+                products[:] = 0
+                squares[:] = 0
+                for row in range(first, min(first + BLOCK, offsets[i + 1])):
+                    inside = confine(points[row], columns, lo, inverse, x)
+                    outside += not inside
+                    if drop and not inside:
+                        continue
+                    kept += 1
+                    for k in range(0, n_rows - 2, 2):
+                        for j in range(n_frequencies):
+                            before = start[j] if k > 0 else start.dtype.type(0)
+                            start[j] = before + (x[k] * turns[k, j] + x[k + 1] * turns[k + 1, j])
+                    u, v = turns[n_rows - 2], turns[n_rows - 1]
+                    if single:
+                        _add_float32(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
+                    else:
+                        _add_float64(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
+                for j in range(n_frequencies):
+                    sums[0, j] += products[j]
+                    sums[1, j] += squares[j]
+            n_outside[i] = outside
+            for j in range(n_frequencies):
+                if kept == 0:
+                    out[i, j], out[i, n_frequencies + j] = np.nan, np.nan
+                else:
+                    out[i, j] = amplitude * 2.0 * sums[0, j] / kept
+                    out[i, n_frequencies + j] = amplitude * (1.0 - 2.0 * sums[1, j] / kept)
+
+    return mean_sines_cosines
+
+
+MEAN_MAPS = {4: _make_mean_map(True), 8: _make_mean_map(False)}
+"""`mean_sines_cosines` by the size of its numbers."""

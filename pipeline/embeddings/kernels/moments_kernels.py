@@ -1,0 +1,64 @@
+"""Means and covariances of ragged bags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...compiling import kernel
+from .confine_kernels import confine
+
+
+@kernel()
+def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, out, n_outside):
+    """Mean and, with ``covariance``, upper triangle of the covariance (1/n) of each bag.
+
+    Two passes in double: deviations are taken from the mean that the first one found.
+
+    Parameters
+    ----------
+    begin, end : int
+        The bags that are embedded.
+    points, offsets, groups, lo, inverse, drop
+        See `bases.kernel_arguments`; one group of all columns.
+    covariance : bool
+    out : float32 or float64, shape (n_bags, d) or (n_bags, d + d (d + 1) / 2), written
+        NaN where no point was kept.
+    n_outside : int64, shape (n_bags,), written
+    """
+    columns = groups[0]
+    d = len(columns)
+    x, mean = np.empty(d, np.float64), np.empty(d, np.float64)
+    products = np.empty((d, d), np.float64)
+    for i in range(begin, end):
+        kept, outside = 0, 0
+        mean[:] = 0
+        for row in range(offsets[i], offsets[i + 1]):
+            inside = confine(points[row], columns, lo, inverse, x)
+            outside += not inside
+            if inside or not drop:
+                kept += 1
+                for j in range(d):
+                    mean[j] += x[j]
+        n_outside[i] = outside
+        if kept == 0:
+            out[i] = np.nan
+            continue
+        for j in range(d):
+            mean[j] /= kept
+            out[i, j] = mean[j]
+        if not covariance:
+            continue
+        products[:] = 0
+        for row in range(offsets[i], offsets[i + 1]):
+            inside = confine(points[row], columns, lo, inverse, x)
+            if inside or not drop:
+                for j in range(d):
+                    x[j] -= mean[j]
+                for j in range(d):
+                    for k in range(j, d):
+                        products[j, k] += x[j] * x[k]
+        at = d
+        for j in range(d):
+            for k in range(j, d):
+                out[i, at] = products[j, k] / kept
+                at += 1

@@ -1,0 +1,18 @@
+from .baselines import (
+    judge_fit as judge_fit,
+    judge_means as judge_means,
+    judge_with_errors as judge_with_errors,
+)
+from .cross_validation import (
+    cross_val_score as cross_val_score,
+)
+from .importance import (
+    Importance as Importance,
+    names_of_coordinates as names_of_coordinates,
+    permutation_importance as permutation_importance,
+)
+from .judging import (
+    Errors as Errors,
+    evaluate as evaluate,
+    evaluate_together as evaluate_together,
+)

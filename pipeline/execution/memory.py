@@ -1,0 +1,59 @@
+"""The memory that this process may take, by the limits of its control groups and its own."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+GROUPS = Path("/proc/self/cgroup")
+MOUNT = Path("/sys/fs/cgroup")
+VERSIONS = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # file of a controller's limit
+
+
+def memory_limit() -> int:
+    """Return the bytes that this process may take in all.
+
+    They are those of the machine, or fewer: a control group, and each that it lies in, has a limit
+    (SLURM and systemd set it on groups below the root, containers on what they show as the root),
+    and so may the process itself (RLIMIT_RSS, as Dask has it).
+    """
+    own = resource.getrlimit(resource.RLIMIT_RSS)[1]
+    found = [psutil.virtual_memory().total, *group_limits()]
+    return min([*found, *([own] if own > 0 else [])])
+
+
+def group_limits(groups: Path = GROUPS, mount: Path = MOUNT) -> Iterator[int]:
+    """Yield the limits of the control groups that this process is in, of versions 1 and 2.
+
+    Parameters
+    ----------
+    groups : Path
+        Lines "number:controllers:path", the path being that below ``mount``.
+    mount : Path
+    """
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:  # another system than Linux
+        lines = []
+    paths = {("", "/"), ("memory", "/")}  # in a container the path may be one of its host
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        paths |= {(name, path) for name in controllers.split(",") if name in VERSIONS}
+    for controller, path in sorted(paths):
+        root = mount / controller
+        folder = root / path.lstrip("/")
+        for one in (folder, *folder.parents):
+            if one.is_relative_to(root):
+                yield from _limit(one / VERSIONS[controller])
+
+
+def _limit(file: Path) -> Iterator[int]:
+    try:
+        text = file.read_text().strip()
+    except OSError:  # no such group, or one without a limit
+        return
+    if text.isdecimal():  # "max": no limit
+        yield int(text)

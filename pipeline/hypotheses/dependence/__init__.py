@@ -1,0 +1,1 @@
+"""Statistics of dependence between paired variables."""

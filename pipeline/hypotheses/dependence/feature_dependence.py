@@ -1,0 +1,255 @@
+"""Statistics of features: HSIC by random features or Nyström's, RDC, and KCCA."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import eigh, svd
+from scipy.stats import rankdata
+
+from ...arrays import Floats
+from ...errors import ParameterError
+from ...execution import SECONDS_PER_PRODUCT, Cost
+from ...parameters import Integer, Real, Table
+from ...parameters.hypotheses import MOST_FEATURES
+from ...sums import Sums
+from ..kernels.features import FourierFeatures
+from ..kernels.kernels import Kernel
+from ..kernels.pair_grams import CentredGram
+from ..nulls.draws import generator_of
+from ..registry import Measured
+from .pairs import DependenceStatistic, PairMap, Pairs, product_null
+from .row_pairs import CrossMoments, RowPair, nystroem_rows
+
+LEAST_SHARE = 1e-6  # of a direction of KCCA: smaller ones change no correlation
+RANK = 1e-4  # of RDC's largest singular value: smaller ones are powers that n rows do not resolve
+
+
+@dataclass(frozen=True)
+class FeatureHSIC(DependenceStatistic):
+    """Base: HSIC_b of the kernels that features stand for, ‖C_xy‖²_F."""
+
+    nulls: ClassVar[tuple[str, ...]] = ("spectral", "permutation", "shift")
+
+    @abstractmethod
+    def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
+        """Return the features of rows."""
+
+    def measure(self, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        X, Y = (
+            self._features(rows, kernel, (pairs.seed + i) % 2**64)
+            for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
+        )
+        pair = RowPair.centred(X, Y)
+        observed, spectra = pair.value(), pair.spectra()
+        scale = float(np.linalg.norm(spectra[0]) * np.linalg.norm(spectra[1]))
+        if pairs.null == "spectral":
+            null = product_null(observed, spectra, len(pairs), pairs)
+        else:
+            null = pairs.order_null(observed, pair.values(pairs.orders()), scale)
+        return Measured(observed, null, pair.standard_error(), observed / scale)
+
+
+@dataclass(frozen=True)
+class FourierPairs:
+    """The `CrossMoments` of random features of x and of y; a `PairMap`."""
+
+    x: FourierFeatures
+    y: FourierFeatures
+
+    def __call__(self, X: Floats, Y: Floats) -> CrossMoments:
+        """See `PairMap`."""
+        return CrossMoments.of(self.x(X).astype(np.float64), self.y(Y).astype(np.float64))
+
+    @property
+    def cost(self) -> Cost:
+        """See `PairMap`."""
+        n_features = 2 * self.x.n_frequencies
+        doubles = Cost(
+            seconds_per_bag=6 * n_features**2 * SECONDS_PER_PRODUCT,
+            bytes_per_bag=16 * n_features,
+            bytes_per_task=3 * 3 * 8 * n_features**2,  # sums, those of a batch, those of both
+        )
+        return self.x.cost + self.y.cost + doubles
+
+
+@dataclass(frozen=True)
+class HSICFourier(FeatureHSIC):
+    """HSIC_b by random Fourier features of both kernels; its state is `CrossMoments`.
+
+    Parameters
+    ----------
+    n_features : even int ≥ 2
+        Of each variable.
+    """
+
+    name: ClassVar[str] = "hsic_fourier"
+    n_features: int = 200
+
+    PARAMETERS: ClassVar[Table] = {"n_features": Integer(2, MOST_FEATURES, even=True)}
+
+    def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
+        """See `FeatureHSIC`."""
+        return fourier_rows(rows, kernel, self.n_features, seed)
+
+    def pair_map(self, pairs: Pairs) -> FourierPairs | None:
+        """See `DependenceStatistic`."""
+        if pairs.null != "spectral":
+            return None
+        x, y = (
+            FourierFeatures(kernel, rows.shape[1], self.n_features // 2, (pairs.seed + i) % 2**64)
+            for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
+        )
+        return FourierPairs(x, y)
+
+    def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        assert isinstance(sums, CrossMoments)
+        observed = sums.hsic()
+        null = product_null(observed, sums.spectra(), sums.n, pairs)
+        return Measured(observed, null, effect=sums.alignment())
+
+
+@dataclass(frozen=True)
+class HSICNystroem(FeatureHSIC):
+    """HSIC_b by Nyström's features of both kernels.
+
+    Parameters
+    ----------
+    n_landmarks : int ≥ 1
+        Rows drawn at random, of each variable.
+    """
+
+    name: ClassVar[str] = "hsic_nystroem"
+    n_landmarks: int = 100
+
+    PARAMETERS: ClassVar[Table] = {"n_landmarks": Integer(1)}
+
+    def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
+        """See `FeatureHSIC`."""
+        landmarks = np.unique(rows, axis=0)
+        if len(landmarks) > self.n_landmarks:
+            drawn = generator_of(seed, "features").choice(
+                len(landmarks), self.n_landmarks, replace=False
+            )
+            landmarks = landmarks[drawn]
+        return nystroem_rows(kernel(landmarks, landmarks), kernel(rows, landmarks))
+
+
+@dataclass(frozen=True)
+class Correlation(DependenceStatistic):
+    """Base: the largest canonical correlation of features, from 0 to 1."""
+
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "shift")
+
+    @abstractmethod
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """Return the whitened features."""
+
+    def measure(self, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        pair = self._row_pair(pairs)
+        observed = pair.value()
+        null = pairs.order_null(observed, pair.values(pairs.orders()), 1.0)
+        return Measured(observed, null, effect=observed)
+
+
+@dataclass(frozen=True)
+class KCCA(Correlation):
+    """The kernel canonical correlation of all pairs of rows, penalised: O(n³) once.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        κ; without it the correlation is always 1. The matrices are K̃ + (n κ / 2) I.
+    """
+
+    name: ClassVar[str] = "kcca"
+    ridge: float = 0.01
+
+    PARAMETERS: ClassVar[Table] = {"ridge": Real(gt=0)}
+
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """See `Correlation`."""
+        n, sides = len(pairs), []
+        for kernel, rows in zip(pairs.kernels, pairs.rows, strict=True):
+            values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
+            shares = values / (values + n * self.ridge / 2)
+            kept = shares > LEAST_SHARE
+            if not kept.any():
+                raise ParameterError(
+                    f"ridge is {self.ridge:g}, which leaves nothing of a kernel: take less"
+                )
+            sides.append(vectors[:, kept] * shares[kept] * n**0.5)
+        return RowPair(sides[0], sides[1], correlation=True)
+
+
+@dataclass(frozen=True)
+class KCCAFourier(Correlation):
+    """KCCA of the kernels that random Fourier features stand for.
+
+    Parameters
+    ----------
+    ridge : float > 0
+    n_features : even int ≥ 2
+        Of each variable.
+    """
+
+    name: ClassVar[str] = "kcca_fourier"
+    ridge: float = 0.01
+    n_features: int = 200
+
+    PARAMETERS: ClassVar[Table] = {
+        "ridge": Real(gt=0),
+        "n_features": Integer(2, MOST_FEATURES, even=True),
+    }
+
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """See `Correlation`."""
+        X, Y = (
+            fourier_rows(rows, kernel, self.n_features, (pairs.seed + i) % 2**64)
+            for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
+        )
+        return RowPair.whitened(X, Y, self.ridge)
+
+
+@dataclass(frozen=True)
+class RDC(Correlation):
+    """The randomised dependence coefficient: random sines of ranks (Lopez-Paz et al. 2013).
+
+    It does not change where a coordinate is transformed monotonically.
+
+    Parameters
+    ----------
+    n_features : int ≥ 1
+        Of each variable.
+    scale : float > 0
+        Of the sines' random weights.
+    """
+
+    name: ClassVar[str] = "rdc"
+    kernels: ClassVar[tuple[str, ...]] = ()
+    n_features: int = 20
+    scale: float = 1 / 6
+
+    PARAMETERS: ClassVar[Table] = {"n_features": Integer(1, MOST_FEATURES), "scale": Real(gt=0)}
+
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """See `Correlation`."""
+        generator, n, sides = generator_of(pairs.seed, "features"), len(pairs), []
+        for rows in pairs.rows:
+            ranks = np.column_stack([rankdata(rows, axis=0) / n, np.ones(n)])
+            weights = generator.standard_normal((ranks.shape[1], self.n_features))
+            features = np.sin(self.scale / ranks.shape[1] * ranks @ weights)
+            left, values, _ = svd(features - features.mean(axis=0), full_matrices=False)
+            sides.append(left[:, values > RANK * values[0]] * n**0.5)
+        return RowPair(sides[0], sides[1], correlation=True)
+
+
+def fourier_rows(rows: Floats, kernel: Kernel, n_features: int, seed: int) -> Floats:
+    """Return random Fourier features of rows, shape (n, n_features)."""
+    return FourierFeatures(kernel, rows.shape[1], n_features // 2, seed)(rows).astype(np.float64)

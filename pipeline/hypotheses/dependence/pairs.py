@@ -1,0 +1,131 @@
+"""`Pairs`, what a test of independence is made of, and the base of its statistics."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from ...arrays import Floats, Integers
+from ...execution import Cost
+from ...sums import Sums
+from ..kernels.kernels import Kernel, resolve_kernel
+from ..nulls.laws import Null, mixture_null, permutation_null
+from ..nulls.orders import permuted_orders, shifted_orders
+from ..registry import Measured, Statistic
+
+MOST_WEIGHTS = 300  # of a mixture; what the others add varies by less than the simulation
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Rows of the variables, pair by pair, and how their null is made.
+
+    Attributes
+    ----------
+    rows : tuple of float64, shape (n, d)
+        Of x, y and, for Lancaster's statistic, z.
+    units : int64, shape (n,)
+        The exchangeable unit of each pair.
+    kernel : str
+        Its name, empty for a statistic without one; bandwidths are each variable's median distance.
+    null : str
+    n_permutations : int
+        Or simulations of the spectral null.
+    seed : int
+    """
+
+    rows: tuple[Floats, ...]
+    units: Integers
+    kernel: str
+    null: str
+    n_permutations: int
+    seed: int
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.units)
+
+    @cached_property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each variable."""
+        return tuple(resolve_kernel(self.kernel, "median", z) for z in self.rows)
+
+    def orders(self, stream: int = 0) -> Iterator[Integers]:
+        """Yield blocks of the orders of a permutation or shift null."""
+        seed = (self.seed + stream) % 2**64
+        if self.null == "shift":
+            return shifted_orders(len(self), self.n_permutations, seed)
+        return permuted_orders(self.units, self.n_permutations, seed)
+
+    def order_null(self, observed: float, values: Floats, scale: float) -> Null:
+        """Return the null of the statistic's values in `orders`."""
+        return replace(permutation_null(observed, values, scale), name=self.null)
+
+    def take(self, chosen: Integers) -> Pairs:
+        """Return some of the pairs."""
+        units = np.unique(self.units[chosen], return_inverse=True)[1]
+        return replace(self, rows=tuple(z[chosen] for z in self.rows), units=units)
+
+
+class PairMap(Protocol):
+    """What a pass sums over pairs of rows, and what that costs."""
+
+    def __call__(self, X: Floats, Y: Floats) -> Any:  # noqa: ANN401 - the map's kind of sums
+        """Return the sums over rows (n, d_x) and (n, d_y)."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What a pair takes."""
+        ...
+
+
+@dataclass(frozen=True)
+class DependenceStatistic(Statistic):
+    """A statistic of dependence; large values speak for it.
+
+    Attributes
+    ----------
+    n_variables : int
+    """
+
+    n_variables: ClassVar[int] = 2
+
+    @abstractmethod
+    def measure(self, pairs: Pairs) -> Measured:
+        """Return the statistic with its null."""
+
+    def pair_map(self, pairs: Pairs) -> PairMap | None:
+        """Return what a pass sums for `of_sums`, decided by a sample of the pairs.
+
+        None for a statistic, or a null, that needs the rows themselves.
+        """
+        return None
+
+    def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
+        """Return the statistic of all pairs with its null; ``pairs`` is still the sample."""
+        raise NotImplementedError
+
+
+def product_null(
+    observed: float, spectra: tuple[Floats, Floats], n: int, pairs: Pairs, centred: bool = False
+) -> Null:
+    """Return the null Σ_ij λ_i η_j χ²_1 / n of HSIC_b; ``centred`` by its mean for HSIC_u.
+
+    Parameters
+    ----------
+    spectra : (shape (p,), shape (q,))
+        Eigenvalues of K̃ / n and L̃ / n.
+    n : int
+        Pairs.
+    """
+    products = np.outer(*(np.maximum(values, 0.0) for values in spectra))
+    weights = np.sort(products.ravel() / n)[::-1]
+    small = float(weights[MOST_WEIGHTS:].sum())
+    shift = small - float(weights.sum()) if centred else small
+    return mixture_null(observed, weights[:MOST_WEIGHTS], pairs.n_permutations, pairs.seed, shift)

@@ -1,0 +1,83 @@
+"""Bags of a store and one of its targets: pairs of rows that a pass makes, sums and forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...arrays import Floats
+from ...errors import DataError
+from ...execution import Folded, Reduction, run_pass
+from ...labelled import Batch, LabelledBags, Targets
+from ...store import MEDIAN_ROWS, BagStore, RunSample
+from ...sums import Sums
+from ..samples.row_sources import EmbedBags, EmbeddedRows
+from ..samples.samples import read_samples
+from ..samples.variables import VariableLike, target_rows
+from .pairs import PairMap
+
+State = TypeVar("State", bound=Sums)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPairs:
+    """Bags of a store, as their embeddings, each with its target; unlabelled ones are left out.
+
+    Attributes
+    ----------
+    bags : LabelledBags
+    embed : EmbedBags
+    target : str
+    """
+
+    bags: LabelledBags
+    embed: EmbedBags
+    target: str
+
+    @classmethod
+    def of(cls, x: VariableLike, target: str, seed: int) -> StoredPairs:
+        """Decide the embedding and the size that bags are thinned to, as `read_samples` does."""
+        data = read_samples({"x": x}, seed=seed)[0].data
+        assert isinstance(data, EmbeddedRows)
+        assert isinstance(data.bags.data, BagStore)
+        data.bags.data.target_columns([target])
+        labelled = replace(data.bags, labels=Targets((target,)))
+        return cls(labelled, EmbedBags(data.spec, data.size, data.seed), target)
+
+    def some(self) -> tuple[Floats, Floats]:
+        """Return the rows of about 1,024 evenly spread bags."""
+        ranges = RunSample.of_about(MEDIAN_ROWS).ranges(self.bags.start, self.bags.end)
+        pairs = [self._rows(batch) for batch in self.bags.batches_of(ranges) if len(batch)]
+        if not pairs:
+            raise DataError(f"{self.bags.url}: no bag of the sample has the target {self.target!r}")
+        X, Y = zip(*pairs, strict=True)
+        return np.concatenate(X), np.concatenate(Y)
+
+    def sums(self, pair_map: PairMap) -> Any:  # noqa: ANN401 - the map's kind of sums
+        """Return the sums over all pairs, in one pass on the open cluster."""
+        collector = partial(Folded, partial(self._sum, pair_map), _merge, None)
+        cost = self.embed.spec.cost + pair_map.cost
+        found = run_pass(self.bags, Reduction(collector, _merge, cost, name="pairs"))
+        if found is None:
+            raise DataError(f"{self.bags.url}: no bag has the target {self.target!r}")
+        return found
+
+    def _sum(self, pair_map: Callable[..., State], batch: Batch) -> State:
+        return pair_map(*self._rows(batch))
+
+    def _rows(self, batch: Batch) -> tuple[Floats, Floats]:
+        kept = batch.bags.sizes >= (self.embed.size or 1)
+        store = self.bags.data
+        assert isinstance(store, BagStore)
+        return self.embed(batch.bags), target_rows(store, self.target, batch.labels[kept])
+
+
+def _merge(one: State | None, other: State | None) -> State | None:
+    """Return the sums of both; None is that of no pairs."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other

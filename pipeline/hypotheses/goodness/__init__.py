@@ -1,0 +1,1 @@
+"""Statistics of fit to a law, from its score."""

@@ -1,0 +1,228 @@
+"""Scores ∇ log p of the densities that points may be tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import softmax
+
+from ...arrays import Floats, Integers
+from ...densities import Densities
+from ...errors import DataError, ParameterError, shown
+from ...params import as_array
+
+STEP = 1e-6  # of a box's side: differences of a series then have nine digits
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Points, and what Stein's identity needs of a density there.
+
+    Attributes
+    ----------
+    points : float64, shape (n, d)
+    slopes : float64, shape (n, d)
+        t = b s + ∇b, s the score; s itself without walls.
+    weights : float64, shape (n,)
+        b, which is 0 at walls; 1 without.
+    """
+
+    points: Floats
+    slopes: Floats
+    weights: Floats
+
+    def __len__(self) -> int:
+        """Count the points."""
+        return len(self.points)
+
+    def __getitem__(self, rows: slice | Integers) -> Scored:
+        """Return some of the points."""
+        return Scored(self.points[rows], self.slopes[rows], self.weights[rows])
+
+
+class Score(Protocol):
+    """A density's score."""
+
+    def __call__(self, points: Floats) -> Scored:
+        """Return the slopes and weights at points (n, d)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureScore:
+    """The score of a mixture of normal laws; of one component: of a normal law.
+
+    Parameters
+    ----------
+    means : shape (k, d), or (d,) of a single component
+    covariances : shape (k, d, d), (d, d) for all components, or a number (its multiple of I)
+    weights : shape (k,), optional
+        Of the components; default equal ones. They need not add up to 1.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, or a covariance that is not positive definite.
+    """
+
+    means: ArrayLike
+    covariances: ArrayLike = 1.0
+    weights: ArrayLike | None = None
+    _factors: Any = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Check shapes, and keep arrays of full shape."""
+        means = np.atleast_2d(as_array("means", self.means, np.float64))
+        k, d = means.shape if means.ndim == 2 else (0, 0)
+        given = as_array("covariances", self.covariances, np.float64)
+        if given.ndim == 0:
+            given = given * np.eye(d)
+        weights = np.ones(k) if self.weights is None else self.weights
+        weights = as_array("weights", weights, np.float64)
+        if (
+            k == 0
+            or d == 0
+            or given.shape[-2:] != (d, d)
+            or given.shape[:-2] not in ((), (1,), (k,))
+        ):
+            raise DataError(
+                f"means have shape {means.shape} and covariances {given.shape}; expected (k, d) "
+                "and (k, d, d), (d, d) or a number"
+            )
+        if weights.shape != (k,) or not (weights > 0).all() or not np.isfinite(weights).all():
+            raise DataError(f"weights are {shown(weights)}; expected {k} numbers above 0")
+        if not (np.isfinite(means).all() and np.isfinite(given).all()):
+            raise DataError("means or covariances hold NaN or infinity")
+        full = np.broadcast_to(given, (k, d, d))
+        try:
+            factors = [cho_factor(matrix, lower=True) for matrix in full]
+        except LinAlgError as error:
+            raise DataError(f"a covariance is not positive definite ({error})") from error
+        for name, value in zip(
+            ("means", "covariances", "weights", "_factors"), (means, full, weights, factors),
+            strict=True,
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    def __call__(self, points: Floats) -> Scored:
+        """See `Score`.
+
+        Raises
+        ------
+        DataError
+            Points of another dimension.
+        """
+        means, logs, pulls = np.asarray(self.means), [], []
+        check_score_dims(points, means.shape[1])
+        for mean, factor, weight in zip(
+            means, self._factors, np.asarray(self.weights), strict=True
+        ):
+            pull = cho_solve(factor, (mean - points).T).T
+            exponent = -0.5 * ((mean - points) * pull).sum(axis=1)
+            logs.append(np.log(weight) + exponent - np.log(np.diag(factor[0])).sum())
+            pulls.append(pull)
+        shares = softmax(np.array(logs), axis=0)
+        slopes = np.einsum("kn,knd->nd", shares, np.array(pulls))
+        return Scored(points, slopes, np.ones(len(points)))
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesScore:
+    """The score of one of our series densities, which stops at the walls of its box.
+
+    b(x) = Π_j 4 u_j (1 − u_j), u the point in the unit cube.
+
+    Parameters
+    ----------
+    density : Densities
+        A batch of one. It has to be positive at all points: `Densities.valid` and a mixture with a
+        constant are, many series are not.
+
+    Raises
+    ------
+    ParameterError
+        More densities than one.
+    """
+
+    density: Densities
+
+    def __post_init__(self) -> None:
+        """Refuse more densities than one."""
+        if not isinstance(self.density, Densities) or len(self.density) != 1:
+            raise ParameterError(
+                f"density is {shown(self.density)}; expected Densities of one, as densities[0]"
+            )
+
+    def __call__(self, points: Floats) -> Scored:
+        """See `Score`.
+
+        Raises
+        ------
+        DataError
+            A point outside the box or where the density is not positive, or of another dimension.
+        """
+        lo, hi = np.array(self.density.box.lo), np.array(self.density.box.hi)
+        check_score_dims(points, len(lo))
+        p = self.density.at(points)[0]
+        if not (p > 0).all():
+            bad = int(np.argmin(p > 0))
+            raise DataError(
+                f"point {bad}: the density is {p[bad]:.3g} there; leave the point out, or take a "
+                "series that is positive"
+            )
+        unit = (points - lo) / (hi - lo)
+        walls = 4 * unit * (1 - unit)
+        b = walls.prod(axis=1)
+        slopes = np.empty_like(points)
+        for j in range(points.shape[1]):
+            ends = [points.copy(), points.copy()]
+            for end, sign in zip(ends, (-1, 1), strict=True):
+                end[:, j] = np.clip(end[:, j] + sign * STEP * (hi - lo)[j], lo[j], hi[j])
+            rise = self.density.at(ends[1])[0] - self.density.at(ends[0])[0]
+            others = np.delete(walls, j, axis=1).prod(axis=1)
+            slopes[:, j] = b * rise / (ends[1][:, j] - ends[0][:, j]) / p
+            slopes[:, j] += others * 4 * (1 - 2 * unit[:, j]) / (hi - lo)[j]
+        return Scored(points, slopes, b)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenScore:
+    """A score function of the caller's, of a density on the whole space.
+
+    Parameters
+    ----------
+    function : callable
+        From points (n, d) to ∇ log p, shape (n, d).
+    """
+
+    function: Callable[[Floats], ArrayLike]
+
+    def __call__(self, points: Floats) -> Scored:
+        """See `Score`.
+
+        Raises
+        ------
+        DataError
+            What the function returns is no score.
+        """
+        try:
+            slopes = as_array("score", self.function(points.copy()), np.float64)
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise DataError(f"the score function fails: {error}") from error
+        if slopes.shape != points.shape or not np.isfinite(slopes).all():
+            raise DataError(
+                f"the score function returns shape {slopes.shape} or values that are not finite; "
+                f"expected finite ones of shape {points.shape}"
+            )
+        return Scored(points, slopes, np.ones(len(points)))
+
+
+def check_score_dims(points: Floats, n_dims: int) -> None:
+    """Raise DataError for points of another dimension than a density's."""
+    if points.shape[1] != n_dims:
+        raise DataError(f"points have dimension {points.shape[1]}, the density has {n_dims}")

@@ -1,0 +1,1 @@
+"""Kernels of tests, their matrices and their random features."""

@@ -1,0 +1,156 @@
+"""Kernels of points, all pairs of them in tiles, and their bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial.distance import cdist, pdist
+
+from ...arrays import Floats
+from ...errors import DataError
+from ...parameters import None_, OneOf, Real, Table, keep_checked
+from ...parameters.embeddings import KERNEL
+from ...parameters.hypotheses import WIDTH
+from ...parameters.random_features import SCALES
+from ...random_features import LAPLACIAN, draw_frequencies, kernel_profile
+from ...store import MEDIAN_ROWS, spread_rows
+from ...units import in_units, units_of
+
+TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with k(x, x) = 1, whose spectrum is that of `draw_frequencies`.
+
+    Parameters
+    ----------
+    name : {"gaussian", "laplacian", "matern"}
+        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or Matérn's with ν and length σ.
+    bandwidth : float from 1e-30 to 1e30
+        σ, in the units of the rows.
+    nu : float ≥ ½
+        ν of the Matérn kernel.
+    """
+
+    name: str = "gaussian"
+    bandwidth: float = 1.0
+    nu: float = 1.5
+    PARAMETERS: ClassVar[Table] = {"name": KERNEL, "bandwidth": WIDTH, "nu": Real(ge=0.5)}
+
+    at_zero = 1.0
+    """k(x, x)."""
+
+    exponent = 0
+    """Values are over 2^exponent."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can not be used.
+
+        Raises
+        ------
+        ParameterError
+        """
+        keep_checked(self)
+
+    def __str__(self) -> str:
+        """Return what reports call it."""
+        nu = f", ν = {self.nu:g}" if self.name == "matern" else ""
+        return f"{self.name}, bandwidth {self.bandwidth:.6g}{nu}"
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        """Return the values of all pairs, shape (n, m)."""
+        return self.of_distances(self.distances(X, Y))
+
+    def distances(self, X: Floats, Y: Floats) -> Floats:
+        """Return what the values are of: L1 distances (Laplacian), or squares of distances."""
+        return cdist(X, Y, "cityblock" if self.name == LAPLACIAN else "sqeuclidean")
+
+    def paired(self, X: Floats, Y: Floats) -> Floats:
+        """Return the values of X's and Y's rows at the same places, shape (n,)."""
+        gaps = X - Y
+        if self.name == LAPLACIAN:
+            return self.of_distances(np.abs(gaps).sum(axis=1))
+        return self.of_distances(np.einsum("ij,ij->i", gaps, gaps))
+
+    def frequencies(self, n_dims: int, n_frequencies: int, seed: int) -> Floats:
+        """Return columns ω of the kernel's spectrum, shape (n_dims, n_frequencies)."""
+        return draw_frequencies(self.name, n_dims, n_frequencies, self.bandwidth, seed, self.nu)
+
+    def with_bandwidth(self, bandwidth: float) -> Kernel:
+        """Return the kernel of another width."""
+        return replace(self, bandwidth=bandwidth)
+
+    def of_distances(self, distances: Floats) -> Floats:
+        """Return the values at `distances`, in place."""
+        distances /= self.bandwidth if self.name == LAPLACIAN else self.bandwidth**2
+        return kernel_profile(self.name, distances, self.nu)
+
+
+@dataclass(frozen=True)
+class NegativeDistance:
+    """−‖x − y‖₂ / 2^exponent: the MMD² of this "kernel" is the energy distance over 2^exponent."""
+
+    exponent: int = 0
+
+    at_zero = 0.0
+    """k(x, x)."""
+
+    @classmethod
+    def of(cls, rows: Floats) -> NegativeDistance:
+        """Return that in whose unit the squares of the rows' distances are ordinary numbers."""
+        return cls(int(units_of(rows.reshape(-1, 1))[0]))
+
+    def __str__(self) -> str:
+        """Return what reports call it."""
+        return "−‖x − y‖"
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        """Return the values of all pairs, shape (n, m)."""
+        unit = np.array([self.exponent])
+        return -cdist(in_units(X, unit), in_units(Y, unit))
+
+
+AnyKernel = Kernel | NegativeDistance
+
+
+def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
+    """Return a kernel with its bandwidth decided.
+
+    Parameters
+    ----------
+    bandwidth : float > 0, "median" or None
+        None is "median": the median distance of two rows that differ (L1 for the Laplacian
+        kernel), of up to 1,024 evenly spread rows.
+    rows : shape (n, d)
+        Of all samples together.
+
+    Raises
+    ------
+    DataError
+        All rows are alike, or too far from each other.
+    ParameterError
+    """
+    number = (WIDTH | OneOf("median") | None_).check("bandwidth", bandwidth)
+    if isinstance(number, float):
+        return Kernel(name, number)
+    metric = "cityblock" if name == LAPLACIAN else "euclidean"
+    distances = pdist(spread_rows(rows, MEDIAN_ROWS), metric)
+    positive = distances[distances > 0]
+    if not len(positive):
+        raise DataError("all rows are alike: there is no median distance, and nothing to compare")
+    median = float(np.median(positive))
+    if not SCALES[0] <= median <= SCALES[1]:
+        raise DataError(
+            f"the median distance of two rows is {median:.3g}, not from {SCALES[0]:g} to "
+            f"{SCALES[1]:g}: take other units, or a bandwidth"
+        )
+    return Kernel(name, median)
+
+
+def tiles(n_rows: int, tile: int = TILE) -> Iterator[slice]:
+    """Yield the slices of up to ``tile`` rows that make up ``n_rows``."""
+    return (slice(start, min(start + tile, n_rows)) for start in range(0, n_rows, tile))

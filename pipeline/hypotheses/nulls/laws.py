@@ -1,0 +1,129 @@
+"""Nulls: what a statistic is without an effect, and the p-value that follows.
+
+Each function returns a `Null` for an observed statistic of which large values speak against the
+hypothesis. Laws that are known in closed form are kept as equally spaced quantiles, so that every
+null can be drawn and compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ...arrays import Floats
+from .draws import generator_of
+from .permutation import p_values
+
+QUANTILES = 999  # of a law that is known: enough for a histogram
+NEGLIGIBLE = 1e-9  # of the largest weight of a mixture: smaller ones change no digit of a p-value
+
+
+@dataclass(frozen=True, eq=False)
+class Null:
+    """The law of a statistic without an effect.
+
+    Attributes
+    ----------
+    name : str
+    p_value : float
+    values : float64, shape (n,), ascending
+    """
+
+    name: str
+    p_value: float
+    values: Floats
+
+
+def permutation_null(observed: float, permuted: Floats, scale: float = 1.0) -> Null:
+    """Return the null of permuted statistics, exact at any number of units.
+
+    Parameters
+    ----------
+    observed : float
+    permuted : shape (n_permutations,)
+    scale : float
+        What the sums that the statistic is computed of are like: values that differ by 1e-12 of
+        it are equal up to rounding.
+    """
+    p = float(p_values(observed / scale, permuted / scale))
+    return Null("permutation", p, np.sort(permuted))
+
+
+def mixture_null(
+    observed: float, weights: Floats, n_draws: int, seed: int, shift: float = 0.0
+) -> Null:
+    """Return the null Σ_i w_i χ²_1 + shift, simulated (the "spectral" null).
+
+    Parameters
+    ----------
+    weights : shape (k,)
+        At least 0 up to rounding; the negative ones are left out.
+    shift : float
+        −Σ w_i for unbiased statistics, which are 0 on average.
+    """
+    weights = weights[weights > NEGLIGIBLE * max(0.0, float(weights.max(initial=0.0)))]
+    generator = generator_of(seed, "simulation")
+    values = generator.chisquare(1.0, (n_draws, len(weights))) @ weights + shift
+    return Null("spectral", float(p_values(observed, values)), np.sort(values))
+
+
+def gamma_null(observed: float, mean: float, variance: float, shift: float = 0.0) -> Null:
+    """Return the gamma law with the first two moments of a statistic that is at least ``shift``."""
+    above = max(mean - shift, np.finfo(float).tiny)
+    return _of_law("gamma", observed, stats.gamma(above**2 / variance, shift, variance / above))
+
+
+def pearson_null(observed: float, mean: float, variance: float, skewness: float) -> Null:
+    """Return Pearson's curve of type III, which has the first three moments of the statistic."""
+    return _of_law("pearson", observed, stats.pearson3(skewness, mean, variance**0.5))
+
+
+def normal_null(observed: float, standard_error: float, degrees: float = np.inf) -> Null:
+    """Return the normal law about 0; Student's where few estimates give the standard error.
+
+    Parameters
+    ----------
+    degrees : float > 0
+        Of freedom of the standard error.
+    """
+    return _of_law("normal", observed, stats.t(degrees, 0.0, standard_error))
+
+
+def weighted_chi_square_null(
+    observed: float, weights: Floats, degrees: float, scale: float = 1.0
+) -> Null:
+    """Return the law of a T² with a ridge, Σ w_j χ²_1 of many units: see `chi_square_null`.
+
+    That sum's mean and variance are those of a multiple of χ², whose law it has here.
+
+    Parameters
+    ----------
+    weights : shape (J,)
+        w_j = σ_j / (σ_j + ridge), of the eigenvalues σ of the covariance; one is above 0.
+    """
+    share = float((weights**2).sum() / weights.sum())
+    return chi_square_null(observed, float(weights.sum()) / share, degrees, share * scale)
+
+
+def chi_square_null(observed: float, n_features: float, degrees: float, scale: float = 1.0) -> Null:
+    """Return the law of ``scale`` times Hotelling's T²: χ² of many units, of few a scaled F.
+
+    Parameters
+    ----------
+    n_features : float
+        J, the degrees of the χ².
+    degrees : float ≥ J
+        Of freedom of the covariance that T² divides by, which is estimated.
+    """
+    rest = degrees - n_features + 1
+    law = stats.f(n_features, rest, scale=scale * degrees * n_features / rest)
+    return _of_law("chi_square", observed, law)
+
+
+def _of_law(name: str, observed: float, law: Any) -> Null:  # noqa: ANN401 - scipy has no types
+    values = law.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    # no p-value is 0: beyond the smallest number a law's tail is unknown
+    return Null(name, max(float(law.sf(observed)), np.finfo(float).tiny), values)

@@ -1,0 +1,70 @@
+"""Orders in which the second of two samples may be paired with the first, were they independent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...arrays import Integers
+from ...errors import DataError
+from .draws import generator_of
+
+Index = Integers
+
+VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
+
+
+def permuted_orders(units: Index, n_orders: int, seed: int) -> Iterator[Index]:
+    """Yield blocks (m, n) of random orders that move units as wholes.
+
+    A unit trades places with units of as many rows only: so each row of a unit keeps its place in
+    it, and every order is as likely as the one that was observed.
+
+    Parameters
+    ----------
+    units : int64, shape (n,)
+        The unit of each row.
+
+    Raises
+    ------
+    DataError
+        No two units are of one size.
+    """
+    generator = generator_of(seed, "orders")
+    sizes = np.bincount(units)
+    by_unit = np.argsort(units, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    alike = []
+    for size in np.unique(sizes[sizes > 0]):
+        members = np.flatnonzero(sizes == size)
+        if len(members) > 1:
+            alike.append(by_unit[starts[members, None] + np.arange(size)])
+    if not alike:
+        raise DataError(
+            "no two groups have as many rows, so that none can trade places with another"
+        )
+    n = len(units)
+    for count in _blocks(n, n_orders):
+        block = np.tile(np.arange(n), (count, 1))
+        for order in block:
+            for rows in alike:
+                order[rows] = generator.permutation(rows)
+        yield block
+
+
+def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Index]:
+    """Yield blocks (m, n) of rotations of a series, drawn without repeats from all n − 1.
+
+    A rotation keeps what a series owes to its own past, which random orders destroy.
+    """
+    shifts = generator_of(seed, "orders").permutation(np.arange(1, n))[:n_orders]
+    rows, done = np.arange(n), 0
+    for count in _blocks(n, len(shifts)):
+        yield (rows + shifts[done : done + count, None]) % n
+        done += count
+
+
+def _blocks(n: int, n_orders: int) -> Iterator[int]:
+    step = max(1, VALUES_PER_BLOCK // n)
+    return (min(step, n_orders - start) for start in range(0, n_orders, step))

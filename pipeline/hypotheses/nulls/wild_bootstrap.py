@@ -1,0 +1,60 @@
+"""The wild bootstrap: nulls of series, by random weights with the memory of the series."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.signal import fftconvolve
+
+from ...arrays import Floats
+from .draws import generator_of
+from .laws import Null, permutation_null
+
+WILD = "wild_bootstrap"
+
+
+def wild_signs(n: int, n_draws: int, memory: float, seed: int) -> Floats:
+    """Random signs of a series with correlations e^{−lag / memory}, shape (n_draws, n).
+
+    Parameters
+    ----------
+    memory : float ≥ 0
+        Points over which the series forgets itself; 0 for independent points.
+    """
+    rng = generator_of(seed, "weights")
+    stay = 0.5 if memory == 0 else 0.5 + 0.5 * np.exp(-1 / memory)
+    flips = rng.random((n_draws, n)) >= stay
+    flips[:, 0] = rng.random(n_draws) < 0.5
+    return np.where(np.cumsum(flips, axis=1) % 2, -1.0, 1.0)
+
+
+def wild_waves(n: int, n_draws: int, memory: float, seed: int) -> Floats:
+    """Return normal weights with correlations e^{−lag² / 2 memory²}, shape (n_draws, n).
+
+    As these begin to fall with the square of the lag, sums take less from the variance of a series
+    than with signs (Shao 2010): 2 % for a series with correlations e^{−7 lag / memory}, not 12 %.
+    """
+    rng = generator_of(seed, "weights")
+    memory = max(0.1, min(memory, n))  # below 0.1 neighbours are independent
+    reach = int(4 * memory) + 1  # e^−16 is nothing
+    taps = np.exp(-((np.arange(-reach, reach + 1) / memory) ** 2))
+    noise = rng.standard_normal((n_draws, n + 2 * reach))
+    waves: Floats = fftconvolve(noise, taps[None] / np.linalg.norm(taps), "valid", axes=1)
+    return waves
+
+
+def wild_degrees(n: int, memory: float) -> float:
+    """Of freedom, at least 1, of the variance of a mean of n numbers that `wild_waves` estimate."""
+    lags = np.arange(1 - n, n)
+    return max(1.0, n / float(np.exp(-((lags / max(0.1, memory)) ** 2)).sum()) - 1)
+
+
+def wild_factors(n_draws: int, degrees: float, seed: int) -> Floats:
+    """(degrees / χ²)^½: an estimated variance spreads a statistic as F, not as χ²."""
+    return (degrees / generator_of(seed, "weights").chisquare(degrees, n_draws)) ** 0.5
+
+
+def wild_null(observed: float, values: Floats, scale: float) -> Null:
+    """Return the null of a statistic's values with signs; see `permutation_null`."""
+    return replace(permutation_null(observed, values, scale), name=WILD)

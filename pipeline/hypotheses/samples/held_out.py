@@ -1,0 +1,91 @@
+"""What is learnt on units that the test does not see: their split, and the search for locations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+from ...arrays import Floats, Integers
+from ...errors import DataError
+from ..nulls.draws import generator_of
+
+Index = Integers
+Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
+"""From locations and bandwidths to a value, and its gradient in (locations, log σ), flat."""
+
+LEAST_UNITS = 4  # to learn on, or to test
+MOST_STEPS = 100  # of the search, each two passes over the rows that it learns on
+WIDTHS = 10.0  # a learnt bandwidth is at most so many times the first one, or that part of it
+
+
+def split_units(units: Index, share: float, seed: int) -> tuple[Index, Index]:
+    """Return the rows of a random share of the units, to learn on, and the others, to test.
+
+    With a share of 0 both are all rows.
+
+    Raises
+    ------
+    DataError
+        Fewer than four units for either.
+    """
+    if not share:
+        return np.arange(len(units)), np.arange(len(units))
+    n_units = int(units.max()) + 1
+    chosen = generator_of(seed, "learning").permutation(n_units) < share * n_units
+    if min(chosen.sum(), (~chosen).sum()) < LEAST_UNITS:
+        raise DataError(
+            f"learn={share:g} leaves {int(chosen.sum())} of {n_units} units to learn on and "
+            f"{int((~chosen).sum())} to test; both need {LEAST_UNITS}"
+        )
+    return np.flatnonzero(chosen[units]), np.flatnonzero(~chosen[units])
+
+
+def climb(
+    criterion: Criterion, locations: Sequence[Floats], bandwidths: Sequence[float]
+) -> tuple[list[Floats], list[float]]:
+    """Return the locations and bandwidths of the largest value in reach of those given.
+
+    By L-BFGS with exact gradients; a bandwidth stays within a factor of 10 of its start.
+
+    Parameters
+    ----------
+    criterion : see `Criterion`
+    locations : arrays of any shapes
+    """
+    ends = np.cumsum([v.size for v in locations])
+
+    def unpacked(theta: Floats) -> tuple[list[Floats], list[float]]:
+        *parts, logs = np.split(theta, ends)
+        shaped = [part.reshape(v.shape) for part, v in zip(parts, locations, strict=True)]
+        return shaped, np.exp(logs).tolist()
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        value, gradient = criterion(*unpacked(theta))
+        return -value, -gradient
+
+    logs, reach = np.log(bandwidths), np.log(WIDTHS)
+    bounds = [(None, None)] * int(ends[-1]) + [(log - reach, log + reach) for log in logs]
+    found: Any = minimize(
+        loss, np.concatenate([*(v.ravel() for v in locations), logs]), jac=True,
+        method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS},
+    )  # fmt: skip
+    return unpacked(found.x)
+
+
+def kernel_gradient(
+    rows: Floats, at: Floats, bandwidth: float, slopes: Floats
+) -> tuple[Floats, float]:
+    """Return the gradient in (v, log σ) of a function of exp(−‖x_i − v_j‖² / 2σ²).
+
+    Parameters
+    ----------
+    slopes : shape (n, J)
+        The function's slope in each kernel value, times that value.
+    """
+    pull = slopes / bandwidth**2
+    moved = pull.T @ rows - pull.sum(axis=0)[:, None] * at
+    return moved, float(np.vdot(pull, cdist(rows, at, "sqeuclidean")))

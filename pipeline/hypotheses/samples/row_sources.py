@@ -1,0 +1,154 @@
+"""Where the rows of a sample come from: an array, or bags that a pass embeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ...arrays import Floats, Integers
+from ...bags import Bags
+from ...embeddings import EmbeddingSpec
+from ...execution import Folded, Reduction, check_memory, rows_of, run_pass
+from ...labelled import Batch, LabelledBags
+from ...store import RunSample, spread_rows
+from ..kernels.features import FeatureMap
+from ..kernels.scales import Scales
+from .thinning import thin_bags
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Rows in memory."""
+
+    values: Floats
+
+    @property
+    def n_dims(self) -> int:
+        """Numbers in a row."""
+        return int(self.values.shape[1])
+
+    def all(self) -> Floats:
+        """Return all rows, shape (n, d)."""
+        return self.values
+
+    def some(self, n: int) -> Floats:
+        """Return up to ``n`` evenly spread rows."""
+        return spread_rows(self.values, n)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedRows:
+    """Embeddings of bags, made again by each pass that needs them, on the open cluster.
+
+    Attributes
+    ----------
+    size : int or None
+        Points that bags are thinned to; smaller bags have no row.
+    """
+
+    bags: LabelledBags
+    spec: EmbeddingSpec
+    size: int | None
+    seed: int
+
+    @property
+    def n_dims(self) -> int:
+        """Numbers in a row."""
+        return int(self.spec.n_features)
+
+    def all(self) -> Floats:
+        """Return all rows, shape (n, d)."""
+        needed = 16 * self.n_dims * self.bags.n_bags
+        what = f"embeddings of {self.bags.n_bags:,} bags"
+        check_memory(what, needed, "take the statistic 'fourier', which holds none")
+        embed = EmbedBags(self.spec, self.size, self.seed)
+        return run_pass(self.bags, rows_of("embeddings", embed.of_batch, self.spec.cost))
+
+    def some(self, n: int) -> Floats:
+        """Return the rows of about ``n`` evenly spread bags."""
+        embed = EmbedBags(self.spec, self.size, self.seed)
+        return np.concatenate([embed(bags) for bags in self.bags.sample(RunSample.of_about(n))])
+
+    def bucket_sums(self, features: FeatureMap, length: int, stride: int = 0) -> Floats:
+        """Return the sums of features over each bucket of bags (`bucket_of`), in one pass.
+
+        What a task holds is the buckets of its own bags; sums of tasks add up in any order.
+        """
+        embed = EmbedBags(self.spec, self.size, self.seed)
+        per_batch = partial(
+            _sum_batch, embed, features, (length, stride or length), self.bags.start
+        )
+        collector = partial(Folded, per_batch, merge_spans, None)
+        cost = self.spec.cost + features.cost
+        total = run_pass(self.bags, Reduction(collector, merge_spans, cost, name="features"))
+        assert total is not None
+        last = bucket_of(np.array([self.bags.n_bags]), length, stride or length)[0]
+        sums = np.zeros((max(int(last) + 1, total.start + len(total.sums)), total.sums.shape[1]))
+        sums[total.start : total.start + len(total.sums)] = total.sums
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Sums of consecutive buckets, from number ``start`` on."""
+
+    start: int
+    sums: Floats
+
+
+def bucket_of(positions: Integers, length: int, stride: int) -> Integers:
+    """Return the bucket of positions: runs of ``length``, each before what is left of a stride."""
+    if stride == length:
+        return positions // length
+    return 2 * (positions // stride) + (positions % stride >= length)
+
+
+def merge_spans(one: Span | None, other: Span | None) -> Span | None:
+    """Return the sums of both; None is that of no bags."""
+    if one is None or other is None:
+        return other if one is None else one
+    start = min(one.start, other.start)
+    stop = max(span.start + len(span.sums) for span in (one, other))
+    sums = np.zeros((stop - start, one.sums.shape[1]))
+    for span in (one, other):
+        sums[span.start - start :][: len(span.sums)] += span.sums
+    return Span(start, sums)
+
+
+@dataclass(frozen=True)
+class EmbedBags:
+    """Thins and embeds bags; those that are too small have no row."""
+
+    spec: EmbeddingSpec
+    size: int | None
+    seed: int
+
+    def __call__(self, bags: Bags) -> Floats:
+        """Return a row per bag that is large enough."""
+        thinned = thin_bags(bags, self.size, self.seed)
+        out = np.empty((len(thinned), self.spec.n_features))
+        self.spec.embed(thinned, out)
+        return out
+
+    def of_batch(self, batch: Batch) -> Floats:
+        """Return the rows of a batch."""
+        return self(batch.bags)
+
+
+def _sum_batch(
+    embed: EmbedBags, features: FeatureMap, cut: tuple[int, int], start: int, batch: Batch
+) -> Span | None:
+    kept = batch.index[batch.bags.sizes >= (embed.size or 1)]
+    if not len(kept):
+        return None
+    places = bucket_of(kept - start, *cut)
+    if isinstance(features, Scales):
+        n_buckets = int(places[-1] - places[0]) + 1
+        return Span(int(places[0]), features.sums(embed(batch.bags), places - places[0], n_buckets))
+    values = features(embed(batch.bags))
+    buckets, firsts = np.unique(places, return_index=True)
+    sums = np.zeros((int(buckets[-1] - buckets[0]) + 1, values.shape[1]))
+    sums[buckets - buckets[0]] = np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
+    return Span(int(buckets[0]), sums)

@@ -1,0 +1,330 @@
+"""What tests compare: samples of points, and samples of bags as one vector per bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from ...arrays import Floats
+from ...bags import Bags, Box, concatenate
+from ...embeddings import ChoiceSample, Embedding, EmbeddingSpec, MeanMapEmbedding
+from ...errors import DataError, ParameterError, shown
+from ...execution import check_memory
+from ...labelled import box_of_bags
+from ...parameters.hypotheses import TABLES
+from ...params import as_array
+from ...store import CHOICE_SAMPLE, BagStore, spread_rows
+from ..kernels.features import FeatureMap
+from ..result import plural
+from .row_sources import ArrayRows, EmbeddedRows
+from .thinning import BagSet, as_bag_set, thinning_size
+
+SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
+"""An array (n, d) or (n,) is a sample of points; anything else a sample of bags."""
+
+CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
+CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
+FEATURE_ROWS = 4096  # whose features are made at a time: some tens of MiB
+POOLING = (
+    "points of one bag are alike, so a test that takes each of them for a unit of its own finds a "
+    "difference in most samples without any; give bags for every sample, or say unit='point' for "
+    "a test that pools them all the same"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a sample, and which of them belong together.
+
+    Attributes
+    ----------
+    name : str
+    data : ArrayRows or EmbeddedRows
+    units : int64, shape (n,)
+        The exchangeable unit of each row, from 0 to n_units − 1.
+    n_units : int
+    unit : {"point", "bag", "group"}
+    positions : int64, shape (n,)
+        Of each row among the points or bags that were given.
+    n_left_out : int
+        Bags that are too small.
+    bucket_length : int
+        Units are so many neighbours of what was given; 0 where they are not.
+    """
+
+    name: str
+    data: ArrayRows | EmbeddedRows
+    units: NDArray[np.int64]
+    n_units: int
+    unit: str
+    positions: NDArray[np.int64]
+    n_left_out: int
+    bucket_length: int = 0
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.units)
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Points, or embeddings of bags, shape (n, d)."""
+        return self.data.all()
+
+    def feature_sums(self, features: FeatureMap) -> Floats:
+        """Return the sums of features over the rows of each unit, shape (n_units, k).
+
+        Rows are taken a block at a time, into the units that a block has; those of bags in
+        `in_buckets` by a pass of their own.
+        """
+        if self.bucket_length and isinstance(self.data, EmbeddedRows):
+            sums = self.data.bucket_sums(features, self.bucket_length)
+            return sums[np.unique(self.positions // self.bucket_length)]
+        total: Floats = np.empty(0)
+        is_each = np.array_equal(self.units, np.arange(len(self)))  # a unit has one row
+        for start in range(0, len(self), FEATURE_ROWS):
+            columns = features(self.rows[start : start + FEATURE_ROWS])
+            if is_each:
+                if not len(total):
+                    total = np.empty((self.n_units, columns.shape[1]))
+                total[start : start + len(columns)] = columns
+                continue
+            units = self.units[start : start + len(columns)]
+            found, of = np.unique(units, return_inverse=True)
+            members = csr_array((np.ones(len(of)), (of, np.arange(len(of)))))
+            if not len(total):
+                total = np.zeros((self.n_units, columns.shape[1]))
+            total[found] += members @ columns
+        return total
+
+    def in_buckets(self, length: int) -> Sample:
+        """Return the sample with units of ``length`` neighbours of what was given."""
+        buckets, units = np.unique(self.positions // length, return_inverse=True)
+        return replace(self, units=units, n_units=len(buckets), bucket_length=length)
+
+    def of_rows(self, rows: NDArray[np.int64]) -> Sample:
+        """Return the sample of some rows, all of some units; they have to fit in memory."""
+        units = np.unique(self.units[rows], return_inverse=True)[1]
+        return replace(
+            self,
+            data=ArrayRows(self.rows[rows]),
+            units=units,
+            n_units=int(units.max()) + 1,
+            positions=self.positions[rows],
+        )
+
+    @property
+    def unit_sizes(self) -> NDArray[np.int64]:
+        """Rows of each unit, shape (n_units,)."""
+        return np.bincount(self.units, minlength=self.n_units)
+
+
+def is_bags(data: object) -> bool:
+    """Whether data are a sample of bags, not of points."""
+    if isinstance(data, (BagStore, Bags)):
+        return True
+    if isinstance(data, np.ndarray):
+        return data.ndim == 3 or (data.dtype == object and data.ndim == 1)
+    if isinstance(data, tuple) and data and isinstance(data[0], BagStore):
+        return True
+    return isinstance(data, (list, tuple)) and len(data) > 0 and np.ndim(_first(data)) == 2
+
+
+def read_samples(
+    data: Mapping[str, SampleLike],
+    *,
+    unit: str | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+    embedding: Embedding | EmbeddingSpec | None = None,
+    thin: bool | int = True,
+    seed: int = 0,
+) -> list[Sample]:
+    """Return samples of one kind, by name.
+
+    Bags become rows by one embedding for all samples, thinned to one size: when they are needed,
+    by a pass on the open cluster.
+
+    Parameters
+    ----------
+    unit : {None, "point", "bag"}
+        None: points of arrays, bags of bags. "point" pools the points of bags.
+    groups : mapping of str to shape (n,), optional
+        A label per point or bag of each sample: what shares a label is moved as one.
+    embedding, thin, seed
+        Of bags; see `two_sample_test`.
+
+    Raises
+    ------
+    DataError
+        Points beside bags, samples of different dimensions, values that can not be used, or
+        fewer than two units in a sample.
+    ParameterError
+    """
+    TABLES["two_sample_test"]["unit"].check("unit", unit)
+    kinds = {name: is_bags(sample) for name, sample in data.items()}
+    if unit == "bag" and not all(kinds.values()):
+        name = next(name for name, bags in kinds.items() if not bags)
+        raise DataError(f"{name} is a sample of points; unit='bag' needs a list of arrays per bag")
+    if len(set(kinds.values())) > 1 and unit is None:
+        raise DataError(f"points are compared with bags: {POOLING}")
+    if all(kinds.values()) and unit != "point":
+        rows = _embedded({k: as_bag_set(v, k) for k, v in data.items()}, embedding, thin, seed)  # type: ignore[arg-type]
+    else:
+        if embedding is not None:
+            raise DataError("embedding is for bags; samples of points are compared as they are")
+        rows = {name: _points(sample, name, kinds[name]) for name, sample in data.items()}
+    dims = {name: values.n_dims for name, (values, *_) in rows.items()}
+    if len(set(dims.values())) > 1:
+        raise DataError(
+            "samples of different dimensions: " + ", ".join(f"{k} {v}" for k, v in dims.items())
+        )
+    kind = "bag" if all(kinds.values()) and unit != "point" else "point"
+    return [
+        as_sample(name, values, kind, None if groups is None else groups[name], positions, n_given)
+        for name, (values, positions, n_given) in rows.items()
+    ]
+
+
+def as_sample(
+    name: str,
+    rows: Floats | ArrayRows | EmbeddedRows,
+    unit: str,
+    groups: ArrayLike | None = None,
+    positions: NDArray[np.int64] | None = None,
+    n_given: int | None = None,
+) -> Sample:
+    """Return the sample of some rows; at most one unit per row, at least two.
+
+    Parameters
+    ----------
+    groups : shape (n_given,), optional
+        A label per point or bag that was given.
+    positions : shape (n,), optional
+        Of the rows among these; default 0, 1, ….
+    n_given : int, optional
+        Default n.
+    """
+    data = ArrayRows(rows) if isinstance(rows, np.ndarray) else rows
+    where = np.arange(len(data.all())) if positions is None else positions
+    n_given = len(where) if n_given is None else n_given
+    units, n_units = np.arange(len(where)), len(where)
+    if groups is not None:
+        labels = as_array(f"groups of {name}", groups)
+        if labels.shape != (n_given,):
+            raise DataError(
+                f"groups of {name} have shape {labels.shape}; expected a label for each of the "
+                f"{n_given} {unit}s"
+            )
+        labels, units = np.unique(labels[where], return_inverse=True)
+        unit, n_units = "group", len(labels)
+    if n_units < 2:
+        raise DataError(
+            f"{n_units} {plural(unit, n_units)} in {name}; a test compares at least two"
+        )
+    return Sample(name, data, units, n_units, unit, where, n_given - len(where))
+
+
+def as_points(data: ArrayLike, name: str) -> Floats:
+    """Return points as an array (n, d) of finite numbers; (n,) are points in R^1.
+
+    Raises
+    ------
+    DataError
+    """
+    points = as_array(name, data, np.float64)
+    points = points[:, None] if points.ndim == 1 else points
+    if points.ndim != 2 or points.shape[1] == 0:
+        raise DataError(f"{name} has shape {points.shape}; expected points (n, d), or bags")
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        raise DataError(f"{name}: point {int(np.argmin(finite))} holds NaN or infinity")
+    return points
+
+
+def resolve_embedding(
+    embedding: Embedding | EmbeddingSpec | None, bags: Bags, seed: int
+) -> EmbeddingSpec:
+    """Return the embedding with everything decided, from bags of all samples.
+
+    One that is fitted, or a spec, is used as it is. The default is a `MeanMapEmbedding` in a box
+    with the central 99.8 % of each coordinate's points: one wild point does not flatten the rest.
+
+    Raises
+    ------
+    ParameterError
+        No embedding.
+    """
+    box = None
+    if embedding is None:
+        embedding = MeanMapEmbedding(seed=seed)
+        points = spread_rows(bags.points, CENTRAL_SAMPLE)
+        box = Box.around(*np.quantile(points, CENTRAL, axis=0))
+    if isinstance(embedding, EmbeddingSpec):
+        return embedding
+    if hasattr(embedding, "spec_"):
+        spec: EmbeddingSpec = embedding.spec_
+        return spec
+    if isinstance(embedding, Embedding):
+        resolved: EmbeddingSpec = embedding.resolve(
+            bags.n_dims, box or box_of_bags(bags), ChoiceSample.whole(bags)
+        )
+        return resolved
+    raise ParameterError(
+        f"embedding is {shown(embedding)}; expected an embedding such as MeanMapEmbedding(), or "
+        "the spec of one"
+    )
+
+
+Rows = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
+"""Of each sample: its rows, their positions in the data, and how many were given."""
+
+
+def _points(data: SampleLike, name: str, bags: bool) -> tuple[ArrayRows, NDArray[np.int64], int]:
+    if bags:
+        labelled = as_bag_set(data, name).bags  # type: ignore[arg-type]
+        check_memory(f"all points of {name}", 8 * labelled.n_points * labelled.n_dims, "take fewer")
+        parts = [batch.bags.points.astype(np.float64) for batch in labelled.batches()]
+        points = np.concatenate(parts)
+    else:
+        points = as_points(data, name)  # type: ignore[arg-type]
+    return ArrayRows(points), np.arange(len(points)), len(points)
+
+
+def _embedded(
+    sets: dict[str, BagSet],
+    embedding: Embedding | EmbeddingSpec | None,
+    thin: bool | int,
+    seed: int,
+) -> Rows:
+    sizes = [s.bags.sizes([(s.bags.start, s.bags.end)]) for s in sets.values()]
+    size = thinned_size(sizes, thin)
+    sampled = [part for s in sets.values() for part in s.bags.sample(CHOICE_SAMPLE)]
+    if len({part.n_dims for part in sampled}) > 1:
+        dims = ", ".join(f"{name} {s.bags.n_dims}" for name, s in sets.items())
+        raise DataError(f"bags of different dimensions: {dims}")
+    spec = resolve_embedding(embedding, concatenate(sampled), seed)
+    rows: Rows = {}
+    for (name, bag_set), of_set in zip(sets.items(), sizes, strict=True):
+        bags = bag_set.bags
+        positions = np.flatnonzero(of_set >= (size or 1))
+        rows[name] = EmbeddedRows(bags, spec, size, seed), positions, bags.n_bags
+    return rows
+
+
+def thinned_size(sizes: Sequence[NDArray[np.int64]], thin: bool | int) -> int | None:
+    """Return the points that bags of these sizes are thinned to; None if they are not."""
+    if isinstance(thin, (bool, np.bool_)):
+        return thinning_size(sizes) if thin else None
+    return int(thin)
+
+
+def _first(data: Sequence[Any]) -> Any:  # noqa: ANN401
+    try:
+        return np.asarray(data[0])
+    except (TypeError, ValueError):  # ragged: no bag, and no point either
+        return data[0]

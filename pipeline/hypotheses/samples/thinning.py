@@ -1,0 +1,209 @@
+"""The sets of a comparison, thinned to bags of one size whatever the order of the bags."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...bags import Bags, as_bags, concatenate, offsets_of
+from ...errors import DataError
+from ...labelled import LabelledBags
+from ...store import CHOICE_SAMPLE, BagStore, Range
+from ..result import plural
+
+LEFT_OUT = 0.05  # of a set's bags, at most
+MAX_VALUES = 2**24  # coordinates held, of both sets together
+
+
+ComparedBags = BagStore | Bags | Sequence[ArrayLike] | tuple[BagStore, int, int]
+
+
+@dataclass(frozen=True)
+class BagSet:
+    """One of the sets that are compared; of many bags, 32 evenly spread runs of 128."""
+
+    name: str
+    bags: LabelledBags
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The runs that are looked at, as positions in the data."""
+        return CHOICE_SAMPLE.ranges(self.bags.start, self.bags.end)
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """Positions of the bags that are looked at, shape (n,)."""
+        return np.concatenate([np.arange(a, b) for a, b in self.ranges])
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Points of each bag that is looked at, shape (n,); no points are read."""
+        return self.bags.sizes(self.ranges)
+
+    def describe(self, position: int) -> str:
+        """Return what messages call a bag."""
+        store = "" if self.bags.url is None else f" {self.bags.url},"
+        return f"{self.name}:{store} bag {position}"
+
+
+@dataclass(frozen=True)
+class ThinnedBags:
+    """Bags of both sets in an order that does not depend on the set or the order in it.
+
+    Attributes
+    ----------
+    bags : Bags
+    is_reference : bool, shape (n_bags,)
+    positions : int64, shape (n_bags,)
+        Of each bag in its set's source.
+    """
+
+    bags: Bags
+    is_reference: NDArray[np.bool_]
+    positions: NDArray[np.int64]
+
+
+def as_bag_set(data: ComparedBags, name: str) -> BagSet:
+    """Return the set of Bags, a list of arrays, a BagStore or (store, start, stop).
+
+    Raises
+    ------
+    DataError
+        Bags that can not be used, a range the store does not have, or fewer than two bags.
+    """
+    if isinstance(data, BagStore):
+        bags = LabelledBags(data)
+    elif isinstance(data, tuple) and data and isinstance(data[0], BagStore):
+        bags = _range_of_store(data, name)
+    else:
+        try:
+            bags = LabelledBags(as_bags(data))  # type: ignore[arg-type]  # refuses other tuples
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    require_two(int(bags.present().sum()), name, "")
+    return BagSet(name, bags)
+
+
+def require_two(n_bags: int, name: str, detail: str) -> None:
+    """Raise DataError for a set too small to be compared."""
+    if n_bags < 2:
+        raise DataError(
+            f"{name}: {n_bags} {plural('bag', n_bags)}{detail}; the test compares sets of at "
+            "least two"
+        )
+
+
+def thinning_size(sizes: Sequence[NDArray[np.int64]]) -> int:
+    """Return the number of points that bags of all sets are thinned to.
+
+    The smallest of the sets' 5 % quantiles of sizes: of fewer than 21 bags the smallest, of more
+    at most 5 % in each set are smaller, and left out, so that one tiny bag does not cost all the
+    others their points.
+    """
+    present = (of_set[of_set > 0] for of_set in sizes)
+    return min(int(np.quantile(of_set, LEFT_OUT, method="lower")) for of_set in present)
+
+
+def held_size(sizes: Sequence[NDArray[np.int64]], n_dims: int) -> int:
+    """Return `thinning_size`, or less: the bags of all sets fill at most 2^24 coordinates."""
+    n_bags = sum(len(of_set) for of_set in sizes)
+    return max(1, min(thinning_size(sizes), MAX_VALUES // (n_bags * n_dims)))
+
+
+def thin_bags(bags: Bags, size: int | None, seed: int) -> Bags:
+    """``size`` random points of every bag that has them; None keeps all points of all bags.
+
+    The draw from a bag is seeded by its points and ``seed``, so that it depends neither on the
+    bag's position nor on the bags around it.
+    """
+    return _thinned(bags, size, [_key(bag, seed) for bag in bags if len(bag) >= (size or 1)])
+
+
+def thin_sets(
+    sets: tuple[BagSet, BagSet],
+    size: int | None,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> ThinnedBags:
+    """``size`` random points of every bag that has them; None keeps all points of all bags.
+
+    The draw from a bag is seeded by its points and ``seed``, and the bags are ordered by the same
+    hash: so that nothing computed from them depends on the order or on the set they came in.
+
+    Raises
+    ------
+    DataError
+        A set with fewer than two bags of that size.
+    """
+    sizes = [bag_set.sizes for bag_set in sets]
+    kept = [of_set >= (size or 1) for of_set in sizes]
+    for bag_set, large, of_set in zip(sets, kept, sizes, strict=True):
+        require_two(
+            int(large.sum()),
+            bag_set.name,
+            f" of at least thin={size} points among {len(of_set)}, the largest of {of_set.max()}",
+        )
+    parts, keys = [], []
+    done, total = 0, sum(len(of_set) for of_set in sizes)
+    for bag_set in sets:
+        for batch in bag_set.bags.batches_of(bag_set.ranges):
+            block = batch.bags
+            block_keys = [_key(bag, seed) for bag in block if len(bag) >= (size or 1)]
+            parts.append(_thinned(block, size, block_keys))
+            keys += block_keys
+            done += len(block)
+            if progress is not None:
+                progress(done, total)
+    order = np.lexsort(np.array(keys).T)
+    is_reference = np.repeat([True, False], [large.sum() for large in kept])
+    positions = [bag_set.positions[large] for bag_set, large in zip(sets, kept, strict=True)]
+    return ThinnedBags(
+        concatenate(parts)[order], is_reference[order], np.concatenate(positions)[order]
+    )
+
+
+def _range_of_store(data: tuple[Any, ...], name: str) -> LabelledBags:
+    store = data[0]
+    if len(data) != 3:
+        raise DataError(f"{name}: expected (store, start, stop), got {len(data)} values")
+    start, stop = data[1:]
+    if not (isinstance(start, Integral) and isinstance(stop, Integral)):
+        raise DataError(f"{name}: start and stop are {start!r} and {stop!r}; expected integers")
+    start, stop = int(start), int(stop)
+    if not 0 <= start <= stop <= store.n_bags:
+        raise DataError(f"{name}: {store.url}: bags {start}:{stop} of {store.n_bags} do not exist")
+    return LabelledBags(store, None, start, stop)
+
+
+def _key(bag: NDArray[Any], seed: int) -> NDArray[np.uint64]:
+    """128 bits of the points and the seed."""
+    digest = hashlib.blake2b(
+        np.ascontiguousarray(bag).data, digest_size=16, key=seed.to_bytes(8, "little")
+    )
+    return np.frombuffer(digest.digest(), dtype="<u8")
+
+
+def _thinned(bags: Bags, size: int | None, keys: list[NDArray[np.uint64]]) -> Bags:
+    """Return the bags of ``size`` points or more, each thinned by its key."""
+    if size is None:
+        return bags
+    large = np.flatnonzero(bags.sizes >= size)
+    rows = np.empty((len(large), size), dtype=np.int64)
+    for row, bag, key in zip(rows, large, keys, strict=True):
+        row[:] = bags.offsets[bag] + _chosen(int(bags.sizes[bag]), size, key)
+    return Bags.trusted(bags.points[rows.ravel()], offsets_of(np.full(len(large), size)))
+
+
+def _chosen(n_points: int, size: int, key: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """``size`` different rows of n_points, ascending."""
+    if n_points == size:
+        return np.arange(size)
+    generator = np.random.Generator(np.random.Philox(key=key))
+    return np.sort(generator.choice(n_points, size, replace=False, shuffle=False))

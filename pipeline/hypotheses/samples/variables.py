@@ -1,0 +1,121 @@
+"""Variables of a test of independence: numbers, classes, times or bags, as rows that are paired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arrays import Floats
+from ...bags import Bags
+from ...errors import DataError, shown
+from ...params import as_array
+from ...store import BagStore
+from .samples import Sample, as_points, as_sample, is_bags, read_samples
+
+VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
+"""Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
+
+LEAST_PAIRS = 4  # which the unbiased HSIC needs
+MOST_CLASSES = 1024  # of a variable: a column each
+
+
+def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed: int) -> list[Any]:
+    """Return the rows of each variable, and then the sample whose units they share.
+
+    Bags become rows by their mean maps (`samples.read_samples`). A variable that is a text names
+    a target of the store that the first variable is; where a bag has none, or is too small, the
+    pair is left out.
+
+    Raises
+    ------
+    DataError
+        Variables of different lengths, values that can not be used, or fewer than four units.
+    """
+    first = next(iter(data.values()))
+    rows, kept, lengths, unit = {}, {}, {}, "point"
+    for name, values in data.items():
+        if is_bags(values):
+            sample: Sample = read_samples({name: values}, seed=seed)[0]
+            rows[name], kept[name], unit = sample.rows, sample.positions, "bag"
+            lengths[name] = _count(values)
+            continue
+        if isinstance(values, str):
+            rows[name] = _target(values, name, first)
+        else:
+            rows[name] = as_rows(values, name)
+        lengths[name] = len(rows[name])
+        kept[name] = np.flatnonzero(~np.isnan(rows[name]).any(axis=1))
+        rows[name] = rows[name][kept[name]]
+    if len(set(lengths.values())) > 1:
+        raise DataError(
+            "variables of different lengths: " + ", ".join(f"{k} {v}" for k, v in lengths.items())
+        )
+    paired = kept[next(iter(kept))]
+    for positions in kept.values():
+        paired = np.intersect1d(paired, positions, assume_unique=True)
+    found = [rows[name][np.searchsorted(kept[name], paired)] for name in data]
+    for name, values in zip(data, found, strict=True):
+        if len(values) > 1 and (values == values[0]).all():
+            raise DataError(f"{name}: all rows are alike, so that nothing can depend on it")
+    sample = as_sample("the pairs", found[0], unit, groups, paired)
+    if sample.n_units < LEAST_PAIRS:
+        raise DataError(
+            f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRS}"
+        )
+    return [*found, sample]
+
+
+def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anything
+    """Return numbers as they are, classes as columns of 0 and 1, times in seconds.
+
+    Raises
+    ------
+    DataError
+        Values that are none of these, or missing ones.
+    """
+    array = as_array(name, values)
+    if array.dtype.kind == "O" and array.ndim == 1 and all(isinstance(v, str) for v in array):
+        array = array.astype(str)
+    if array.ndim == 1 and array.dtype.kind in "UST":
+        return class_columns(*np.unique(array, return_inverse=True), name)
+    if array.ndim == 1 and array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise DataError(f"{name}: time {int(np.argmax(np.isnat(array)))} is missing (NaT)")
+        passed = array.astype("M8[us]") - array.astype("M8[us]").min()
+        return (passed.astype(np.float64) / 1e6)[:, None]
+    return as_points(array, name)
+
+
+def class_columns(classes: Sequence[Any] | NDArray[Any], codes: NDArray[Any], name: str) -> Floats:
+    """Return a column of 0 and 1 per class; NaN where the code is NaN."""
+    if len(classes) > MOST_CLASSES:
+        raise DataError(
+            f"{name} has {len(classes):,} classes; at most {MOST_CLASSES:,} are compared"
+        )
+    columns = np.equal.outer(codes, np.arange(len(classes))).astype(np.float64)
+    columns[np.isnan(codes)] = np.nan
+    return columns
+
+
+def target_rows(store: BagStore, target: str, values: Floats) -> Floats:
+    """Return the rows of a target's values (n, 1): columns of classes, or the numbers."""
+    classes = store.meta.class_names.get(target)
+    return values if classes is None else class_columns(classes, values[:, 0], target)
+
+
+def _target(target: str, name: str, first: VariableLike) -> Floats:
+    parts = first if isinstance(first, tuple) else (first, 0, None)
+    store = parts[0]
+    if not isinstance(store, BagStore):
+        raise DataError(f"{name} is {shown(target)}, the name of a target, but x is no BagStore")
+    start, stop = int(parts[1]), store.n_bags if parts[2] is None else int(parts[2])
+    return target_rows(store, target, store.targets(start, stop, (target,)))
+
+
+def _count(bags: Any) -> int:  # noqa: ANN401 - any of VariableLike that is bags
+    if isinstance(bags, tuple) and isinstance(bags[0], BagStore):
+        return int(bags[2]) - int(bags[1])
+    return bags.n_bags if isinstance(bags, BagStore) else len(bags)

@@ -1,0 +1,89 @@
+"""The choice of a kernel's bandwidth on a part of the data that the test does not see (000, ch. 6).
+
+A bandwidth that was chosen on the rows that are tested makes differences where there are none. So
+half of the units choose, and the other half are tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Floats
+from ...store import spread_rows
+from ..kernels.kernels import Kernel, resolve_kernel
+from ..nulls.permutation import draw_splits
+from ..samples.samples import Sample
+from .comparison import TwoSamples
+from .exact_mmd import PairSums, null_variance, u_centred
+
+CRITERIA = ("max_mmd", "t", "tau")
+WIDTHS = np.logspace(-1.5, 1.5, 13)  # times the median distance
+ROWS = 1024  # units of each sample that choose, at most, and about as many rows
+PERMUTATIONS = 200  # that τ's threshold is a quantile of
+LEVEL = 0.05  # of that threshold
+
+
+def choose_kernel(
+    name: str, criterion: str, samples: TwoSamples
+) -> tuple[Kernel, TwoSamples, dict[str, Any]]:
+    """Return the kernel of the best bandwidth, what is left to be tested, and how it was chosen.
+
+    Parameters
+    ----------
+    criterion : {"max_mmd", "t", "tau"}
+        The largest MMD_u²; the largest MMD_u² / its standard error; the largest power by the normal
+        limit, (MMD_u² − threshold of level .05) / its standard error.
+    """
+    chosen_on, tested_on = samples.split(0.5)
+    few = replace(chosen_on, first=_few(chosen_on.first), second=_few(chosen_on.second))
+    median = resolve_kernel(name, "median", few.sampled_rows)
+    kernels = [median.with_bandwidth(float(median.bandwidth * width)) for width in WIDTHS]
+    values = _criteria(criterion, few, kernels)
+    best = kernels[int(np.argmax(values))]
+    details = {
+        "bandwidth_by": criterion,
+        "chosen_on": few.n,
+        "tested_on": tested_on.n,
+        "bandwidths": [kernel.bandwidth for kernel in kernels],
+        "criteria": values.tolist(),
+    }
+    return best, tested_on, details
+
+
+def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) -> Floats:
+    """Return the criterion of each kernel, of one matrix of distances; only τ has permutations."""
+    n_permutations = PERMUTATIONS if criterion == "tau" else 0
+    splits = draw_splits(samples.is_first_unit, n_permutations, samples.seed)
+    distances = kernels[0].distances(samples.rows, samples.rows)
+    found = []
+    for kernel in kernels:
+        gram = kernel.of_distances(distances.copy())
+
+        def values(i: slice, j: slice, gram: Floats = gram) -> Floats:
+            return gram[i, j]
+
+        sums = PairSums.of(samples, values, kernel, splits)
+        value, *permuted = sums.mmd(unbiased=True)
+        if criterion != "max_mmd":
+            if criterion == "tau":
+                value, chance = value - np.quantile(permuted, 1 - LEVEL), np.var(permuted)
+            else:
+                chance = null_variance(u_centred(gram), sums.factor)
+            error = samples.standard_error(sums.witness(samples.units), float(chance))
+            value /= max(error, np.finfo(float).tiny)
+        found.append(value)
+    return np.array(found)
+
+
+def _few(sample: Sample) -> Sample:
+    """Return a sample of few of its units, and of large units each so many-th row."""
+    kept = spread_rows(np.arange(sample.n_units), ROWS)
+    rows = np.flatnonzero(np.isin(sample.units, kept))
+    rows = rows[np.argsort(sample.units[rows], kind="stable")]
+    firsts = np.searchsorted(sample.units[rows], sample.units[rows])
+    step = -(-len(rows) // ROWS)
+    return sample.of_rows(np.sort(rows[(np.arange(len(rows)) - firsts) % step == 0]))

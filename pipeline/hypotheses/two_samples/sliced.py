@@ -1,0 +1,82 @@
+"""The sliced Wasserstein distance between two samples: no kernel and no bandwidth, `sliced`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Floats
+from ...execution import run_parts
+from ...parameters import Integer, Table
+from ..kernels.kernels import Kernel
+from ..kernels.sliced_kernels import sliced_squares
+from ..nulls.draws import generator_of
+from ..nulls.laws import permutation_null
+from ..nulls.permutation import draw_splits
+from ..registry import Measured
+from .comparison import TwoSamples, TwoSampleStatistic
+
+SPLITS_PER_PART = 16
+
+
+@dataclass(frozen=True)
+class Sliced(TwoSampleStatistic):
+    """Mean squared W₂ of the rows' projections on random directions, O(n) for each permutation.
+
+    Parameters
+    ----------
+    n_directions : int from 1 to 10,000, default 64
+        Of rows with one number there is one direction.
+    """
+
+    name: ClassVar[str] = "sliced"
+    nulls: ClassVar[tuple[str, ...]] = ("permutation",)
+    kernels: ClassVar[tuple[str, ...]] = ()
+    n_directions: int = 64
+
+    PARAMETERS: ClassVar[Table] = {"n_directions": Integer(1, 10_000)}
+
+    def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
+        """See `TwoSampleStatistic.measure`."""
+        rows = samples.rows - samples.sampled_rows.mean(axis=0)
+        splits = draw_splits(samples.is_first_unit, samples.n_permutations, samples.seed)
+        values = sliced_distances(rows, splits[:, samples.units], self.n_directions, samples.seed)
+        parts = rows[: len(samples.first)], rows[len(samples.first) :]
+        within = float(np.mean([part.var(axis=0).mean() for part in parts]))
+        scale = max(within, float(values[0]), np.finfo(float).tiny)
+        return Measured(
+            statistic=float(values[0]),
+            null=permutation_null(float(values[0]), values[1:], scale),
+            effect=float(values[0]) / within if within > 0 else float("nan"),
+        )
+
+
+def sliced_distances(
+    rows: Floats, splits: NDArray[np.bool_], n_directions: int, seed: int
+) -> Floats:
+    """Return the squared distance of each split's parts, shape (n_splits,).
+
+    Parameters
+    ----------
+    rows : shape (n, d)
+    splits : bool, shape (n_splits, n)
+    """
+    n_dims = rows.shape[1]
+    directions = np.ones((1, 1))
+    if n_dims > 1:
+        directions = generator_of(seed, "features").standard_normal((n_dims, n_directions))
+        directions /= np.linalg.norm(directions, axis=0)
+    projected = np.ascontiguousarray((rows @ directions).T)
+    orders = np.argsort(projected, axis=1, kind="stable")
+    values = np.take_along_axis(projected, orders, axis=1)
+    out = np.empty(len(splits))
+
+    def measure_part(part: int) -> None:
+        cut = slice(part * SPLITS_PER_PART, (part + 1) * SPLITS_PER_PART)
+        sliced_squares(values, orders, splits[cut], out[cut])
+
+    run_parts(measure_part, -(-len(splits) // SPLITS_PER_PART))
+    return out

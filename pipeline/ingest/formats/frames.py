@@ -1,0 +1,246 @@
+"""Tables of other libraries: pandas, polars, Dask, Arrow, DuckDB, awkward, HuggingFace's.
+
+A table is copied to a Parquet file in the folder of temporary files and ingested from there. So
+every check and option of files holds for it too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pandas.api.typing import DataFrameGroupBy
+
+from ...errors import BagbasisError, DataError, ParameterError, shown
+from ...parameters.ingest import refuse_gone
+from ...params import checked
+from ...store import BagStore
+from ..tables import (
+    SORT_BYTES,
+    Database,
+    LocalEngine,
+    TableIngest,
+    is_list,
+    names_of,
+    plain_reader,
+    reader_of,
+    spill_folder,
+    write_parquet,
+)
+
+ROWS_AT_ONCE = 1000  # of a data set, as HuggingFace's own batches have
+ROW = "row"  # the id of a bag without one
+TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
+
+Frame = Any
+"""A table of another library."""
+
+
+@checked
+def ingest_frame(
+    points: Frame,
+    url: str | os.PathLike[str],
+    *,
+    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str],
+    id_column: str | Sequence[str] | None = None,
+    **parameters: Any,
+) -> BagStore:
+    """Make a store from a table of another library, or append to one.
+
+    Parameters
+    ----------
+    points : table
+        A pandas, polars or Dask data frame, an Arrow table, batch or reader, a DuckDB relation, an
+        awkward array of records, a data set (one split) of HuggingFace's, or anything else with
+        Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its coordinates are
+        lists. Of a pandas groupby by names of columns each group is a bag.
+    url : str or path
+        The store to write.
+    coordinates : list of str or mapping from name to str
+        Columns of numbers, or of lists of numbers, or expressions, as for `TableIngest`. A column
+        whose lists hold arrays or records stands for all of their entries or fields:
+        ``["points"]`` for ``points[0]``, ``points[1]``.
+    id_column : str or list of str, optional
+        As for `TableIngest`. None: the groups of a groupby; of rows that are bags their numbers.
+    **parameters
+        Others of `TableIngest`; its target_table and responses are tables as ``points`` is, and
+        response_coordinates as ``coordinates``.
+
+    Returns
+    -------
+    BagStore
+
+    Raises
+    ------
+    DataError
+        What is no table, or whatever `TableIngest` refuses; a row is counted in the table.
+    ParameterError, StoreError
+        As `TableIngest`.
+    """
+    refuse_gone(parameters)
+    known = {field.name for field in fields(TableIngest)} - {"_"}
+    if unknown := sorted(parameters.keys() - known):
+        raise ParameterError(f"no parameter is called {unknown[0]!r}; there are {sorted(known)}")
+    if isinstance(points, DataFrameGroupBy):
+        points, id_column = points.obj, _keys_of(points, id_column)
+    given = {"points": points, **parameters}
+    names = {"points": "coordinates", "responses": "response_coordinates"}
+    parameters = {"coordinates": coordinates, "id_column": id_column, **parameters}
+    with spill_folder() as folder, _renamed(folder):
+        for role, file in TABLES.items():
+            if given.get(role) is None and role != "points":
+                continue
+            reader = _reader(given[role], role)
+            columns = parameters.get(names.get(role, ""))
+            if columns is not None and not isinstance(columns, Mapping):
+                reader, parameters[names[role]] = _flat(reader, columns)
+            if role == "points" and id_column is None:
+                reader = _numbered(reader)
+                parameters["id_column"] = ROW
+            parameters[role] = write_parquet(reader, f"{folder}/{file}.parquet")
+        with Database(SORT_BYTES, folder) as database:  # workers elsewhere do not see the folder
+            return TableIngest(url=url, **parameters).run(LocalEngine(database))
+
+
+def labels_of(
+    id_column: str | Sequence[str],
+    targets: Sequence[str] | None,
+    parameters: Mapping[str, Any],
+) -> list[str]:
+    """Return the columns of ids and targets that must be in the points' own table, once each."""
+    own = None if parameters.get("target_table") is not None else targets
+    return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
+
+
+def _keys_of(groups: DataFrameGroupBy, id_column: str | Sequence[str] | None) -> list[str]:
+    """Return the columns that a frame is grouped by."""
+    given: Any = groups.keys
+    keys = [given] if isinstance(given, str) else given
+    is_named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+    if id_column is not None or not is_named:
+        raise ParameterError("points are grouped: group by names of columns, without id_column")
+    return list(keys)
+
+
+def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
+    """Return a table as batches of Arrow."""
+    awkward = sys.modules.get("awkward")  # there, if the array is one of it
+    datasets = sys.modules.get("datasets")
+    dask = sys.modules.get("dask.dataframe")
+    try:
+        if datasets and isinstance(frame, (datasets.Dataset, datasets.IterableDataset)):
+            tables = frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE)
+            batches = (batch for table in tables for batch in table.to_batches())
+            return plain_reader(reader_of(batches, "rows"))
+        if dask and isinstance(frame, dask.DataFrame):
+            return plain_reader(reader_of(_partitions(frame), "rows"))
+        if awkward is not None and isinstance(frame, awkward.Array):
+            frame = awkward.to_arrow_table(frame, extensionarray=False)
+        if isinstance(frame, pd.DataFrame):
+            frame = pa.Table.from_pandas(frame, preserve_index=False)
+        if hasattr(frame, "__arrow_c_stream__"):
+            return plain_reader(pa.RecordBatchReader.from_stream(frame))
+        if hasattr(frame, "__arrow_c_array__"):
+            return plain_reader(pa.table(frame).to_reader())
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"{role} is no table that Arrow can hold ({error})") from error
+    raise DataError(
+        f"{role} is {shown(frame)}; expected a table, such as a data frame of pandas or polars, or "
+        "of Arrow"
+    )
+
+
+def _partitions(frame: Frame) -> Iterator[pa.RecordBatch]:
+    """Yield a data frame of Dask's, one partition in memory at a time."""
+    for partition in frame.partitions:
+        yield from pa.Table.from_pandas(partition.compute(), preserve_index=False).to_batches()
+
+
+def _flat(
+    reader: pa.RecordBatchReader, columns: Sequence[str | Mapping[str, str]]
+) -> tuple[pa.RecordBatchReader, list[str | Mapping[str, str]]]:
+    """Return the batches with a column of lists per coordinate, and the names of these."""
+    nested = [
+        name
+        for name in columns
+        if isinstance(name, str)
+        and name in reader.schema.names
+        and is_list(reader.schema.field(name).type)
+        and (_is_array(reader.schema.field(name).type.value_type))
+    ]
+    if not nested:
+        return reader, list(columns)
+    table = reader.read_all()
+    found: list[str | Mapping[str, str]] = []
+    for name in columns:
+        if not isinstance(name, str) or name not in nested:
+            found.append(name)
+            continue
+        parts = _parts(table[name].combine_chunks(), name)
+        for part, values in parts.items():
+            table = table.append_column(part, values)
+        table = table.drop_columns([name])
+        found += parts
+    return table.to_reader(), found
+
+
+def _is_array(kind: pa.DataType) -> bool:
+    return is_list(kind) or pa.types.is_struct(kind)
+
+
+def _parts(lists: pa.Array, name: str) -> dict[str, pa.Array]:
+    """Return the entries, or fields, of a column's items as lists, which share its offsets."""
+    lists = lists.cast(pa.large_list(lists.type.value_type))
+    items, mask = lists.flatten(), lists.is_null()
+    if pa.types.is_struct(items.type):
+        parts = {f"{name}.{field.name}": items.field(j) for j, field in enumerate(items.type)}
+    else:
+        widths = pa.compute.unique(pa.compute.list_value_length(items)).drop_null()
+        if len(widths) != 1:
+            raise DataError(f"{name}: points have {sorted(widths.to_pylist())} coordinates")
+        parts = {
+            f"{name}[{j}]": pa.compute.list_element(items, j) for j in range(widths[0].as_py())
+        }
+    sizes = pa.compute.fill_null(pa.compute.list_value_length(lists), 0)
+    ends = pa.compute.cumulative_sum(sizes.cast(pa.int64()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    return {
+        part: pa.LargeListArray.from_arrays(offsets, values, mask=mask)
+        for part, values in parts.items()
+    }
+
+
+def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the batches with the numbers of their rows, where these are bags."""
+    if ROW in reader.schema.names or not any(is_list(field.type) for field in reader.schema):
+        raise ParameterError("id_column is missing: rows are points; name the column of their bags")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        start = 0
+        for batch in reader:
+            rows = pa.array(range(start, start + len(batch)), pa.int64())
+            start += len(batch)
+            yield batch.append_column(ROW, rows)
+
+    schema = reader.schema.append(pa.field(ROW, pa.int64()))
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+@contextmanager
+def _renamed(folder: str) -> Iterator[None]:
+    """Re-raise errors with the names of the tables instead of their temporary files."""
+    try:
+        yield
+    except BagbasisError as error:
+        text = str(error)
+        if folder not in text:
+            raise
+        for file in TABLES.values():
+            text = text.replace(f"{folder}/{file}.parquet", f"table of {file}")
+        raise type(error)(text) from error

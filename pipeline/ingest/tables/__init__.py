@@ -1,0 +1,24 @@
+"""Long tables in files to a store: read and checked by DuckDB, sorted here or on a cluster."""
+
+from .arrow_files import plain_reader, reader_of, write_parquet
+from .database import Database
+from .engines import SORT_BYTES, LocalEngine, spill_folder
+from .files import is_list
+from .ingest import TableIngest, ingest_tables
+from .passes import Tally
+from .values import names_of
+
+__all__ = [
+    "SORT_BYTES",
+    "Database",
+    "LocalEngine",
+    "TableIngest",
+    "Tally",
+    "ingest_tables",
+    "is_list",
+    "names_of",
+    "plain_reader",
+    "reader_of",
+    "spill_folder",
+    "write_parquet",
+]

@@ -1,0 +1,243 @@
+"""Turns sorted rows of long tables into bags, and joins other tables to them by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...arrays import Floats, Integers
+from ...bags import AnyRagged, Bags, Responses, offsets_of
+from ...errors import DataError
+from .scans import Coding
+from .surveys import CheckedTable
+from .values import Columns
+
+
+class Labelled(NamedTuple):
+    """Whole bags, ascending by id, with their rows of the other tables.
+
+    ``ids``, shape (n_bags,), are int64 or text. ``targets``, shape (n_bags, n_targets), are NaN if
+    missing. ``n_without_row`` bags are not in the target table. ``responses`` is None if there is
+    no table of them.
+    """
+
+    ids: NDArray[Any]
+    bags: Bags
+    targets: Floats
+    responses: Responses | None = None
+    n_without_row: int = 0
+
+    def choose(self, kept: NDArray[np.bool_]) -> Labelled:
+        """Return some of the bags, by a mask."""
+        answers = None if self.responses is None else self.responses[kept]
+        chosen = Labelled(self.ids[kept], self.bags[kept], self.targets[kept], answers)
+        return chosen._replace(n_without_row=self.n_without_row)
+
+    def without_missing(self, missing: str) -> Labelled:
+        """Return the bags without the points that lack a coordinate, or without their bags.
+
+        ``missing`` is that of `TableIngest`.
+        """
+        if missing == "refuse":
+            return self
+        bags, answers = _drop_points(self.bags), self.responses
+        kept = bags.sizes > 0
+        if answers is not None:
+            answers = _drop_points(answers)
+        if missing == "drop_bag":
+            kept = bags.sizes == self.bags.sizes
+            if answers is not None and self.responses is not None:
+                kept &= answers.sizes == self.responses.sizes
+        return self._replace(bags=bags, responses=answers).choose(kept)
+
+
+class SortedRows:
+    """The rows of a table by id and row, see `Scan.coded`, taken from the front."""
+
+    def __init__(self, batches: Iterator[pa.Table]) -> None:
+        self._batches = batches
+        self._rest: pa.Table | None = None
+
+    def take_bags(self) -> Iterator[pa.Table]:
+        """Yield all rows, in tables that end where a bag does."""
+        pending: list[pa.Table] = []  # the rows of one bag, which may go on
+        bag: Any = None
+        for batch in self._batches:
+            if not len(batch):
+                continue
+            ids = _ids_of(batch)
+            start = int(np.searchsorted(ids, ids[-1]))  # of the last bag
+            if start or bag != ids[-1]:
+                if start or pending:
+                    yield pa.concat_tables([*pending, batch[:start]])
+                pending, bag = [], ids[-1]
+            pending.append(batch[start:])
+        yield pa.concat_tables(pending)
+
+    def take_until(self, last: int | str | None) -> pa.Table | None:
+        """Return the rows up to an id, that of None all that are left; None without any."""
+        taken: list[pa.Table] = []
+        while True:
+            batch = next(self._batches, None) if self._rest is None else self._rest
+            if batch is None:
+                break
+            ids = _ids_of(batch)
+            n_rows = len(ids) if last is None else int(np.searchsorted(ids, last, side="right"))
+            taken += [batch[:n_rows]] if n_rows else []
+            self._rest = batch[n_rows:] if n_rows < len(ids) else None
+            if self._rest is not None:
+                break
+        return pa.concat_tables(taken) if taken else None
+
+
+def join_tables(
+    tables: Mapping[str, CheckedTable],
+    codings: Mapping[str, Coding],
+    rows: Mapping[str, SortedRows],
+) -> Iterator[Labelled]:
+    """Yield all bags, each with its rows of the other tables.
+
+    Parameters
+    ----------
+    tables, codings, rows : mapping
+        Of the tables "points", and "targets" and "responses" if there are any.
+
+    Raises
+    ------
+    DataError
+        A target that is not the same in all rows of a bag, an id that a target table has twice,
+        or an id that no point has; names the bag, or the file and the row.
+    """
+
+    def join(bags: Labelled, last: int | str | None) -> Labelled:
+        for role, add in (("targets", _add_targets), ("responses", _add_responses)):
+            if role in tables:
+                bags = add(bags, rows[role].take_until(last), tables[role])
+        return bags
+
+    bags = None
+    for of_bags in rows["points"].take_bags():
+        bags = _group_rows(of_bags, tables["points"].columns, codings["points"].classes)
+        yield join(bags, bags.ids[-1])
+    if bags is not None:
+        join(bags, None)  # refuses what is left: ids after that of the last bag
+
+
+def _drop_points(sets: AnyRagged) -> AnyRagged:
+    """Return sets of points without those that lack a coordinate."""
+    kept = ~np.isnan(sets.points).any(axis=1)
+    return type(sets).trusted(sets.points[kept], np.append(0, np.cumsum(kept))[sets.offsets])
+
+
+def _ids_of(rows: pa.Table) -> NDArray[Any]:
+    """Return the id of each row, int64 or Python's text."""
+    return np.asarray(rows["id"].to_numpy())
+
+
+def _matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
+    """Return the coordinates ("x") or the targets ("y") of all rows, NaN where there is none."""
+    columns = [rows[name].to_numpy() for name in rows.column_names if name[0] == prefix]
+    return np.column_stack(columns) if columns else np.empty((len(rows), 0))
+
+
+def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence[str]]) -> Labelled:
+    """Return the bags of the rows, with the targets that they hold themselves."""
+    ids = _ids_of(rows)
+    starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+    offsets = np.append(starts, len(ids)).astype(np.int64)
+    values, targets = _matrix(rows, "y"), [one.name for one in columns.targets]
+    for name, rule in columns.target_rules.items():
+        j = targets.index(name)
+        values[:, j] = np.repeat(RULES[rule](values[:, j], offsets), np.diff(offsets))
+    expected = np.repeat(values[starts], np.diff(offsets), axis=0)
+    differs = (values != expected) & ~(np.isnan(values) & np.isnan(expected))
+    if differs.any():
+        row, j = (int(at) for at in np.argwhere(differs)[0])
+        labels = classes.get(targets[j])
+        one, another = (
+            repr(labels[int(value)]) if labels and value == value else str(value)
+            for value in (expected[row, j], values[row, j])
+        )
+        raise DataError(
+            f"bag {_plain(ids[row])!r}: target {targets[j]!r} is {one} in one row and {another} in "
+            "another; it must be the same in all rows of a bag"
+        )
+    return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
+
+
+def _sum(values: Floats, offsets: Integers) -> Floats:
+    """Return the sum of each bag's values that are present; NaN if none is."""
+    known = ~np.isnan(values)
+    sums = np.add.reduceat(np.where(known, values, 0.0), offsets[:-1])
+    return np.where(np.logical_or.reduceat(known, offsets[:-1]), sums, np.nan)
+
+
+def _count(values: Floats, offsets: Integers) -> Floats:
+    return np.add.reduceat((~np.isnan(values)).astype(np.float64), offsets[:-1])
+
+
+def _mean(values: Floats, offsets: Integers) -> Floats:
+    return _sum(values, offsets) / np.maximum(1.0, _count(values, offsets))
+
+
+def _any(values: Floats, offsets: Integers) -> Floats:
+    return np.minimum(1.0, _sum((values != 0) + 0.0 * values, offsets))
+
+
+def _last(values: Floats, offsets: Integers) -> Floats:
+    rows = np.where(np.isnan(values), -1, np.arange(len(values)))
+    last = np.maximum.reduceat(rows, offsets[:-1])
+    return np.where(last >= 0, values[last], np.nan)
+
+
+RULES = {"mean": _mean, "any": _any, "last": _last, "count": _count}  # of the rows of a bag
+
+
+def _add_targets(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
+    """Return the bags with the targets of the rows of a target table."""
+    targets = np.full((len(bags.ids), len(table.columns.targets)), np.nan)
+    if rows is None:
+        return bags._replace(targets=targets, n_without_row=len(bags.ids))
+    ids, numbers = _ids_of(rows), rows["row"].to_numpy()
+    again = np.flatnonzero(ids[1:] == ids[:-1])
+    if len(again):
+        first, second = (table.place_of(numbers[again[0] + i]) for i in range(2))
+        raise DataError(
+            f"{second}: id {_plain(ids[again[0]])!r} is repeated in the target table (first in "
+            f"{first}); keep one row per bag"
+        )
+    targets[_positions(bags, rows, "target", table)] = _matrix(rows, "y")
+    return bags._replace(targets=targets, n_without_row=len(bags.ids) - len(rows))
+
+
+def _add_responses(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
+    """Return the bags with the rows of a table of responses."""
+    n_bags, n_dims = len(bags.ids), len(table.columns.coordinates)
+    if rows is None:
+        return bags._replace(responses=Responses.none(n_bags, n_dims, bags.bags.points.dtype))
+    sizes = np.bincount(_positions(bags, rows, "response", table), minlength=n_bags)
+    responses = Responses.trusted(_matrix(rows, "x"), offsets_of(sizes.astype(np.int64)))
+    return bags._replace(responses=responses)
+
+
+def _positions(bags: Labelled, rows: pa.Table, what: str, table: CheckedTable) -> Integers:
+    """Return the bag of each row of another table."""
+    ids = _ids_of(rows)
+    positions = np.searchsorted(bags.ids, ids)
+    unknown = np.flatnonzero(bags.ids[np.minimum(positions, len(bags.ids) - 1)] != ids)
+    if len(unknown):
+        at = int(unknown[0])
+        place = table.place_of(rows["row"][at].as_py())
+        raise DataError(
+            f"{place}: id {_plain(ids[at])!r} of the {what} table is unknown: no point has it; "
+            "remove the row or add the bag's points"
+        )
+    return positions.astype(np.int64)
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,132 @@
+"""DuckDB over table files: nothing but these can be read, and errors name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ...errors import DataError, StoreError
+from ...execution import lane_cores
+from .bytes import DuckFiles
+from .reading import OTHER_ENCODING
+from .values import LOCKED
+
+Report = Callable[[float], None]  # the share of a query that is done
+
+BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
+SECONDS_BETWEEN_REPORTS = 0.5
+DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
+WORDS = (r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2")
+
+
+class Database:
+    """DuckDB within ``memory`` bytes; a context manager.
+
+    Rows that do not fit go to files in the folder ``spill``; without a folder they have to fit.
+    """
+
+    def __init__(self, memory: int, spill: str = "") -> None:
+        self.files = DuckFiles()
+        self._spill = spill
+        limits = {"memory_limit": f"{memory}B", "temp_directory": spill}
+        config = {**LOCKED, **limits, "threads": lane_cores()}
+        self._connection = duckdb.connect(config=config)
+        self._connection.register_filesystem(self.files)
+        self._connection.execute(f"SET allowed_directories = ['{DuckFiles.protocol}://']")
+        self._connection.execute("SET enable_external_access = false")
+        # of two TRY it would take out what they share, and fail there
+        self._connection.execute("SET disabled_optimizers = 'common_subexpressions'")
+
+    def __enter__(self) -> Database:
+        """Return the database itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Forget everything; a query that is not over ends."""
+        self._connection.unregister_filesystem(DuckFiles.protocol)
+        self._connection.close()
+
+    def fetch(self, query: str, report: Report | None = None) -> list[dict[str, Any]]:
+        """Return all rows of the answer; call ``report`` with the share that is done.
+
+        DataError names a file that can not be read, StoreError a disk that is full.
+        """
+        with self._running(query) as cursor, _watching(cursor, report):
+            answer = cursor.sql(query)
+            names = answer.columns
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+    def stream(self, query: str, report: Report | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the answer in batches; ``report`` ends with the first. Raises what `fetch` does."""
+        with self._running(query) as cursor:
+            with _watching(cursor, report):
+                batches = iter(cursor.sql(query).to_arrow_reader(BATCH_ROWS))
+                first = next(batches, None)
+            if first is not None:
+                yield first
+                yield from batches
+
+    def complaint(self, query: str) -> str:
+        """Return what DuckDB says against a query; "" if it answers."""
+        try:
+            self.fetch(query)
+        except DataError as error:
+            return reason_of(str(error.__cause__))
+        return ""
+
+    @contextmanager
+    def _running(self, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a connection of its own, as a query ends with the next one of its connection."""
+        try:
+            with self._connection.cursor() as cursor:
+                yield cursor
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            reason = reason_of(str(error))
+            if any(words in str(error) for words in DISK_FULL):
+                raise StoreError(
+                    f"{self._spill}: no room to sort the table ({reason}); set TMPDIR to a folder "
+                    "on a disk with room for all its rows"
+                ) from error
+            # damage in a Parquet file DuckDB tells without its name
+            paths = re.findall(rf"{DuckFiles.protocol}://[^\s']+", f"{error} {query}")
+            hint = OTHER_ENCODING if "not utf-8" in str(error) else ""
+            file = DuckFiles.url_of(paths[0])
+            raise DataError(f"{file}: can not be read ({reason}){hint}") from error
+
+
+@contextmanager
+def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Iterator[None]:
+    """Report the share of a query that is done, as DuckDB estimates it, and at last all of it."""
+    if report is None:
+        yield
+        return
+    # `query_progress` stands still without a progress bar, which is not to be seen.
+    cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(SECONDS_BETWEEN_REPORTS):
+            report(max(0.0, cursor.query_progress() / 100))  # -1 before it begins
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+    report(1.0)
+
+
+def reason_of(message: str) -> str:
+    """Shorten the message of DuckDB, or a Python traceback within it, to one line."""
+    told = re.split("\n(?:Possible|LINE|\\s*Candidate)", message)[0].splitlines()
+    lines = [line.strip() for line in told if line.strip()]
+    last = re.sub(*WORDS, lines[-1])
+    return last if len(lines) == 1 or lines[0].startswith("Traceback") else f"{lines[0]}: {last}"

@@ -1,0 +1,243 @@
+"""Where tables are checked and sorted: in DuckDB in this process, or on a cluster's workers.
+
+Both give the same rows in the same order: by the bag's id, and within a bag by file and row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ...errors import DataError
+from ...execution import Progress, Report, map_tasks, shuffle_frames, silent
+from ...storage import temporary_folder
+from .database import Database
+from .files import TableFile
+from .scans import Coding, Scan, scans_of
+from .surveys import SAMPLE, CheckedTable, Labels, Survey, find_labels, sample_ids, survey_scan
+from .values import Columns
+
+SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
+PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once
+RANGE_BYTES = 2**25  # of rows that a worker sorts at once
+ID_BYTES = 32  # of a text id, about
+SPILL_PREFIX = "bagbasis-ingest-"
+
+R = TypeVar("R")
+
+
+class LocalEngine:
+    """DuckDB in this process; rows that do not fit in memory are sorted on disk."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def survey(
+        self,
+        columns: Columns,
+        files: Sequence[TableFile],
+        dtype: str,
+        share: float,
+        progress: Progress,
+    ) -> list[Survey]:
+        """Look at all rows; return the surveys of the files, or of their pieces, in order.
+
+        They have the coordinates of a ``share`` of the rows.
+        """
+        surveys: list[Survey] = []
+        n_rows = sum(file.n_rows for file in files)  # in CSV an estimate
+        done = 0
+        for scan in scans_of(columns, files):
+            in_scan = sum(file.n_rows for file in scan.files)
+
+            def report(share: float, done: int = done, in_scan: int = in_scan) -> None:
+                progress(done + int(share * in_scan), n_rows)
+
+            surveys += survey_scan(scan, dtype, share, self._database, report)
+            done += in_scan
+        return surveys
+
+    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
+        """Return the texts of each target, in any number of parts."""
+        return [find_labels(scan, targets, self._database) for scan, _ in table.scans()]
+
+    def sort(
+        self, table: CheckedTable, coding: Coding, progress: Progress
+    ) -> Generator[pa.Table, None, None]:
+        """Yield all rows as `Scan.coded` gives them, by id and row."""
+        query = " UNION ALL ".join(scan.coded(starts, coding) for scan, starts in table.scans())
+        batches = self._database.stream(
+            f"{query} ORDER BY id, row",
+            lambda share: progress(int(share * table.n_rows), table.n_rows),
+        )
+        for batch in batches:
+            yield pa.Table.from_batches([batch])
+
+
+class ClusterEngine(LocalEngine):
+    """The workers of the open client; each holds a piece of a table, or a range of its ids.
+
+    A ``.csv.gz`` file is one piece, and so is a CSV file of which a cut lies within quotes.
+    """
+
+    def __init__(self, piece_bytes: int = PIECE_BYTES, range_bytes: int = RANGE_BYTES) -> None:
+        self._piece_bytes = piece_bytes
+        self._range_bytes = range_bytes
+
+    def survey(
+        self,
+        columns: Columns,
+        files: Sequence[TableFile],
+        dtype: str,
+        share: float,
+        progress: Progress,
+    ) -> list[Survey]:
+        """Look at all rows; return the surveys of the pieces of the files, in order."""
+        whole: set[str] = set()  # the files that can not be cut
+        size = self._piece_bytes
+        while True:
+            pieces = [
+                piece
+                for file in files
+                for piece in ([file] if file.url in whole else file.cut(size, len(columns.names)))
+            ]
+            tasks = [(Scan(columns, (piece,)), dtype, share) for piece in pieces]
+            surveys = _run(_survey_piece, tasks, [piece.n_rows for piece in pieces], progress)
+            torn = {piece.url for piece, found in zip(pieces, surveys, strict=True) if not found}
+            if not torn:
+                return [survey for survey in surveys if survey is not None]
+            whole |= torn
+
+    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
+        """Return the texts of each target, in as many parts as the table has pieces."""
+        tasks = [(scan, targets) for scan, _ in table.scans()]
+        return _run(_find_labels, tasks, [1] * len(tasks), silent)
+
+    def sort(
+        self, table: CheckedTable, coding: Coding, progress: Progress
+    ) -> Generator[pa.Table, None, None]:
+        """Yield all rows as `Scan.coded` gives them, by id and row."""
+        schema = _schema_of(table.columns, coding)
+        row_bytes = 16 + np.dtype(coding.dtype).itemsize * len(table.columns.coordinates)
+        row_bytes += 8 * len(table.columns.targets) + (ID_BYTES if coding.ids == "text" else 0)
+        n_ranges = -(-row_bytes * table.n_rows // self._range_bytes)
+        samples = ((survey.n_rows, survey.sample) for survey in table.surveys)
+        starts = range_starts(samples, n_ranges, coding.ids)
+        least = "" if coding.ids == "text" else -(2**63)
+        return shuffle_frames(
+            partial(_read_piece, coding=coding),
+            table.scans(),
+            partial(_sort_frame, schema=schema),
+            by="id",
+            divisions=[least, *starts, *(starts or [least])[-1:]],
+            meta=_to_frame(schema.empty_table()),
+            sizes=[survey.n_rows for survey in table.surveys],
+            progress=progress,
+        )
+
+
+def range_starts(
+    samples: Iterable[tuple[int, Sequence[Any]]], n_ranges: int, ids: str
+) -> list[Any]:
+    """Return the first ids of ranges 1, 2, … with about the same number of rows each.
+
+    They are strictly increasing. If one bag fills a range, there are fewer than ``n_ranges - 1``.
+
+    Parameters
+    ----------
+    samples : iterable of (n_rows, ids)
+        Of each piece of a table, the number of rows, and the ids of some of them.
+    n_ranges : int
+    ids : {"number", "text"}
+    """
+    read = int if ids == "number" else str
+    sample = sorted((read(value), n_rows / len(of)) for n_rows, of in samples for value in of)
+    if not sample:
+        return []
+    rows = np.cumsum([weight for _, weight in sample])
+    ends = np.searchsorted(rows, rows[-1] * np.arange(1, n_ranges) / n_ranges)
+    return sorted({sample[k][0] for k in ends.tolist()} - {sample[0][0]})
+
+
+def spill_folder() -> AbstractContextManager[str]:
+    """Yield a new folder for rows that do not fit in memory; see `temporary_folder`."""
+    return temporary_folder(SPILL_PREFIX)
+
+
+def _run(
+    function: Callable[[Any, Report], R | DataError],
+    tasks: Sequence[Any],
+    sizes: Sequence[int],
+    progress: Progress,
+) -> list[R]:
+    """Return the results of tasks on the workers, in order.
+
+    A task returns a DataError, which is raised here, because a task that raises would run again.
+    """
+    results: dict[int, R] = {}
+    for i, result in map_tasks(function, tasks, sizes=sizes, progress=progress):
+        if isinstance(result, DataError):
+            raise result
+        results[i] = result
+    return [results[i] for i in range(len(tasks))]
+
+
+def _survey_piece(task: tuple[Scan, str, float], report: Report) -> Survey | DataError | None:
+    """Survey a piece; None if it may have been cut within quotes: its file is then read whole.
+
+    The first piece of such a file that ends within quotes has an odd number of quotes.
+    """
+    scan, dtype, share = task
+    with Database(SORT_BYTES) as database:
+        try:
+            [survey] = survey_scan(scan, dtype, share, database)
+            sample = sample_ids(scan, SAMPLE, database)
+        except DataError as error:
+            return None if database.files.texts else error
+        quote = scan.columns.read.quote.encode()
+        if quote and any(text.count(quote) % 2 for text in database.files.texts.values()):
+            return None
+        return replace(survey, sample=sample)
+
+
+def _find_labels(task: tuple[Scan, Sequence[str]], report: Report) -> Labels | DataError:
+    scan, targets = task
+    try:
+        with Database(SORT_BYTES) as database:
+            return find_labels(scan, targets, database)
+    except DataError as error:
+        return error
+
+
+def _read_piece(piece: tuple[Scan, Sequence[int]], coding: Coding) -> pd.DataFrame:
+    scan, starts = piece
+    with Database(SORT_BYTES) as database:
+        batches = list(database.stream(scan.coded(starts, coding)))
+    schema = _schema_of(scan.columns, coding)
+    return _to_frame(
+        pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+    )
+
+
+def _sort_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    rows = pa.Table.from_pandas(frame.reset_index(), schema=schema, preserve_index=False)
+    return rows.sort_by([("id", "ascending"), ("row", "ascending")])
+
+
+def _schema_of(columns: Columns, coding: Coding) -> pa.Schema:
+    """Return the columns that `Scan.coded` gives."""
+    types = {"id": pa.int64() if coding.ids == "number" else pa.string(), "row": pa.int64()}
+    coordinate = pa.from_numpy_dtype(coding.dtype)
+    types |= {f"x{j}": coordinate for j in range(len(columns.coordinates))}
+    return pa.schema(types | {f"y{j}": pa.float64() for j in range(len(columns.targets))})
+
+
+def _to_frame(rows: pa.Table) -> pd.DataFrame:
+    return rows.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get)

@@ -1,0 +1,362 @@
+"""The files of tables: how they are found, and what their columns hold.
+
+No rows are read here, only the header of a CSV file and the footer of a Parquet file.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from glob import has_magic
+from itertools import accumulate, pairwise
+from typing import IO
+from urllib.parse import quote, unquote
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet
+
+from ...errors import DataError
+from ...storage import filesystem, normalize_url
+from .arrow_files import COPIED, JSON, copy_as_parquet
+from .bytes import DuckFiles
+from .reading import OTHER_ENCODING
+from .values import Columns, no_column, read_expressions
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+KINDS = PARQUET + COPIED + CSV
+HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
+SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
+
+# In Thrift's compact form a header begins with kind, size and size compressed, each 0x15 ("the
+# next field, an integer") and a variable length of bytes; the checksum is a field of its own.
+PAGE_CHECKSUM = re.compile(rb"(?:\x15[\x80-\xff]*[\x00-\x7f]){3}\x15")
+
+UNTYPED = "csv"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows without one
+INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+FLOATS = ("halffloat", "float", "double")
+NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
+TEXTS = ("string", "large_string", "string_view")
+
+Source = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """One file of a table, or a piece of one that a worker reads at once.
+
+    Attributes
+    ----------
+    index : int
+        The position of the file in its table.
+    names, types : tuple of str
+        All columns in their order, and Arrow's names of their types, of lists those of their items;
+        `UNTYPED` in CSV, where all is text.
+    n_rows : int
+        Exact for Parquet, an estimate for CSV. Of lists the items of all rows.
+    groups : tuple of int
+        Rows in each row group of a Parquet file.
+    has_checksums : bool
+        Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
+    lists : tuple of str
+        Columns that are lists; once the file is fitted, coordinates alone: a row is then a bag.
+    items : tuple of int
+        How many items each of ``lists`` has.
+    parts : tuple of (str, str or None)
+        Columns that are told by the names of folders, as st=JFK, and their values: texts of all
+        rows, None for a missing one.
+    copy : str
+        The Parquet file that has the rows of an Arrow file; empty for others.
+    start, stop : int
+        The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
+    """
+
+    url: str
+    index: int
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    n_rows: int
+    n_bytes: int
+    groups: tuple[int, ...] = ()
+    has_checksums: bool = False
+    lists: tuple[str, ...] = ()
+    items: tuple[int, ...] = ()
+    delimiter: str = ","
+    can_be_cut: bool = True
+    parts: tuple[tuple[str, str | None], ...] = ()
+    copy: str = ""
+    start: int = 0
+    stop: int | None = None
+
+    def type_of(self, name: str) -> str:
+        """Return Arrow's name of a column's type; of one that folders tell `UNTYPED`."""
+        return self.types[self.names.index(name)] if name in self.names else UNTYPED
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether this is a Parquet file, or has a copy that is one; the others are CSV."""
+        return bool(self.copy) or self.url.lower().endswith(PARQUET)
+
+    @property
+    def is_gzip(self) -> bool:
+        """Whether this is a compressed CSV file, which can not be cut."""
+        return self.url.lower().endswith(".gz")
+
+    @property
+    def path(self) -> str:
+        """What DuckDB calls it: nothing that looks like a glob, a folder or another protocol."""
+        piece = "" if self.stop is None or self.is_parquet else f"{self.start}-{self.stop}"
+        return f"{DuckFiles.protocol}://{piece}/{quote(self.copy or self.url, safe='')}"
+
+    def cut(self, piece_bytes: int, n_columns: int) -> list[TableFile]:
+        """Return the pieces of the file: whole row groups, or about equal numbers of bytes of CSV.
+
+        ``n_columns`` are read of it.
+
+        A row of CSV belongs to the piece in which the line break before it lies.
+        """
+        if self.is_parquet:
+            points_per_row = max(1, self.n_rows // max(1, sum(self.groups)))  # of lists
+            max_rows = max(1, piece_bytes // (8 * n_columns * points_per_row))
+            return self._cut_groups(max_rows) if self.groups else [self]
+        if self.is_gzip or not self.can_be_cut:
+            return [self]
+        n_pieces = max(1, -(-self.n_bytes // piece_bytes))
+        bounds = [self.n_bytes * i // n_pieces for i in range(n_pieces + 1)]
+        return [
+            replace(self, start=start, stop=stop, n_rows=self.n_rows // n_pieces)
+            for start, stop in pairwise(bounds)
+        ]
+
+    def _cut_groups(self, max_rows: int) -> list[TableFile]:
+        ends = list(accumulate(self.groups))
+        pieces: list[TableFile] = []
+        start = 0
+        for end, following in zip(ends, [*ends[1:], None], strict=True):
+            if following is None or following - start > max_rows:
+                pieces.append(replace(self, start=start, stop=end, n_rows=end - start))
+                start = end
+        return pieces
+
+
+def open_table(
+    sources: Source | Sequence[Source], columns: Columns, copies: str = ""
+) -> tuple[Columns, tuple[TableFile, ...]]:
+    """Find the files of a table; return what is read of them, with its expressions, and them.
+
+    No rows are read, but of Arrow files, whose copies have paths that begin with ``copies``.
+
+    Raises
+    ------
+    DataError
+        No file matches, a file is there twice, is of no known kind or can not be read, lacks a
+        column, or holds in it what can not be used.
+    ParameterError
+        What is no expression.
+    """
+    given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    urls = [url for source in given for url in _find_files(normalize_url(source))]
+    if not urls:
+        raise DataError("no table files given")
+    for i, url in enumerate(urls):
+        if not url.lower().endswith(KINDS):
+            raise DataError(f"{url}: not a table; expected one of {', '.join(KINDS)}")
+        if url in urls[:i]:
+            raise DataError(f"{url}: given twice; its points would be doubled")
+    with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
+        found = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
+    columns = read_expressions(columns, [*found[0].names, *dict(found[0].parts)], urls[0])
+    return columns, tuple(_fit(file, columns) for file in found)
+
+
+def check_pages(file: TableFile, columns: Columns) -> None:
+    """Compare the pages of a Parquet file, or of a piece of one, with their checksums.
+
+    DuckDB does not check them, and would read a flipped bit as a number.
+
+    Raises
+    ------
+    DataError
+        A page that does not match; names the file.
+    """
+    if file.has_checksums:
+        stop = sum(file.groups) if file.stop is None else file.stop
+        starts = accumulate(file.groups, initial=0)
+        groups = [
+            i
+            for i, start in zip(range(len(file.groups)), starts, strict=False)
+            if file.start <= start < stop
+        ]
+        with reading(file.url), fsspec.open(file.url, "rb") as handle:
+            parquet = pa.parquet.ParquetFile(handle, page_checksum_verification=True)
+            of_file = [name for name in columns.names if name in file.names]
+            for _ in parquet.iter_batches(row_groups=groups, columns=of_file):
+                pass
+
+
+@contextmanager
+def reading(file: str) -> Iterator[None]:
+    """Raise any error while a file is read as a DataError that names the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        hint = OTHER_ENCODING if isinstance(error, UnicodeDecodeError) else ""
+        raise DataError(f"{file}: can not be read ({reason}){hint}") from error
+
+
+def _find_files(source: str) -> list[str]:
+    fs, path = filesystem(source)
+    with reading(source):
+        if fs.isdir(path):
+            found = sorted(str(match) for match in fs.find(path) if _is_part(str(match), path))
+        elif fs.exists(path):
+            found = [path]
+        else:
+            matches = fs.glob(path) if has_magic(path) else []
+            found = sorted(str(match) for match in matches if not fs.isdir(match))
+    if not found:
+        raise DataError(f"{source}: no files found")
+    return [normalize_url(fs.unstrip_protocol(match)) for match in found]
+
+
+def _is_part(file: str, directory: str) -> bool:
+    """Return whether a folder's file is part of its table: not hidden, nor one of Spark's."""
+    inside = file.removeprefix(directory).split("/")
+    return file.lower().endswith(PARQUET + COPIED) and not any(
+        name[:1] in ("_", ".") for name in inside
+    )
+
+
+def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile:
+    fs, path = filesystem(url)
+    with reading(url), fsspec.open(url, "rb", compression="infer") as file:
+        n_bytes = int(fs.size(path))
+        if url.lower().endswith(COPIED):
+            copy = f"{copies}{index}.parquet"
+            copy_as_parquet(file, copy, url.lower().endswith(JSON))
+            with open(copy, "rb") as copied:
+                found = replace(_look_into_parquet(copied, url), copy=copy)
+        elif url.lower().endswith(PARQUET):
+            found = _look_into_parquet(file, url)
+        else:
+            sample = file.read(SAMPLE_BYTES)
+            delimiter, names = columns.read.read_header(sample, columns.names)
+            row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
+            found = TableFile(url, 0, (*names,), (UNTYPED,) * len(names), n_bytes // row_bytes, 0)
+            cut = columns.read.can_be_cut
+            found = replace(found, n_rows=max(1, found.n_rows), delimiter=delimiter, can_be_cut=cut)
+    return replace(found, index=index, n_bytes=n_bytes, parts=_parts_of(path))
+
+
+def _look_into_parquet(file: IO[bytes], url: str) -> TableFile:
+    parquet = pa.parquet.ParquetFile(file)
+    schema, metadata = parquet.schema_arrow, parquet.metadata
+    lists = tuple(field.name for field in schema if is_list(field.type))
+    items = [field.type.value_type if is_list(field.type) else field.type for field in schema]
+    groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    return TableFile(
+        *(url, 0, (*schema.names,), tuple(map(_value_type, items)), metadata.num_rows, 0, groups),
+        has_checksums=_has_checksums(file, metadata),
+        lists=lists,
+        items=tuple(_count_items(metadata, name) for name in lists),
+    )
+
+
+def _fit(file: TableFile, columns: Columns) -> TableFile:
+    """Return a file with what is needed of folders and lists; refuse columns that do not fit."""
+    parts, used = dict(file.parts), columns.names
+    for name in used:
+        if name not in file.names and name not in parts:
+            raise no_column(file.url, name, file.names)
+        if file.names.count(name) > 1:
+            raise DataError(f"{file.url}: two columns are called {name!r}; rename one")
+    kept = tuple((n, v) for n, v in file.parts if n in used and n not in file.names)
+    lists = tuple(name for name in columns.of_coordinates if name in file.lists)
+    plain = [one.text for one in columns.coordinates if not one.sql]
+    other = next((name for name in plain if name in file.names and name not in lists), None)
+    if lists and other is not None:
+        raise DataError(
+            f"{file.url}: coordinate column {lists[0]!r} has lists, {other!r} has none; give all "
+            "coordinates as lists, a row per bag, or as numbers, a row per point"
+        )
+    _check_types(file, columns)
+    n_rows = file.items[file.lists.index(lists[0])] if lists else file.n_rows
+    return replace(file, parts=kept, lists=lists, items=(), n_rows=n_rows)
+
+
+def _parts_of(path: str) -> tuple[tuple[str, str | None], ...]:
+    """Return the columns that the folders of a path name (Hive's way), and their values."""
+    pairs = (folder.partition("=") for folder in path.split("/")[:-1])
+    return tuple(
+        (unquote(name), None if value == NO_VALUE else unquote(value))
+        for name, is_pair, value in pairs
+        if is_pair
+    )
+
+
+def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
+    """Whether the first page has a checksum: the fourth number of its header, `PAGE_CHECKSUM`."""
+    if not metadata.num_rows:
+        return False
+    column = metadata.row_group(0).column(0)
+    file.seek(column.dictionary_page_offset or column.data_page_offset)
+    return PAGE_CHECKSUM.match(file.read(32)) is not None
+
+
+def _count_items(metadata: pa.parquet.FileMetaData, name: str) -> int:
+    """Return about how many items the lists of a column have; an empty one counts as one."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    return sum(c.num_values for c in chunks if c.path_in_schema.startswith(f"{name}."))
+
+
+def is_list(column: pa.DataType) -> bool:
+    """Return whether the values of a column are lists, of whatever kind."""
+    kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    return any(is_kind(column) for is_kind in kinds)
+
+
+def _value_type(column: pa.DataType) -> str:
+    """Return the type of a column's values, also of a dictionary's (pandas' categories)."""
+    return str(column.value_type if pa.types.is_dictionary(column) else column)
+
+
+def _check_types(file: TableFile, columns: Columns) -> None:
+    types = {name: file.type_of(name) for name in columns.names}
+    for name in columns.ids:
+        if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED) or is_time(types[name])):
+            what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
+            raise DataError(f"{file.url}: {what}")
+    for one in columns.coordinates:
+        kind = "" if one.sql else types[one.text]
+        if kind and not (is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)):
+            what = f"coordinate column {one.text!r} is {kind}, not numbers"
+            raise DataError(f"{file.url}: {what}; write an expression that makes numbers of it")
+    for one in columns.targets:
+        listed = [name for name, _ in one.inputs if name in file.lists]
+        kind = "list" if listed else "" if one.sql else types[one.text]
+        if kind and not (is_number(kind) or kind in (*TEXTS, UNTYPED, "bool", "null")):
+            name = listed[0] if listed else one.text
+            what = f"target column {name!r} is {kind}, neither numbers nor text"
+            raise DataError(f"{file.url}: {what}")
+
+
+def is_time(type_name: str) -> bool:
+    """Return whether a type, by Arrow's name of it, is one of dates or times without a zone."""
+    return type_name.startswith(("date", "timestamp")) and "tz=" not in type_name
+
+
+def is_number(type_name: str) -> bool:
+    """Return whether a type, by Arrow's name of it, is one of numbers."""
+    return type_name in NUMBERS or type_name.startswith("decimal")

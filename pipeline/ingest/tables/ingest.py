@@ -1,0 +1,418 @@
+"""Ingest of long tables (Parquet, CSV) that need not fit in memory, to a bag store.
+
+Two passes go over the files. The first counts, measures and checks every row. The second sorts the
+rows by the bag's id, on disk if they do not fit in memory, and writes bag after bag, with one
+commit at the end. An engine does the checking and sorting: this process, or a cluster's workers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import wraps
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+from ...bags import Box, box_or_quantile, points_dtype
+from ...errors import DataError, ParameterError
+from ...execution import Progress, current_client
+from ...parameters.checks import Table
+from ...parameters.ingest import TABLES, refuse_gone
+from ...store import BagStore, check_parameters
+from ..arrays import check_mode, new_store
+from .database import Database
+from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
+from .files import Source, TableFile, open_table
+from .passes import TablePasses, Tally, warn_of
+from .reading import ReadOptions
+from .scans import Coding, guess_types
+from .surveys import CheckedTable
+from .values import Columns, Given, names_of, values_of
+
+BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
+Sources = Source | Sequence[Source] | None
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _refusing_gone(kind: type[T]) -> type[T]:
+    """Let a class refuse the keys of earlier versions; the error names what to write instead."""
+    declared = kind.__init__
+
+    @wraps(declared)
+    def begin(self: T, *args: object, **parameters: object) -> None:
+        refuse_gone(parameters)
+        declared(self, *args, **parameters)
+
+    type.__setattr__(kind, "__init__", begin)
+    return kind
+
+
+@_refusing_gone
+@dataclass(frozen=True)
+class TableIngest:
+    """Make a store from tables: one row per point, in any order, over any number of files.
+
+    Or one row per bag, whose coordinates are lists (Parquet only). Or append to a store.
+    Runs on the client that is open, else in this process; the store is the same. Bags are stored
+    in ascending order of their ids, the points of a bag in the order of the files and rows.
+
+    What does not fit in memory is sorted on disk: in this process in the folder of temporary
+    files (``TMPDIR``), on a cluster on the workers' disks.
+
+    Parameters
+    ----------
+    points : str, path or list of str
+        Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.feather``, ``.arrow``, ``.ipc``,
+        ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. Of a folder all but
+        CSV is read; Arrow and JSON are copied to the folder of temporary files. A column may also
+        be told by the names of folders, as in ``st=JFK/part.parquet``. On a cluster a compressed
+        file has to fit in a worker's memory, and so has a CSV file with line breaks within quotes,
+        or that is read with utf-16, skip, comment or an escape that is not the quote.
+    url : str or path
+        The store to write.
+    id_column : str or list of str
+        Column of the bag's id: whole numbers, text, or dates, whose text it is. The ids of CSV
+        files are integers if all are written as Python writes them (so that 007 is text), else
+        text. Of several columns an id is their values with a slash between them, as in 2020/JFK.
+    coordinates : list of str or mapping from name to str
+        Coordinates in the order they shall have. Each is a column, or an expression of DuckDB over
+        the columns of a row: ``"ln(pressure)"``, or with a name
+        ``{"hour_cos": "cos(2*pi()*hour/24)"}``, also as an item of a list. Columns hold numbers;
+        true and false, 1 and 0; or dates and times, days since 1970-01-01. In Parquet also lists of
+        numbers, as long as each other in a row: then a row is a bag, or a part of it, and an
+        expression is of an item.
+    read : mapping, optional
+        How CSV files are read, by the names of DuckDB's ``read_csv``, as
+        ``{"delim": ";", "decimal_separator": ","}``: ``delim`` (default: the first of commas,
+        semicolons, tabs and bars by which the header has most of the columns), ``quote``,
+        ``escape``, ``comment``, ``skip`` (lines before the header), ``names`` (of all columns,
+        where there is no header), ``encoding`` (utf-8, latin-1, utf-16), ``decimal_separator``,
+        ``thousands``, ``nullstr`` (a list of what is missing where it is not quoted; default empty
+        fields, NA, N/A, NaN, nan, null and NULL), and ``types``, as ``{"day": "DATE"}``, of columns
+        that hold no numbers or that expressions read; else these have the type of the first rows.
+    targets : list of str or mapping from name to str, optional
+        Targets as coordinates are told: numbers, or text, which is taken for class labels and
+        stored as their index in the sorted labels. A missing value is not labelled. In the table of
+        points a target is the same in all rows of a bag, unless ``target_rules`` says what is
+        taken. Text in a column most of whose values are numbers is refused.
+    target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
+        Of targets that differ in the rows of a bag: the mean, 1 if one is not 0, the last, or how
+        many there are. Rows without a value do not count.
+    target_types : mapping from target to {"number", "class"}, optional
+        Of targets whose values do not say it: text in one of numbers is refused, and numbers
+        are taken for labels of classes.
+    target_table : str, path or list of str, optional
+        Tables with the targets, one row per bag. Bags without a row are not labelled.
+    target_id_column : str or list of str, optional
+        The bag's id in the target table. None: named as ``id_column``.
+    responses : str, path or list of str, optional
+        Tables with the responses, one row per point. Bags without a row have no response.
+    response_coordinates : list of str or mapping from name to str, optional
+        Coordinates of the responses, told as ``coordinates``.
+    response_id_column : str or list of str, optional
+        The bag's id in the responses. None: named as ``id_column``.
+    missing : {"refuse", "drop_point", "drop_bag"}, default "refuse"
+        What becomes of a row in which a coordinate is missing or NaN: an error, or the point or
+        its bag is left out, and counted.
+    min_points : int ≥ 1, default 1
+        Bags of fewer points are left out, and counted. A measured box has their points, too.
+    missing_values : list of str or int or float, optional
+        Words and numbers that stand for missing coordinates and targets, quoted or not, in any
+        kind of file.
+    box : list of (lo, hi) or {"quantile": share}, optional
+        What is scaled to [0, 1]^d before projection. Points may lie outside. None: the range of
+        the points, widened by 1 % of it on each side, but no further than a quarter beyond what
+        lies between the quantiles .001 and .999 of a coordinate, so that a few outliers do not
+        stretch it. {"quantile": 0} is the range, whatever lies there.
+    response_box : list of (lo, hi) or {"quantile": share}, optional
+        The same for the responses.
+    dtype : {"float32", "float64", "uint16", "uint8"}, default "float32"
+        Type of the stored points, see `BagStore.create`.
+    mode : {"create", "append", "overwrite"}, default "create"
+        "append" adds to the store that is there, which keeps its box and its classes; all bags,
+        or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails
+        after that leaves no store.
+    overwrite : bool, default False
+        The same as mode="overwrite".
+    known_ids : {"refuse", "skip"}, default "refuse"
+        With mode="append", what becomes of a bag whose id the store has: an error, or it is left
+        as it is, and counted.
+    chunk_points : int ≥ 1, optional
+        Points in a stored chunk. None: two MiB of them.
+    progress : callable, optional
+        Called with the points done and their number, those of responses among them: a point is
+        a third done each when it is checked, sorted and written. The number is an estimate
+        while CSV files are checked.
+
+    Returns
+    -------
+    BagStore
+
+    Raises
+    ------
+    DataError
+        Files that are not there, can not be read or differ in their columns; a value that can not
+        be used; a target that varies within a bag; a target table with unknown or repeated ids;
+        a table of responses with unknown ids. Names the file, the column, the bag's id and the
+        row, counted from 0 without the header.
+    StoreError
+        Something is stored at the URL, or it can not be written, or the disk of temporary files
+        is full.
+    ParameterError
+        Parameters that make no sense together, or what is no expression: names the key and it.
+    ClusterError
+        Workers were lost, or their disks are full.
+    """
+
+    PARAMETERS: ClassVar[Table] = TABLES["TableIngest"]
+
+    points: Source | Sequence[Source]
+    url: Source
+    _: KW_ONLY
+    id_column: str | Sequence[str]
+    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str]
+    read: Mapping[str, Any] | None = None
+    targets: Given = None
+    target_types: Mapping[str, str] | None = None
+    target_rules: Mapping[str, str] | None = None
+    target_table: Sources = None
+    target_id_column: str | Sequence[str] | None = None
+    responses: Sources = None
+    response_coordinates: Given = None
+    response_id_column: str | Sequence[str] | None = None
+    missing: str = "refuse"
+    min_points: int = 1
+    missing_values: Sequence[str | float] | None = None
+    box: BoxLike = None
+    response_box: BoxLike = None
+    dtype: Any = "float32"
+    mode: str = "create"
+    overwrite: bool = False
+    known_ids: str = "refuse"
+    chunk_points: int | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that make no sense, alone or together; ParameterError names them."""
+        for name in ("points", "target_table", "responses"):
+            given = getattr(self, name)
+            if hasattr(given, "columns") or hasattr(given, "__arrow_c_stream__"):
+                raise ParameterError(f"{name}: a table in memory is no path: use ingest_frame")
+        for name in self.PARAMETERS.keys() - {"box", "response_box", "dtype"}:
+            object.__setattr__(self, name, self.PARAMETERS[name].check(name, getattr(self, name)))
+        made = {
+            name: values_of(name, getattr(self, name))
+            for name in ("coordinates", "targets", "response_coordinates")
+        }
+        targets = [one.name for one in made["targets"]]
+        check_parameters(len(made["coordinates"]), (*targets,), {}, self.dtype, self.chunk_points)
+        ReadOptions.of(self.read)
+        needs = {
+            "target_id_column": "target_table",
+            "response_coordinates": "responses",
+            "response_id_column": "responses",
+            "response_box": "responses",
+        }
+        for name, other in needs.items():
+            if _is_given(getattr(self, name)) and getattr(self, other) is None:
+                raise ParameterError(f"{name} is given, but no {other}")
+        if self.target_table is not None and not targets:
+            raise ParameterError("a target_table is given, but no targets; name its columns")
+        if self.responses is not None and not made["response_coordinates"]:
+            raise ParameterError("responses are given, but no response_coordinates; name them")
+        for name in ("id_column", "target_id_column", "response_id_column"):
+            if getattr(self, name) is not None and not names_of(getattr(self, name)):
+                raise ParameterError(f"{name} is empty; name a column")
+        for parameter in ("target_types", "target_rules"):
+            for name in getattr(self, parameter) or {}:
+                if name not in targets:
+                    raise ParameterError(f"{parameter} of {name!r}: no such target")
+        if self.target_rules and self.target_table is not None:
+            raise ParameterError("target_rules are given, but a target_table has a row per bag")
+        new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
+        check_mode(self.mode, self.overwrite, **new)
+        if self.known_ids != "refuse" and self.mode != "append":
+            raise ParameterError("known_ids is given, but mode is not 'append'")
+        self._boxes(self._columns(None))
+
+    def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
+        """Make the store, or append to it.
+
+        ``engine`` checks and sorts the points and the responses; ``tally`` is added to.
+        """
+        kept = BagStore.open(self.url) if self.mode == "append" else None
+        columns = self._columns(kept)
+        if kept is not None:
+            _check_fits(kept, columns, self.target_types or {})
+        sources: dict[str, Any] = {
+            "points": self.points,
+            "targets": self.target_table,
+            "responses": self.responses,
+        }
+        files: dict[str, tuple[TableFile, ...]] = {}
+        with spill_folder() as spill, Database(SORT_BYTES, spill) as database:
+            for role, of in columns.items():
+                found, files[role] = open_table(sources[role], of, f"{spill}/{role}")
+                columns[role] = guess_types(found, files[role], database)
+            return self._write(files, columns, kept, database, engine, tally or Tally())
+
+    def _write(
+        self,
+        files: Mapping[str, tuple[TableFile, ...]],
+        columns: Mapping[str, Columns],
+        kept: BagStore | None,
+        database: Database,
+        engine: LocalEngine | None,
+        tally: Tally,
+    ) -> BagStore:
+        overwrite = self.overwrite or self.mode == "overwrite"
+        with nullcontext() if kept is not None else new_store(self.url, overwrite) as create:
+            local = LocalEngine(database)
+            if any(file.copy for table in files.values() for file in table):
+                engine = local  # workers elsewhere do not see the copies
+            engine = engine or (local if current_client() is None else ClusterEngine())
+            engines = dict.fromkeys(columns, engine)
+            engines["targets"] = local  # of one row per bag, and errors name the row
+            dtype = points_dtype(self.dtype if kept is None else kept.dtype).name
+            passes = TablePasses(columns, files, engines, dtype, self.progress)
+            boxes = {} if kept is not None else self._boxes(columns)
+            passes.check(boxes, database)
+            codings = passes.code(kept)
+            if create is not None:
+                kept = self._create(create, passes.tables, codings, boxes)
+            assert kept is not None
+            with kept.appending(self._origin(columns) if create else None) as session:
+                passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
+                if not (tally.bags or tally.known_bags):
+                    raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
+        warn_of(tally, kept, passes.tables["points"], create is not None)
+        return kept
+
+    def _create(
+        self,
+        create: Callable[..., BagStore],
+        tables: Mapping[str, CheckedTable],
+        codings: Mapping[str, Coding],
+        boxes: Mapping[str, Box | float],
+    ) -> BagStore:
+        of_targets = "targets" if "targets" in tables else "points"
+        of_responses: dict[str, Any] = {}
+        if "responses" in tables:
+            dims = len(tables["responses"].columns.coordinates)
+            box = tables["responses"].box(boxes["responses"])
+            of_responses = {"response_dims": dims, "response_box": box}
+        return create(
+            len(tables["points"].columns.coordinates),
+            target_names=tuple(one.name for one in tables[of_targets].columns.targets),
+            box=tables["points"].box(boxes["points"]),
+            class_names=codings[of_targets].classes,
+            dtype=self.dtype,
+            chunk_points=self.chunk_points,
+            **of_responses,
+        )
+
+    def _boxes(self, columns: Mapping[str, Columns]) -> dict[str, Box | float]:
+        """Return the boxes of points and responses, or the quantiles they are measured by."""
+        given = {"points": ("box", self.box), "responses": ("response_box", self.response_box)}
+        return {
+            role: box_or_quantile(box, len(columns[role].coordinates), name)
+            for role, (name, box) in given.items()
+            if role in columns
+        }
+
+    def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
+        """Return what is read of the tables: of "points", and of "targets" and "responses"."""
+        targets = values_of("targets", self.targets)
+        types = dict(self.target_types or {})
+        if kept is not None:
+            known = kept.meta.class_names
+            types = {one.name: "class" if one.name in known else "number" for one in targets}
+        ids = names_of(self.id_column)
+        rules = Columns(
+            ids,
+            missing=self.missing,
+            min_points=self.min_points,
+            missing_values=tuple(str(word) for word in self.missing_values or ()),
+            read=ReadOptions.of(self.read),
+        )
+        of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
+        of_targets["target_rules"] = dict(self.target_rules or {})
+        found = {"points": replace(rules, coordinates=values_of("coordinates", self.coordinates))}
+        if self.target_table is None:
+            found["points"] = replace(found["points"], **of_targets)
+        else:
+            found["targets"] = replace(
+                rules, ids=names_of(self.target_id_column or ids), **of_targets
+            )
+        if self.responses is not None:
+            coordinates = values_of("response_coordinates", self.response_coordinates)
+            answer_ids = names_of(self.response_id_column or ids)
+            found["responses"] = replace(rules, ids=answer_ids, coordinates=coordinates)
+        return found
+
+    def _origin(self, columns: Mapping[str, Columns]) -> dict[str, Any]:
+        """Return where bags come from, for the store."""
+        sources = self.points, self.target_table, self.responses
+        points, targets, responses = map(_as_given, sources)
+        names = {role: [one.name for one in of.coordinates] for role, of in columns.items()}
+        found = {"job": "ingest", "from": [points, targets], "coordinates": names["points"]}
+        if responses is None:
+            return found
+        return {**found, "responses": responses, "response_coordinates": names["responses"]}
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and not (isinstance(value, (tuple, list)) and not value)
+
+
+def _as_given(source: Sources) -> str | list[str] | None:
+    """Return paths as they were given, for JSON."""
+    if source is None:
+        return None
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return [os.fspath(part) for part in source]
+
+
+def _check_fits(
+    store: BagStore, columns: Mapping[str, Columns], target_types: Mapping[str, str]
+) -> None:
+    """Raise ParameterError for tables that are unlike the store that they are appended to."""
+    targets = columns.get("targets", columns["points"]).targets
+    responses = columns["responses"].coordinates if "responses" in columns else None
+    made = {
+        "coordinates": [one.name for one in columns["points"].coordinates],
+        "response_coordinates": [one.name for one in responses or ()],
+    }
+    given: dict[str, tuple[object, object]] = {
+        "coordinates": (len(made["coordinates"]), store.n_dims),
+        "response_coordinates": (len(made["response_coordinates"]), store.response_dims or 0),
+        "targets": ([one.name for one in targets], list(store.target_names)),
+    }
+    for name, names in made.items():
+        if store.meta.source.get(name):
+            given[name] = names, store.meta.source[name]
+    optional = {"targets": not targets, "response_coordinates": responses is None}
+    for name, (found, expected) in given.items():
+        if found != expected and not optional.get(name):
+            raise ParameterError(f"{name} are {found}; {store.url} has {expected}")
+    for name, kind in target_types.items():
+        if (kind == "class") != (name in store.meta.class_names):
+            raise ParameterError(f"target_types of {name!r}: {store.url} has it otherwise")
+
+
+def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
+    """Return a function of the parameters that the class declares as its fields."""
+
+    @wraps(ingest, assigned=("__doc__",), updated=())
+    def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
+        return ingest(*args, **kwargs).run()
+
+    run.__name__ = run.__qualname__ = "ingest_tables"  # for help, and so that it can be pickled
+    return run
+
+
+ingest_tables = _as_function(TableIngest)

@@ -1,0 +1,260 @@
+"""The two passes over the tables of an ingest: all rows are checked, then sorted and written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bags import Box
+from ...errors import DataError
+from ...execution import Progress, silent, watched
+from ...store import AppendSession, BagStore
+from ..arrays import warnings_of_range
+from .bags import Labelled, SortedRows, join_tables
+from .database import Database
+from .engines import LocalEngine
+from .files import TableFile
+from .scans import Coding
+from .surveys import CheckedTable, Kind, check_table, resolve_kinds, sort_labels
+from .values import Columns
+
+FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
+MANY = 0.01  # … and so is this share of the points outside
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Tally:
+    """Counts of an ingest, in bags and points; those of responses do not count.
+
+    Attributes
+    ----------
+    bags, points : int
+        That were written.
+    dropped_bags, dropped_points : int
+        That were left out, as a coordinate was missing; the points of dropped bags are among them.
+    small_bags : int
+        That were left out, as they have too few points.
+    known_bags : int
+        That were left out, as the store had their ids.
+    bags_without_targets, bags_without_response : int
+        That the other tables do not have.
+    points_outside_box : int
+    """
+
+    bags: int = 0
+    points: int = 0
+    dropped_bags: int = 0
+    dropped_points: int = 0
+    small_bags: int = 0
+    known_bags: int = 0
+    bags_without_targets: int = 0
+    bags_without_response: int = 0
+    points_outside_box: int = 0
+
+    def warnings(self) -> Iterator[str]:
+        """Yield one sentence for each kind of bag or point left out or missing."""
+        n_bags = self.bags + self.known_bags + self.dropped_bags + self.small_bags
+        of = f"of {n_bags} bags"
+        for count, text in (
+            (self.dropped_points, "points were dropped, as a coordinate is missing"),
+            (self.dropped_bags, f"{of} were dropped with them"),
+            (self.small_bags, f"{of} were left out: they have fewer points than min_points"),
+            (self.known_bags, f"{of} were skipped: the store has their ids"),
+            (
+                self.bags_without_targets,
+                f"{of} are not in the target table and stay without a label",
+            ),
+            (self.bags_without_response, f"{of} are not in the table of responses and have none"),
+        ):
+            if count:
+                yield f"{count} {text}"
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts that are not zero, for a report."""
+        return {one.name: n for one in fields(self) if (n := getattr(self, one.name))}
+
+
+@dataclass
+class TablePasses:
+    """The tables of one ingest: "points", and "targets" and "responses" if there are any.
+
+    Parameters
+    ----------
+    columns, files, engines : mapping from table
+        What is read of it, where it lies, and who checks and sorts it.
+    dtype : {"float32", "float64"}
+        Of the stored points.
+    progress : Progress
+    """
+
+    columns: Mapping[str, Columns]
+    files: Mapping[str, Sequence[TableFile]]
+    engines: Mapping[str, LocalEngine]
+    dtype: str
+    progress: Progress | None
+
+    tables: dict[str, CheckedTable] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self._thirds = _Thirds(watched(self.progress), self.files)
+
+    def check(self, boxes: Mapping[str, Box | float], database: Database) -> None:
+        """Check all rows; sample points if ``boxes`` is to be measured by a quantile."""
+        for role, columns in self.columns.items():
+            share, files = 0.0, self.files[role]
+            if not isinstance(boxes.get(role, Box.unit(1)), Box):
+                n_rows = max(1, sum(file.n_rows for file in files))
+                share = min(1.0, Box.sample_size(len(columns.coordinates) or 1) / n_rows)
+            surveys = self.engines[role].survey(
+                columns, files, self.dtype, share, self._thirds.of(0, role)
+            )
+            self.tables[role] = check_table(columns, surveys, database)
+        self._thirds.count(self.tables)
+
+    def code(self, kept: BagStore | None) -> dict[str, Coding]:
+        """Decide how the values of each table are stored; ``kept`` is the store that is there."""
+        kinds = [survey.id_kind for table in self.tables.values() for survey in table.surveys]
+        if kept is not None and kept.n_bags:
+            kinds.append(Kind("text" if kept.meta.id_kind == "str" else "number", kept.url))
+        ids = resolve_kinds("the id column", kinds)
+        codings = {}
+        for role, table in self.tables.items():
+            names = table.text_targets()
+            parts = self.engines[role].find_labels(table, names) if names else []
+            classes = {name: sort_labels(name, [part[name] for part in parts]) for name in names}
+            for name in set(classes) & set(table.columns.target_rules):
+                if table.columns.target_rules[name] != "last":
+                    raise DataError(f"target {name!r} is text; of its rows only 'last' is taken")
+            if kept is not None:
+                classes = {name: _known(name, classes[name], kept) for name in names}
+            codings[role] = Coding(ids, self.dtype, classes)
+        return codings
+
+    def write(
+        self,
+        codings: Mapping[str, Coding],
+        session: AppendSession,
+        box: Box,
+        skip_known: bool,
+        tally: Tally,
+    ) -> None:
+        """Sort all rows and write all bags; count what was done."""
+        done, progress = 0, self._thirds.of(2)
+        reaches = _reaches(self.tables["points"], box).max() > 1
+        with ExitStack() as stack:
+            rows = {}
+            for role, table in self.tables.items():
+                batches = self.engines[role].sort(table, codings[role], self._thirds.of(1, role))
+                rows[role] = SortedRows(stack.enter_context(closing(batches)))
+            for found in join_tables(self.tables, codings, rows):
+                done += found.bags.n_points
+                done += 0 if found.responses is None else found.responses.n_points
+                found = self._leave_out(found, session, skip_known, tally)
+                outside = box.count_outside(found.bags.points) if reaches else 0
+                tally.points_outside_box += outside
+                if len(found.ids):
+                    targets = found.targets if found.targets.shape[1] else None
+                    session.write(found.bags, targets, found.ids, responses=found.responses)
+                progress(done, self._thirds.total)
+
+    def _leave_out(
+        self, found: Labelled, session: AppendSession, skip_known: bool, tally: Tally
+    ) -> Labelled:
+        """Leave bags and points out as asked; count them, and return the others."""
+        n_bags, n_points = len(found.ids), found.bags.n_points
+        tally.bags_without_targets += found.n_without_row
+        if found.responses is not None:
+            without = n_bags - len(found.responses.positions)
+            tally.bags_without_response += without
+        found = found.without_missing(self.columns["points"].missing)
+        tally.dropped_bags += n_bags - len(found.ids)
+        tally.dropped_points += n_points - found.bags.n_points
+        is_small = found.bags.sizes < self.columns["points"].min_points
+        tally.small_bags += int(is_small.sum())
+        found = found.choose(~is_small) if is_small.any() else found
+        if skip_known:
+            known = session.known(found.ids)
+            tally.known_bags += int(known.sum())
+            found = found.choose(~known)
+        tally.bags += len(found.ids)
+        tally.points += found.bags.n_points
+        return found
+
+
+def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -> None:
+    """Log what the user of a store should know of it; only a new one can leave coordinates out."""
+    names = [one.name for one in points.columns.coordinates]
+    of_range = warnings_of_range(*points.range, names) if is_new else []
+    for text in [*tally.warnings(), *of_range]:
+        logger.warning("%s: %s", store.url, text)
+    reaches = _reaches(points, store.box)
+    far = int(np.argmax(reaches))
+    many = tally.points_outside_box > MANY * tally.points
+    if tally.points_outside_box and (many or reaches[far] > FAR):
+        lo, hi = (float(end[far]) for end in points.range)
+        logger.warning(
+            "%s: %d of %d points lie outside the box; coordinate %r reaches from %.6g to %.6g, the "
+            "box from %.6g to %.6g: remove wrong values, or give box=",
+            *(store.url, tally.points_outside_box, tally.points),
+            *(points.columns.coordinates[far].name, lo, hi, store.box.lo[far], store.box.hi[far]),
+        )
+
+
+def _reaches(points: CheckedTable, box: Box) -> NDArray[np.float64]:
+    """Return how far data reach from the box's middle, in half sides: 1 is at its wall."""
+    lo, hi = box.to_unit(np.array(points.range))
+    return np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
+
+
+def _known(name: str, labels: Sequence[str], kept: BagStore) -> list[str]:
+    """Return the classes of a store that is there; refuse labels that are none."""
+    classes = kept.meta.class_names[name]
+    new = [label for label in labels if label not in classes]
+    if new:
+        raise DataError(
+            f"target {name!r}: {new[0]!r} is none of the classes of {kept.url}, {classes}; correct "
+            "it, or make a new store that knows it"
+        )
+    return classes
+
+
+class _Thirds:
+    """Progress in points that are done by a third in each of three phases; never goes back."""
+
+    def __init__(self, progress: Progress, files: Mapping[str, Sequence[TableFile]]) -> None:
+        self._progress = progress
+        self._share = 0.0
+        self._sizes = {role: sum(file.n_rows for file in of) for role, of in files.items()}
+
+    def count(self, tables: Mapping[str, CheckedTable]) -> None:
+        """Take the numbers of rows that were counted in place of the estimates."""
+        self._sizes = {role: table.n_rows for role, table in tables.items()}
+
+    @property
+    def total(self) -> int:
+        """Points of bags and of responses."""
+        return sum(self._sizes.get(role, 0) for role in ("points", "responses"))
+
+    def of(self, phase: int, role: str = "") -> Progress:
+        """Return the progress of a phase of one table, or of all."""
+        if role == "targets":
+            return silent
+
+        def report(done: int, total: int) -> None:
+            before = self._sizes["points"] if role == "responses" else 0
+            rows = self._sizes[role] if role else self.total
+            done_of_all = (before + rows * (done / total if total else 1.0)) / max(1, self.total)
+            share = (phase + done_of_all) / 3
+            if share > self._share:
+                self._share = share
+                self._progress(round(share * self.total), self.total)
+
+        return report

@@ -1,0 +1,132 @@
+"""How CSV files are read: options of DuckDB's reader, and the names in a file's header."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import islice
+from typing import Any
+
+from ...errors import ParameterError, closest
+from ...params import check_choice, check_fields, check_integer
+
+DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of the columns
+MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # of the order of bytes
+ENCODINGS = ("utf-8", "latin-1", "utf-16")  # that DuckDB reads without an extension
+OTHER_ENCODING = "; give its encoding: read: {encoding: latin-1}, or utf-16"
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
+NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
+TYPES = (*NUMBERS, "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR")
+SIGNS = ("delim", "quote", "escape", "comment", "thousands")
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What `TableIngest` takes as ``read``; named as in DuckDB's ``read_csv``.
+
+    ``delim`` None is found by the header, ``names`` are those of files without one.
+    """
+
+    delim: str | None = None
+    quote: str = '"'
+    escape: str = '"'
+    comment: str = ""
+    skip: int = 0
+    names: Sequence[str] | None = None
+    encoding: str = "utf-8"
+    decimal_separator: str = "."
+    thousands: str = ""
+    nullstr: Sequence[str] = MISSING
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no character, or stands for two things."""
+        check_fields(self)
+        check_choice("encoding of read", self.encoding, ENCODINGS)
+        check_choice("decimal_separator of read", self.decimal_separator, (".", ","))
+        check_integer("skip of read", self.skip, 0)
+        if not self.quote:
+            object.__setattr__(self, "escape", "")
+        for name in SIGNS:
+            sign = getattr(self, name)
+            if (sign and not re.fullmatch(r"[^\w\n\r+-]", sign, re.ASCII)) or (
+                sign is not None and not sign.isascii()
+            ):
+                raise ParameterError(f"{name} of read is {sign!r}; expected one sign of ASCII")
+        signs = [sign for sign in (self.delim, self.quote, self.comment) if sign]
+        if len(set(signs)) < len(signs):
+            raise ParameterError(f"delim, quote and comment of read are {signs}: two are the same")
+        if self.comment and self.skip:  # which of them DuckDB skips first varies
+            raise ParameterError("read has comment and skip; remove one of them")
+        if self.names is not None and not self.names:
+            raise ParameterError("names of read are empty; name all of the files' columns")
+        if self.thousands == self.decimal_separator:
+            raise ParameterError(
+                f"thousands and decimal_separator of read: both {self.thousands!r}"
+            )
+        for name, kind in self.types.items():
+            check_choice(f"types of read, of {name!r}", kind, TYPES)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | None) -> ReadOptions:
+        """Return the options of a mapping."""
+        known = [one.name for one in fields(cls)]
+        for name in given or {}:
+            if name not in known:
+                raise ParameterError(f"read has {name!r}{closest(name, known)}; there are {known}")
+        return cls(**(given or {}))
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether a file can be cut into pieces at line breaks, by counting quotes."""
+        plain = self.quote == self.escape and not self.comment and not self.skip
+        return plain and self.encoding != "utf-16"
+
+    def sql(self) -> dict[str, str | int]:
+        """Return the options for DuckDB but for delimiter, names and header."""
+        signs = {"quote": self.quote, "escape": self.escape, "comment": self.comment}
+        return {"encoding": self.encoding, "skip": self.skip, **signs}
+
+    def read_header(self, sample: bytes, wanted: Sequence[str]) -> tuple[str, list[str]]:
+        """Return the delimiter that gives the first row most wanted names, and all its names.
+
+        ValueError for another number of columns, or for text that DuckDB would read differently;
+        the caller adds the name of the file.
+        """
+        given = DELIMITERS if self.delim is None else (self.delim,)
+        rows = {delimiter: self._first_row(sample, delimiter) for delimiter in given}
+        if self.names is None:
+            most = max(rows, key=lambda d: (len({*wanted} & {*rows[d]}), len(rows[d])))
+            return most, rows[most]
+        for delimiter, row in rows.items():
+            if len(row) == len(self.names):
+                return delimiter, list(self.names)
+        row = max(rows.values(), key=len)
+        what = f"{len(self.names)} columns are named, its first row has {len(row)}"
+        raise ValueError(f"{what}: {row[:10]}")
+
+    def _first_row(self, sample: bytes, delimiter: str) -> list[str]:
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        text = io.TextIOWrapper(io.BytesIO(sample), encoding, newline="")
+        for line in islice(text, self.skip):
+            if self.quote and line.count(self.quote) % 2:  # DuckDB would go on to the next quote
+                raise ValueError(f"skip: {line[:80]!r} has a quote without an end; remove it")
+        lines = (line for line in text if not (self.comment and line.startswith(self.comment)))
+        begins = self.comment and sample.decode(encoding, "ignore").startswith(self.comment)
+        if begins and sample.startswith(MARKS):
+            what = "begins with a byte-order mark and a comment, which DuckDB takes for a row"
+            raise ValueError(f"{what}: give skip in place of comment")
+        doubled = self.quote == self.escape
+        reader = csv.reader(
+            lines,
+            delimiter=delimiter,
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            doublequote=doubled,
+            escapechar=None if doubled else self.escape,
+        )
+        return next(reader, [])

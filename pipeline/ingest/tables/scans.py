@@ -1,0 +1,323 @@
+"""Queries of DuckDB over table files: their cells, and what coordinates and targets become of them.
+
+Consecutive files of one layout are one `Scan`. Within a query a column is named by its position,
+because DuckDB ignores case in names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from .database import Database
+from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
+from .reading import NUMBERS
+from .values import Columns, Value, quoted
+
+FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
+ROWS_TO_GUESS = 20_480  # of CSV, for the types of columns in expressions; as DuckDB looks at
+ROW = "file_row_number"
+SECONDS_PER_DAY = 86400.0
+SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
+# of text in CSV: the first that all cells fit
+GUESSES = {
+    "DATE": "TRY_CAST({c} AS TIMESTAMP) IS NOT NULL AND length(trim({c})) <= 10",
+    "TIMESTAMP": "TRY_CAST({c} AS TIMESTAMP) IS NOT NULL",
+    "TIME": "TRY_CAST({c} AS TIME) IS NOT NULL",
+    "BOOLEAN": "lower({c}) IN ('true', 'false')",
+}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How a table is stored: ids as "number" or "text", coordinates as a ``dtype``.
+
+    ``classes`` are the labels of targets that are text; they become the indices of their labels.
+    """
+
+    ids: str
+    dtype: str
+    classes: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Consecutive files of one layout in a table, or one piece of a file."""
+
+    columns: Columns
+    files: tuple[TableFile, ...]
+
+    def values(self, starts: Sequence[int]) -> str:
+        """Return the query of all rows, as they are in the files and what they become.
+
+        It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
+        numbers of the files' first rows; ``id``; of each input the cell, ``r0`` …, and its value,
+        ``v0`` …, NULL if the cell has none; the coordinates ``x0`` …; the targets as they are,
+        ``y0`` …, and as numbers, ``z0`` …. What is missing is NULL, of an expression NaN; an
+        expression that fails is NULL, and of a target ``e0`` … is true then.
+        """
+        made = ["*"]
+        for j, one in enumerate(self.columns.coordinates):
+            column = "" if one.sql else f"v{self.columns.inputs.index(one.inputs[0])}"
+            made.append(f"{column or _number_of(one.sql)} AS x{j}")
+        for j, one in enumerate(self.columns.targets):
+            if one.sql:
+                made += [f"TRY({_text_of(one.sql)}) AS y{j}", f"{_plain_number(f'y{j}')} AS z{j}"]
+                made.append(f"TRY(({one.sql}) IS NULL) IS NULL AS e{j}")
+        return f"SELECT {', '.join(made)} FROM ({self.cells(starts)})"
+
+    def cells(self, starts: Sequence[int]) -> str:
+        """Return the query of what `values` gives but for what expressions make."""
+        cells = ["file_index AS file", f"{self._row(starts)} AS row", f"{self._id()} AS id"]
+        for k, (name, is_typed) in enumerate(self.columns.inputs):
+            value = self._typed(name) if is_typed else self._number(name)
+            cells += [f"{self._cell(name)} AS r{k}", f"{value} AS v{k}"]
+        for j, one in enumerate(self.columns.targets):
+            if not one.sql:
+                cells += [f"{self._cell(one.text)} AS y{j}", f"{self._number(one.text)} AS z{j}"]
+        return f"SELECT {', '.join(cells)} FROM {self._source()}"
+
+    def coded(self, starts: Sequence[int], coding: Coding) -> str:
+        """Return the query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
+
+        A target is NULL where there is none, a coordinate where the file was changed meanwhile.
+        """
+        selected = [f"TRY_CAST(id AS {SQL_TYPES[coding.ids]}) AS id", "row"]
+        for j in range(len(self.columns.coordinates)):
+            selected.append(f"TRY_CAST(x{j} AS {SQL_TYPES[coding.dtype]}) AS x{j}")
+        for j, one in enumerate(self.columns.targets):
+            value = f"z{j}"
+            if one.name in coding.classes:
+                labels = ", ".join(map(quoted, coding.classes[one.name])) or "''"
+                label = f"TRY_CAST({self.label(j)} AS ENUM({labels}))"
+                value = f"CAST(enum_code({label}) AS DOUBLE)"
+            selected.append(f"{value} AS y{j}")
+        return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
+
+    def label(self, j: int) -> str:
+        """Return target ``j`` of `values` as a class label; 1.0 becomes "1", as an integer does.
+
+        pandas stores a column of integers as floats if a value is missing.
+        """
+        kind, text = self.kind_of(self.columns.targets[j]), f"CAST(y{j} AS VARCHAR)"
+        if not is_number(kind) or kind in INTEGERS:
+            return text
+        whole = f"CAST(TRY_CAST(z{j} AS BIGINT) AS VARCHAR)"
+        as_text = f"WHEN z{j} = trunc(z{j}) THEN coalesce({whole}, {text}) ELSE {text} END"
+        return f"CASE WHEN {is_nan(f'z{j}')} THEN NULL {as_text}"
+
+    def kind_of(self, target: Value) -> str:
+        """Return Arrow's name of a target's type; `UNTYPED` of CSV and of expressions."""
+        return UNTYPED if target.sql else self.type_of(target.text)
+
+    def type_of(self, name: str) -> str:
+        """Return Arrow's name of a column's type; `UNTYPED` in CSV."""
+        return self.files[0].type_of(name)
+
+    @property
+    def id_type(self) -> str:
+        """Arrow's name of the type of ids; those of several columns are text."""
+        kind = self.type_of(self.columns.ids[0])
+        if len(self.columns.ids) > 1 or is_time(kind):
+            return "string"
+        return "int64" if kind in FLOATS else kind
+
+    def _id(self) -> str:
+        columns = [self._part_of_id(name) for name in self.columns.ids]
+        if len(columns) == 1:
+            return columns[0]
+        return " || '/' || ".join(f"CAST({column} AS VARCHAR)" for column in columns)
+
+    def _part_of_id(self, name: str) -> str:
+        """Return a column of ids: whole floats as integers, midnights as their days."""
+        column, kind = self._column(name), self.type_of(name)
+        if is_time(kind):
+            day = f"CAST({column} AS DATE)"
+            texts = f"CAST({day} AS VARCHAR) ELSE CAST({column} AS VARCHAR)"
+            return f"CASE WHEN {column} = {day} THEN {texts} END"
+        if kind in FLOATS:
+            is_whole = f"isfinite({column}) AND {column} = trunc({column})"
+            return f"CASE WHEN {is_whole} THEN TRY_CAST({column} AS BIGINT) END"
+        return column
+
+    def _column(self, name: str) -> str:
+        if name not in dict(self.files[0].parts):
+            return f"c{self.files[0].names.index(name)}"
+        values = [dict(file.parts)[name] for file in self.files]
+        texts = ", ".join("NULL" if value is None else quoted(value) for value in values)
+        return f"CAST([{texts}] AS VARCHAR[])[CAST(file_index AS BIGINT) + 1]"
+
+    def _cell(self, name: str) -> str:
+        """Return a column without the values that count as missing."""
+        column, kind = self._column(name), self.type_of(name)
+        words = self.columns.missing_values
+        numerals = [word for word in words if _isnumeral_of(word)]
+        of_words = f"{column} IN ({', '.join(map(quoted, words))})"
+        of_numbers = f"TRY_CAST({column} AS DOUBLE) IN ({', '.join(numerals)})"
+        if kind == "float":  # in which -99.9 is another number than in double
+            singles = (f"CAST({word} AS FLOAT)" for word in numerals)
+            of_numbers = f"{column} IN ({', '.join(singles)})"
+        if not words or not (kind == UNTYPED or kind in TEXTS or (is_number(kind) and numerals)):
+            return column
+        missing = of_numbers if is_number(kind) else of_words
+        if kind == UNTYPED and numerals:
+            missing = f"{of_words} OR coalesce({of_numbers}, false)"
+        return f"CASE WHEN {missing} THEN NULL ELSE {column} END"
+
+    def _number(self, name: str) -> str:
+        """Return a column's cells as numbers; dates are days since 1970-01-01."""
+        cell, kind = self._cell(name), self.type_of(name)
+        declared = self.columns.read.types.get(name) if kind == UNTYPED else None
+        if is_time(kind) or declared in ("DATE", "TIMESTAMP"):
+            moment = f"TRY_CAST({cell} AS TIMESTAMP)" if declared else cell
+            return f"epoch({moment}) / {SECONDS_PER_DAY}"
+        if declared == "BOOLEAN":
+            return f"CAST(TRY_CAST(trim({cell}) AS BOOLEAN) AS DOUBLE)"
+        if kind == UNTYPED:
+            return self.numeral_of(cell)
+        return _plain_number(cell) if kind in TEXTS else f"CAST({cell} AS DOUBLE)"
+
+    def _typed(self, name: str) -> str:
+        """Return a column's cells with its type, in CSV that of `Columns.types`."""
+        cell = self._cell(name)
+        if self.type_of(name) != UNTYPED:
+            return cell
+        kind = self.columns.types.get(name, "VARCHAR")
+        if kind == "VARCHAR":
+            return cell
+        value = self.numeral_of(cell) if kind in NUMBERS else f"trim({cell})"
+        return value if kind == "DOUBLE" else f"TRY_CAST({value} AS {kind})"
+
+    def numeral_of(self, cell: str) -> str:
+        """Return a cell of CSV as a number."""
+        decimal, thousands = self.columns.read.decimal_separator, self.columns.read.thousands
+        number = cell
+        if thousands:
+            group, rest = re.escape(thousands), re.escape(decimal)
+            grouped = quoted(rf"\s*[+-]?\d{{1,3}}({group}\d{{3}})+({rest}\d*)?\s*")
+            plain = f"replace({cell}, {quoted(thousands)}, '')"
+            number = f"CASE WHEN regexp_full_match({cell}, {grouped}) THEN {plain} ELSE {cell} END"
+        if decimal == ",":
+            has_point = f"contains({number}, '.')"
+            comma = f"replace({number}, ',', '.')"
+            return f"CASE WHEN {has_point} THEN NULL ELSE {_plain_number(comma)} END"
+        return _plain_number(number)
+
+    def _row(self, starts: Sequence[int]) -> str:
+        if not self.files[0].is_parquet or self.files[0].lists:
+            return f"row_number() OVER () + {starts[0] - 1}"
+        firsts = [start - file.start for start, file in zip(starts, self.files, strict=True)]
+        return f"CAST({firsts} AS BIGINT[])[CAST(file_index AS BIGINT) + 1] + file_row_number"
+
+    def _source(self) -> str:
+        first = self.files[0]
+        paths = ", ".join(quoted(file.path) for file in self.files)
+        columns = [f"c{j}" for j in range(len(first.names))]
+        if first.is_parquet:
+            source = f"read_parquet([{paths}]) AS t({', '.join(columns)})"
+            if first.stop is not None:
+                source += f" WHERE file_row_number BETWEEN {first.start} AND {first.stop - 1}"
+            return f"({self._items(source)})" if first.lists else source
+        read = self.columns.read
+        types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
+        nulls = ", ".join(map(quoted, read.nullstr))
+        told = {"delim": first.delimiter, **read.sql()}
+        dialect = [f"{name}={quoted(str(value))}" for name, value in told.items()]
+        return (
+            f"read_csv([{paths}], auto_detect=false, header={not first.start and not read.names}, "
+            f"{', '.join(dialect)}, nullstr=[{nulls}], allow_quoted_nulls=false, "
+            f"compression='{'gzip' if first.is_gzip else 'none'}', columns={{{types}}})"
+        )
+
+    def _items(self, source: str) -> str:
+        """Return the query of a row per item of the lists; one without items is a missing value."""
+        lists = [self._column(name) for name in self.files[0].lists]
+        of_file = [name for name in self.columns.names if name not in dict(self.files[0].parts)]
+        names = dict.fromkeys(map(self._column, of_file))
+        selected = ["file_index", *(column for column in names if column not in lists)]
+        differs = f"error('lists of coordinates differ in length in row ' || {ROW})"
+        for column in lists:
+            items = f"CASE WHEN len({column}) > 0 THEN {column} ELSE [NULL] END"
+            if column != lists[0]:  # DuckDB would fill the shorter one up
+                unlike = f"len({column}) IS DISTINCT FROM len({lists[0]})"
+                items = f"CASE WHEN {unlike} THEN {differs} ELSE {items} END"
+            selected.append(f"unnest({items}) AS {column}")
+        return f"SELECT {', '.join(selected)} FROM {source}"
+
+
+def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
+    """Return the files of a table in order, as many in a scan as one query can read."""
+
+    def layout(file: TableFile) -> tuple[object, ...]:
+        of_folders = tuple(name for name, _ in file.parts)
+        kind = file.names, file.types, file.lists, file.delimiter, of_folders
+        piece = file.start, file.stop, file.index // FILES_PER_SCAN
+        return (file.is_parquet, file.is_gzip, *kind, *piece)
+
+    return [Scan(columns, tuple(group)) for _, group in groupby(files, layout)]
+
+
+def guess_types(columns: Columns, files: Sequence[TableFile], database: Database) -> Columns:
+    """Return the columns with the types of those in CSV that expressions read.
+
+    A type is the given one, or the first that fits all cells of the first rows.
+    """
+    found: dict[str, str] = {}
+    for scan in scans_of(columns, files):
+        asked = [
+            (name, k)
+            for k, (name, is_typed) in enumerate(columns.inputs)
+            if is_typed and scan.type_of(name) == UNTYPED and name not in found
+        ]
+        found |= {name: columns.read.types[name] for name, _ in asked if name in columns.read.types}
+        unknown = [(name, k) for name, k in asked if name not in found]
+        if not unknown:
+            continue
+        tests: Mapping[str, str] = {"DOUBLE": "{n} IS NOT NULL", **GUESSES}
+        fits = []
+        for _, k in unknown:
+            words = {"c": f"r{k}", "n": scan.numeral_of(f"r{k}")}
+            fits += [
+                f"bool_and({test.format(**words)}) FILTER (r{k} IS NOT NULL)"
+                for test in tests.values()
+            ]
+        rows = f"SELECT * FROM ({scan.cells([0] * len(scan.files))}) LIMIT {ROWS_TO_GUESS}"
+        named = [f"{fit} AS f{i}" for i, fit in enumerate(fits)]
+        [answer] = database.fetch(f"SELECT {', '.join(named)} FROM ({rows})")
+        for i, (name, _) in enumerate(unknown):
+            kinds = (kind for j, kind in enumerate(tests) if answer[f"f{i * len(tests) + j}"])
+            found[name] = next(kinds, "VARCHAR")
+    return replace(columns, types=found)
+
+
+def is_nan(number: str) -> str:
+    """Return the condition that a number is NaN.
+
+    DuckDB answers ``isnan`` from the least and the largest value that a Parquet file states, and
+    these leave NaN out.
+    """
+    return f"(NOT isfinite({number}) AND NOT isinf({number}))"
+
+
+def _number_of(expression: str) -> str:
+    """Return an expression as a number, NaN if it is NULL, and NULL if it fails."""
+    return f"TRY(coalesce(CAST({expression} AS DOUBLE), CAST('NaN' AS DOUBLE)))"
+
+
+def _text_of(expression: str) -> str:
+    """Return an expression as a cell of CSV would have it; truth values are 1 and 0."""
+    text = f"CAST({expression} AS VARCHAR)"
+    truth = f"CAST(CAST({text} = 'true' AS INTEGER) AS VARCHAR)"
+    return f"CASE WHEN typeof({expression}) = 'BOOLEAN' THEN {truth} ELSE {text} END"
+
+
+def _plain_number(text: str) -> str:
+    """Return a text as a number; not 1_000, which is elsewhere text, such as a class's label."""
+    return f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+
+
+def _isnumeral_of(word: str) -> bool:
+    """Return whether a text is a finite number, as Python and SQL both write it."""
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word, re.ASCII) is not None

@@ -1,0 +1,458 @@
+"""The first look at a long table: every row is checked, every column measured.
+
+A column holds numbers or text. CSV does not say which: a column of numerals may be either, and the
+other files decide.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, islice
+from math import inf, isinf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import Floats
+from ...bags import Box
+from ...errors import DataError, ParameterError
+from ...store import EXACT, beyond_exact
+from .database import Database, Report
+from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
+from .scans import SQL_TYPES, Scan, is_nan, scans_of
+from .values import Columns, Value
+
+SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
+MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
+INTEGER = re.compile("[+-]?[0-9]+")
+
+Labels = dict[str, set[str]]  # the texts of each target
+
+
+class Kind(NamedTuple):
+    """What a column holds in one file: "number", "text" or "either", with a text found in it.
+
+    Of a target, ``n_texts`` of its cells are text that is no number, ``n_numbers`` are numbers.
+    """
+
+    kind: str
+    file: str
+    example: str | None = None
+    n_texts: int = 0
+    n_numbers: int = 0
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One file, or one piece of a file, in small.
+
+    ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``points`` the
+    coordinates of random rows. ``problem`` is the first row that can not be used, and what is
+    wrong with it; ``sample`` the ids of random rows.
+    """
+
+    file: TableFile
+    n_rows: int
+    lo: Floats
+    hi: Floats
+    id_kind: Kind
+    target_kinds: tuple[Kind, ...]
+    points: Floats
+    problem: tuple[int, str] | None = None
+    sample: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """A table whose rows can all be used, with the surveys of its files, or pieces, in order."""
+
+    columns: Columns
+    surveys: tuple[Survey, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.starts[-1]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The number of each file's or piece's first row in the table, and of all rows."""
+        return [0, *accumulate(survey.n_rows for survey in self.surveys)]
+
+    def place_of(self, row: int) -> str:
+        """Return the file of a row and its number there, for messages."""
+        at = bisect_right(self.starts, row) - 1
+        file = self.surveys[at].file
+        before = sum(s.n_rows for s in self.surveys[:at] if s.file.url == file.url)
+        return f"{file.url}, row {row - self.starts[at] + before}"
+
+    def scans(self) -> list[tuple[Scan, list[int]]]:
+        """Return what one query reads together, with the number of the first row of each file."""
+        scans = scans_of(self.columns, [survey.file for survey in self.surveys])
+        starts = iter(self.starts)
+        return [(scan, list(islice(starts, len(scan.files)))) for scan in scans]
+
+    @property
+    def range(self) -> tuple[Floats, Floats]:
+        """The least and the largest value of each coordinate."""
+        lo = np.min([survey.lo for survey in self.surveys], axis=0)
+        return lo, np.max([survey.hi for survey in self.surveys], axis=0)
+
+    def box(self, box: Box | float) -> Box:
+        """Return the box that is given, or the one around the points by a quantile."""
+        if isinstance(box, Box):
+            return box
+        sample = np.concatenate([survey.points for survey in self.surveys])
+        return Box.around(*self.range, sample, box)
+
+    def text_targets(self) -> list[str]:
+        """Return the targets that are text; DataError for numbers in one file, text in another."""
+        kinds = zip(*(survey.target_kinds for survey in self.surveys), strict=True)
+        named = zip(self.columns.targets, kinds, strict=True)
+        return [t.name for t, of in named if resolve_kinds(f"target {t.name!r}", of) == "text"]
+
+
+def check_table(columns: Columns, surveys: Iterable[Survey], database: Database) -> CheckedTable:
+    """Return the table that was surveyed.
+
+    DataError names the first row that can not be used, counted in its file from 0 without the
+    header; a table without rows, a coordinate without values, or a target that is not all numbers.
+    """
+    table = CheckedTable(columns, tuple(surveys))
+    for start, survey in zip(table.starts, table.surveys, strict=False):
+        if survey.problem is not None:
+            row, what = survey.problem
+            raise DataError(f"{table.place_of(start + row)}: {what}")
+    file = table.surveys[0].file.url
+    if not table.n_rows:
+        raise DataError(f"{file}: the table has no rows")
+    for one, least in zip(columns.coordinates, table.range[0], strict=True):
+        if least == inf:
+            raise DataError(f"{file}: coordinate {one.name!r} is missing in all rows")
+    for j, one in enumerate(columns.targets):
+        _refuse_stray_texts(table, j, one.name, database)
+    return table
+
+
+def _refuse_stray_texts(table: CheckedTable, j: int, name: str, database: Database) -> None:
+    """Refuse a target that is a number in most cells and text in some: which is not guessed."""
+    kinds = [survey.target_kinds[j] for survey in table.surveys]
+    n_texts, n_numbers = sum(k.n_texts for k in kinds), sum(k.n_numbers for k in kinds)
+    declared = table.columns.target_types.get(name)
+    if n_texts and (declared == "number" or (declared is None and n_numbers > n_texts)):
+        row, text = _first_text(table, j, database)
+        raise DataError(
+            f"{table.place_of(row)}: target {name!r} is {text!r}, not a number, as {n_numbers} "
+            f"of its {n_texts + n_numbers} values are; name it in missing_values, or set "
+            f"target_types: {{{name}: class}} if all of them are labels of classes"
+        )
+    if any(k.kind == "text" for k in kinds) and n_numbers and not n_texts and declared is None:
+        raise DataError(
+            f"{kinds[0].file}: target {name!r} is text, but all its values are numbers; "
+            f"set target_types: {{{name}: number}} or {{{name}: class}}"
+        )
+
+
+def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, str]:
+    """Return the first cell of a target that is text and no number, with its row."""
+    for scan, starts in table.scans():
+        if scan.kind_of(table.columns.targets[j]) in (UNTYPED, *TEXTS):
+            query = f"SELECT row, y{j} FROM ({scan.values(starts)}) WHERE {_is_text(j)}"
+            for found in database.fetch(f"{query} ORDER BY row LIMIT 1"):
+                return found["row"], found[f"y{j}"]
+    raise DataError(f"{table.surveys[0].file.url}: the file was changed while it was read")
+
+
+def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
+    """Return "number" or "text" for a column of several files; numerals in CSV follow the others.
+
+    DataError, with ``what`` the column is, for numbers in one file and text in another.
+    """
+    first: dict[str, Kind] = {}
+    for kind in kinds:
+        first.setdefault(kind.kind, kind)
+    if "number" in first and "text" in first:
+        raise DataError(
+            f"{what} holds numbers in {first['number'].file} and text in {first['text'].file} "
+            f"(such as {first['text'].example!r}); write them alike"
+        )
+    return "text" if "text" in first else "number"
+
+
+def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Labels:
+    """Return the different texts of each target, at most one more than `MAX_CLASSES`."""
+    values = scan.values([0] * len(scan.files))
+    found = {}
+    for j, target in enumerate(scan.columns.targets):
+        if target.name in targets:
+            label = f"SELECT DISTINCT {scan.label(j)} AS label FROM ({values})"
+            query = f"SELECT label FROM ({label}) WHERE label <> '' LIMIT {MAX_CLASSES + 1}"
+            found[target.name] = {row["label"] for row in database.fetch(query)}
+    return found
+
+
+def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
+    """Return the labels of a target in the order of their indices; DataError for too many."""
+    labels: set[str] = set().union(*parts)
+    if len(labels) > MAX_CLASSES:
+        raise DataError(
+            f"target {name!r} is text with more than {MAX_CLASSES} different values, so not "
+            "a class label; name another column"
+        )
+    return sorted(labels)
+
+
+def survey_scan(
+    scan: Scan, dtype: str, share: float, database: Database, report: Report | None = None
+) -> list[Survey]:
+    """Look at every value of each file; points will be stored as ``dtype``.
+
+    The surveys have the coordinates of a ``share`` of the rows, which their values decide: it is
+    the same rows however the files are cut.
+
+    Raises
+    ------
+    DataError
+        A file can not be read, has a page unlike its checksum, or holds ids beyond int64.
+    ParameterError
+        An expression that DuckDB does not take for the types of its columns.
+    """
+    for file in scan.files:
+        check_pages(file, scan.columns)
+    _check_expressions(scan, database)
+    asked = _questions(scan, dtype, share)
+    values = scan.values([0] * len(scan.files))
+    named = ", ".join(f"{question} AS {name}" for name, question in asked.items())
+    try:
+        rows = database.fetch(f"SELECT file, {named} FROM ({values}) GROUP BY file", report)
+    except DataError:
+        if len(scan.files) > 1:  # DuckDB does not always say which of them it is
+            for file in scan.files:
+                survey_scan(Scan(scan.columns, (file,)), dtype, share, database)
+        raise
+    found = {row["file"]: row for row in rows}
+    surveys = [
+        _survey(scan, file, found.get(i, dict.fromkeys(asked))) for i, file in enumerate(scan.files)
+    ]
+    unfit = [
+        j
+        for j in range(len(scan.columns.targets))
+        if all(survey.target_kinds[j].kind != "text" for survey in surveys)
+        and any(answers[f"unfit{j}"] for answers in rows)
+    ]
+    if unfit or any(answers["bad"] for answers in rows):
+        starts = list(accumulate((survey.n_rows for survey in surveys), initial=0))
+        bad = " OR ".join([_is_bad(scan, dtype), *(_is_unfit(scan, j) for j in unfit)])
+        values = scan.values(starts[:-1])
+        [row] = database.fetch(f"SELECT * FROM ({values}) WHERE {bad} ORDER BY row LIMIT 1")
+        cells = f"SELECT * FROM ({scan.cells(starts[:-1])}) WHERE row = {row['row']}"
+        problem = (
+            row["row"] - starts[row["file"]],
+            _describe(row, scan, dtype, unfit, cells, database),
+        )
+        surveys[row["file"]] = replace(surveys[row["file"]], problem=problem)
+    return surveys
+
+
+def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
+    """Return the ids of a random sample of rows, the same in every run."""
+    query = f"SELECT id FROM ({scan.values([0])}) WHERE id IS NOT NULL ORDER BY hash(row)"
+    return tuple(row["id"] for row in database.fetch(f"{query} LIMIT {n_rows}"))
+
+
+def _check_expressions(scan: Scan, database: Database) -> None:
+    cells = scan.cells([0] * len(scan.files))
+    for one in (*scan.columns.coordinates, *scan.columns.targets):
+        why = database.complaint(f"SELECT {one.sql} FROM ({cells}) LIMIT 0") if one.sql else ""
+        if why:
+            file = scan.files[0].url
+            what = f"can not be computed of the columns of {file} ({_plainly(why, scan, one)})"
+            raise ParameterError(f"{one.key}: {one.text!r} {what}")
+
+
+def _plainly(why: str, scan: Scan, value: Value) -> str:
+    """Return DuckDB's words with the names of columns."""
+    for name, _ in value.inputs:
+        why = re.sub(rf"\bv{scan.columns.inputs.index((name, True))}\b", name, why)
+    return why
+
+
+def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
+    """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
+    columns, id_type = scan.columns, scan.id_type
+    numeral = "TRY_CAST(id AS BIGINT)"
+    asked = {"n": "count(*)", "bad": f"count_if({_is_bad(scan, dtype)})"}
+    # A numeral in CSV counts only as Python writes the integer, so that 007 and 7 stay two bags.
+    asked["id"] = _example(id_type, "id", f"CAST({numeral} AS VARCHAR) IS DISTINCT FROM id")
+    asked["beyond"] = (
+        f"count_if({numeral} IS NULL AND id IS NOT NULL)" if id_type == "uint64" else "0"
+    )
+    numbers = [f"x{j}" for j in range(len(columns.coordinates))]
+    for j, x in enumerate(numbers):  # DuckDB takes NaN, which is missing, for the largest number
+        asked |= {
+            f"{least}{j}": f"{least}({x}) FILTER (NOT {is_nan(x)})" for least in ("min", "max")
+        }
+    if numbers and share:
+        row = f"hash({', '.join(['id', *numbers])}) < {int(share * 2**64)}::UHUGEINT"
+        asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
+    for j, target in enumerate(columns.targets):
+        kind = scan.kind_of(target)
+        asked[f"text{j}"] = _example(kind, f"y{j}", f"z{j} IS NULL")
+        is_text = f"count_if({_is_text(j)})" if kind in (UNTYPED, *TEXTS) else "0"
+        asked |= {f"texts{j}": is_text, f"numbers{j}": f"count(z{j})"}
+        asked[f"unfit{j}"] = f"count_if({_is_unfit(scan, j)})"
+    return asked
+
+
+def _is_text(j: int) -> str:
+    """Return the condition that a target, which may be text, is no number."""
+    return f"y{j} <> '' AND z{j} IS NULL"
+
+
+def _example(type_name: str, column: str, is_text: str) -> str:
+    """Return the query of the first text of a column, by the alphabet."""
+    if type_name in TEXTS:
+        return f"min({column})"
+    return (
+        f"min({column}) FILTER ({column} <> '' AND {is_text})" if type_name == UNTYPED else "NULL"
+    )
+
+
+def _is_unfit(scan: Scan, j: int) -> str:
+    """Return the condition that target ``j`` is infinite, or an integer that no float64 is."""
+    kind, beyond = scan.kind_of(scan.columns.targets[j]), f"abs(z{j}) > {EXACT}"
+    if kind in INTEGERS:
+        return beyond
+    if kind in (UNTYPED, *TEXTS):
+        return f"isinf(z{j}) OR ({beyond} AND regexp_full_match(trim(y{j}), '{INTEGER.pattern}'))"
+    return f"isinf(z{j})"
+
+
+def _is_bad(scan: Scan, dtype: str) -> str:
+    """Return the condition that a row has no id, or a value that can not be used."""
+    bad = ["id IS NULL"] + ([] if scan.id_type in INTEGERS else ["id = ''"])
+    for j, one in enumerate(scan.columns.coordinates):
+        bad += _unread(scan, one) + ([f"x{j} IS NULL"] if one.sql else [])
+        allowed = "false"
+        if scan.columns.missing != "refuse":  # a cell without a number is bad by itself
+            allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
+        finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
+        bad.append(f"NOT ({allowed} OR {finite})")
+    for j, one in enumerate(scan.columns.targets):
+        bad += [*_unread(scan, one), f"e{j}"] if one.sql else []
+    return " OR ".join(bad)
+
+
+def _unread(scan: Scan, value: Value) -> list[str]:
+    """Return the conditions that a cell of a value is there, but has no number, date, …."""
+    places = map(scan.columns.inputs.index, value.inputs)
+    return [f"(r{k} IS NOT NULL AND v{k} IS NULL)" for k in places]
+
+
+def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
+    if answers["beyond"]:
+        raise DataError(
+            f"{file.url}: ids in column {scan.columns.ids[0]!r} exceed int64; store them as text"
+        )
+    dims = range(len(scan.columns.coordinates))
+    bounds = {
+        name: np.array(
+            [none if answers[f"{name}{j}"] is None else answers[f"{name}{j}"] for j in dims]
+        )
+        for name, none in (("min", inf), ("max", -inf))
+    }
+    kinds = [
+        _kind(scan.kind_of(one), file, answers[f"text{j}"], scan.columns.target_types.get(one.name))
+        for j, one in enumerate(scan.columns.targets)
+    ]
+    counts = [(answers[f"texts{j}"] or 0, answers[f"numbers{j}"] or 0) for j in range(len(kinds))]
+    return Survey(
+        file=file,
+        n_rows=answers["n"] or 0,
+        lo=bounds["min"],
+        hi=bounds["max"],
+        points=np.array(answers.get("points") or np.empty((0, len(dims))), dtype=np.float64),
+        id_kind=_kind(scan.id_type, file, answers["id"]),
+        target_kinds=tuple(
+            kind._replace(n_texts=texts, n_numbers=numbers)
+            for kind, (texts, numbers) in zip(kinds, counts, strict=True)
+        ),
+    )
+
+
+def _kind(
+    type_name: str, file: TableFile, example: str | None, declared: str | None = None
+) -> Kind:
+    if declared is not None:
+        return Kind("text" if declared == "class" else "number", file.url, example)
+    if type_name in (UNTYPED, "null"):
+        return Kind("either" if example is None else "text", file.url, example)
+    return Kind("text" if type_name in TEXTS else "number", file.url, example)
+
+
+def _describe(
+    row: Mapping[str, Any],
+    scan: Scan,
+    dtype: str,
+    unfit: Sequence[int],
+    cells: str,
+    database: Database,
+) -> str:
+    """Say what is wrong with a row of `Scan.values`, which ``cells`` asks for.
+
+    ``unfit`` are the targets of which there are numbers that can not be used.
+    """
+    if not row["id"] and row["id"] != 0:
+        return "the bag id is missing, or a number that is not whole; give every row its bag's id"
+    bag, columns = f"bag {row['id']!r}", scan.columns
+    for j, one in enumerate(columns.coordinates):
+        what = f"coordinate {one.name!r}"
+        if why := _why_unread(row, scan, one):
+            return f"{bag}: {what} {why}"
+        number = row[f"x{j}"]
+        if one.sql and number is None:
+            why = database.complaint(f"SELECT CAST({one.sql} AS DOUBLE) FROM ({cells})")
+            return f"{bag}: {what} can not be computed ({_plainly(why, scan, one)})"
+        with np.errstate(over="ignore"):
+            if number is None or not np.isfinite(np.dtype(dtype).type(number)):
+                missing = number is None or bool(one.sql and np.isnan(number))
+                shown = "missing" if missing else number
+                drop = ", or set missing to drop_point or drop_bag" if missing else ""
+                what = f"{what} is {shown}, not a finite {dtype}"
+                return f"{bag}: {what}; remove the point or the bag{drop}"
+    for j, one in enumerate(columns.targets):
+        what, given, number = f"target {one.name!r}", row[f"y{j}"], row[f"z{j}"]
+        if one.sql and (why := _why_unread(row, scan, one)):
+            return f"{bag}: {what} {why}"
+        if one.sql and row[f"e{j}"]:
+            why = database.complaint(f"SELECT {one.sql} FROM ({cells})")
+            return f"{bag}: {what} can not be computed ({_plainly(why, scan, one)})"
+        if j not in unfit or number is None:
+            continue
+        if isinf(number):
+            return f"{bag}: {what} is infinite"
+        is_integer = isinstance(given, int) or INTEGER.fullmatch(str(given).strip())
+        if abs(number) > EXACT and is_integer:
+            told = beyond_exact(f"{one.name!r}: {given}")
+            return f"{bag}: target {told}; or set its target_types to class"
+    raise AssertionError(f"{row} can be used")
+
+
+def _why_unread(row: Mapping[str, Any], scan: Scan, value: Value) -> str:
+    for name, is_typed in value.inputs:
+        k = scan.columns.inputs.index((name, is_typed))
+        cell = row[f"r{k}"]
+        if cell is None or row[f"v{k}"] is not None:
+            continue
+        if not is_typed:
+            return f"is {cell!r}, not a number"
+        kind = scan.columns.types.get(name)
+        return (
+            f"can not be computed: {name} is {cell!r}, not {kind} as in the first rows; correct "
+            f"it, or set read: {{types: {{{name}: VARCHAR}}}} and cast it in the expression"
+        )
+    return ""

@@ -1,0 +1,68 @@
+from .base import (
+    DoubleBasis as DoubleBasis,
+    parameters_of as parameters_of,
+    with_model as with_model,
+)
+from .classifier import (
+    DoubleBasisClassifier as DoubleBasisClassifier,
+)
+from .errors import (
+    Errors as Errors,
+)
+from .fit import (
+    fit_ridge as fit_ridge,
+    make_model as make_model,
+)
+from .fitted_model import (
+    FittedEstimator as FittedEstimator,
+    JudgedModel as JudgedModel,
+    ScoringModel as ScoringModel,
+    mean_of as mean_of,
+    model_of as model_of,
+)
+from .judging import (
+    ROWS_PER_BLOCK as ROWS_PER_BLOCK,
+    TOO_LARGE as TOO_LARGE,
+    Judge as Judge,
+    evaluate as evaluate,
+    evaluate_together as evaluate_together,
+    find_subset as find_subset,
+    judging_cost as judging_cost,
+    labelled_for as labelled_for,
+)
+from .loading import (
+    load_model as load_model,
+)
+from .predictions.features import (
+    features as features,
+)
+from .predictions.formats import (
+    format_of as format_of,
+)
+from .predictions.stored import (
+    PredictedBlock as PredictedBlock,
+    check_predictable as check_predictable,
+    iter_predictions as iter_predictions,
+    natural_subsets as natural_subsets,
+    take_subset as take_subset,
+    write_predictions as write_predictions,
+)
+from .regressor import (
+    DoubleBasisRegressor as DoubleBasisRegressor,
+)
+from .ridge_model import (
+    RidgeModel as RidgeModel,
+)
+from .saving import (
+    ATTRIBUTE as ATTRIBUTE,
+    check_model_place as check_model_place,
+    is_of_run as is_of_run,
+    save_model as save_model,
+    write_model as write_model,
+)
+from .smoothing.smoother import (
+    KernelSmoother as KernelSmoother,
+)
+from .triple_basis import (
+    TripleBasisRegressor as TripleBasisRegressor,
+)

@@ -1,0 +1,233 @@
+"""`DoubleBasis`: what the regressor, the classifier and the Triple-Basis regressor share."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Literal, Self, TypeVar
+
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays import Floats
+from ..embeddings import Embedding, ProjectionEmbedding
+from ..execution import Progress
+from ..fitting import (
+    CheckpointsLike,
+    FeatureMap,
+    FitParameters,
+    Groups,
+    Labels,
+    PenaltiesLike,
+    TrainingBags,
+    pose_problem,
+)
+from ..labelled import BagsLike, HoldoutLike, SampleWeight
+from ..outcomes import Outcome, Target
+from ..parameters import Boolean, Table, Url, checked
+from ..random_features import RandomFeatures, RandomFourierFeatures
+from ..sklearn_bases import BaseEstimator
+from .conformal import Calibration
+from .fit import fit_ridge
+from .fitted_model import Array
+from .posterior import BagScores, Posterior
+from .ridge_model import RidgeModel
+from .saving import save_model
+
+
+class DoubleBasis(BaseEstimator):
+    """A Double-Basis estimator: its parameters, and what is known once it is fitted.
+
+    Attributes
+    ----------
+    model_ : RidgeModel
+        What the fit has made; the other attributes are its parts.
+    """
+
+    model_: RidgeModel
+    PARAMETERS: ClassVar[Table] = {}
+    _learns: ClassVar[type[Outcome]]
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "random_features": RandomFourierFeatures,
+    }
+
+    def __init__(
+        self,
+        embedding: Embedding | Literal["auto"] | None = "auto",
+        random_features: RandomFeatures | Literal[False] | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
+        uncertainty: bool = False,
+        baseline: str | None = None,
+    ) -> None:
+        self.embedding = embedding
+        self.random_features = random_features
+        self.alpha = alpha
+        self.alphas = alphas
+        self.validation_fraction = validation_fraction
+        self.precision = precision
+        self.solver = solver
+        self.rank = rank
+        self.uncertainty = uncertainty
+        self.baseline = baseline
+
+    def predict(self, X: BagsLike) -> Array:
+        """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array."""
+        return self._fitted.predict(X)
+
+    def bag_scores(self, X: BagsLike) -> BagScores:
+        """Return how unlike the bags fitted each bag is: leverage and Mahalanobis distance.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+
+        Raises
+        ------
+        ModelError
+            The model was fitted without ``uncertainty=True``, or bags of another dimension.
+        """
+        model = self._fitted
+        model.require_posterior()
+        scores = model.apply(X, model.score_rows, (2,))
+        return BagScores(scores[:, 0], scores[:, 1])
+
+    @checked(url=Url, overwrite=Boolean)
+    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Save the model as Zarr arrays and JSON; see `save_model`."""
+        save_model(self, url, overwrite)
+
+    # ------------------------------------------------------------------ what a fit leaves
+
+    @property
+    def features_(self) -> FeatureMap:
+        """Both bases with everything decided."""
+        return self.model_.features
+
+    @property
+    def outcome_(self) -> Outcome:
+        """What was learnt."""
+        return self.model_.outcome
+
+    @property
+    def coef_(self) -> Floats:
+        """Coefficients of the features, shape (k, n_features), or (n_features,) of one target."""
+        coef = self.model_.solution.coef
+        return coef[0] if self.outcome_.single else coef
+
+    @property
+    def intercept_(self) -> Floats | float:
+        """Intercepts, shape (k,), or a number of one target; not penalised."""
+        intercept = self.model_.solution.intercept
+        return float(intercept[0]) if self.outcome_.single else intercept
+
+    @property
+    def n_features_in_(self) -> int:
+        """Coordinates of a point of the bags fitted."""
+        return self.model_.features.n_dims
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty."""
+        return self.model_.solution.alpha
+
+    @property
+    def alphas_(self) -> Floats:
+        """The penalties that were tried."""
+        return self.model_.solution.alphas
+
+    @property
+    def alpha_scores_(self) -> Floats:
+        """The scores of these penalties; lower is better."""
+        return self.model_.solution.scores
+
+    @property
+    def holdout_(self) -> float | dict[str, Any]:
+        """The share of bags left out, or the holdout that was given, with what it has found."""
+        return self.model_.holdout
+
+    @property
+    def weights_(self) -> dict[str, Any] | None:
+        """The column of ``sample_weight`` and the weights of classes; None without weights."""
+        return self.model_.weights
+
+    @property
+    def posterior_(self) -> Posterior | None:
+        """With ``uncertainty``: the spread of the features and the noise of each target."""
+        return self.model_.posterior
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """The errors of bags held out, which intervals are made of."""
+        return self.model_.calibration
+
+    @property
+    def report_(self) -> dict[str, Any]:
+        """Counts of bags and points, the solver, and seconds."""
+        return self.model_.report
+
+    @property
+    def versions_(self) -> dict[str, str]:
+        """Of a loaded model: the packages that saved it."""
+        return self.model_.versions
+
+    @property
+    def target_names_(self) -> tuple[str, ...]:
+        """Names of the store's targets; empty for labels in memory, and for responses."""
+        return self.model_.outcome.names
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
+        return hasattr(self, "model_")
+
+    # ------------------------------------------------------------------ fitting
+
+    def _fit(
+        self,
+        X: TrainingBags,
+        labels: Labels,
+        target: Target,
+        sample_weight: SampleWeight,
+        holdout: HoldoutLike,
+        groups: Groups,
+        progress: Progress | None,
+        checkpoints: CheckpointsLike,
+    ) -> Self:
+        parameters = parameters_of(self)
+        problem = pose_problem(
+            parameters,
+            X,
+            labels,
+            target,
+            sample_weight=sample_weight,
+            holdout=holdout,
+            groups=groups,
+        )
+        self.model_ = fit_ridge(problem, parameters, progress, checkpoints)
+        return self
+
+    @property
+    def _fitted(self) -> RidgeModel:
+        """The model; scikit-learn's NotFittedError before a fit."""
+        check_is_fitted(self)
+        return self.model_
+
+
+Estimator = TypeVar("Estimator", bound=DoubleBasis)
+
+
+def parameters_of(estimator: DoubleBasis) -> FitParameters:
+    """Return the parameters of an estimator, and what it learns, as a value."""
+    values = estimator.get_params(deep=False)
+    return FitParameters(estimator._learns, estimator.PARAMETERS, **values)  # noqa: SLF001
+
+
+def with_model(estimator: Estimator, model: RidgeModel) -> Estimator:
+    """Return an estimator with the same parameters whose fit has made ``model``."""
+    made = clone(estimator)
+    made.model_ = model
+    return made

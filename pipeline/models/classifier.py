@@ -1,0 +1,147 @@
+"""`DoubleBasisClassifier`: the Double-Basis estimator on one-hot classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, cast
+
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..embeddings import Embedding
+from ..execution import Progress
+from ..fitting import CheckpointsLike, Groups, PenaltiesLike, TrainingBags
+from ..labelled import BagsLike, HoldoutLike, SampleWeight
+from ..outcomes import Classes, Target
+from ..parameters import Function, Instance, ListOf, None_, Text, Url, checked
+from ..parameters.regression import HOLDOUT, TABLES
+from ..random_features import RandomFeatures
+from ..sklearn_bases import ClassifierMixin
+from .base import DoubleBasis
+from .fitted_model import Array
+from .judging import score_of
+from .ridge_model import RidgeModel
+
+
+class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
+    """The Double-Basis estimator on one-hot classes, bag → class.
+
+    Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``. Labels in a store
+    are the names of its target's classes, in their order, or its target's values (integers where
+    they are whole numbers up to 2^53); those of another store are compared by name. For bags in
+    memory they are numbers or text, sorted; NaN, None or empty text is a bag without a label. One
+    ridge per class is fitted, from one pass.
+
+    Parameters
+    ----------
+    class_weight : "balanced", mapping from class to number ≥ 0, or None
+        What the weight of each bag of a class is multiplied by; "balanced" gives the classes of
+        the bags fitted equal weight in all, as scikit-learn does. A class that a mapping leaves
+        out has 1. Errors are not weighted by it.
+    """
+
+    PARAMETERS = TABLES["DoubleBasisClassifier"]
+    _learns = Classes
+
+    def __init__(
+        self,
+        embedding: Embedding | Literal["auto"] | None = "auto",
+        random_features: RandomFeatures | Literal[False] | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
+        uncertainty: bool = False,
+        baseline: str | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            random_features=random_features,
+            alpha=alpha,
+            alphas=alphas,
+            validation_fraction=validation_fraction,
+            precision=precision,
+            solver=solver,
+            rank=rank,
+            uncertainty=uncertainty,
+            baseline=baseline,
+        )
+        self.class_weight = class_weight
+
+    @checked(
+        target=Text | ListOf(Text) | None_,
+        holdout=HOLDOUT,
+        progress=Function | None_,
+        checkpoints=Instance("Checkpoints") | Url | None_,
+    )
+    def fit(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        target: Target = None,
+        sample_weight: SampleWeight = None,
+        holdout: HoldoutLike = 0.0,
+        groups: Groups = None,
+        progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
+    ) -> Self:
+        """Fit from one pass over the bags; arguments as in `DoubleBasisRegressor.fit`.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
+
+    def predict(self, X: BagsLike) -> Array:
+        """Return the class of the largest score, shape (n_bags,); lazy for a BagStore."""
+        return self._fitted.predict(X)
+
+    def predict_proba(self, X: BagsLike) -> Array:
+        """Return scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
+
+        A one-hot ridge estimates P(class | bag) by least squares. In the mean over bags the
+        scores are right, and `predict` uses their order, but they are not calibrated: they may be
+        exactly 0, and are too even where the fit is strongly penalised.
+        """
+        return self._fitted.predict(X, "probabilities")
+
+    def decision_function(self, X: BagsLike) -> Array:
+        """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
+
+        Of two classes the second's less the first's, shape (n_bags,): positive for the second.
+        """
+        model, n = self._fitted, len(self.classes_)
+        return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
+
+    def score(
+        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
+    ) -> float:
+        """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
+        return score_of(self._fitted, X, y, sample_weight)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes as `predict` has them, shape (n_classes,)."""
+        return self._outcome.values
+
+    @property
+    def _outcome(self) -> Classes:
+        return cast(Classes, self.model_.outcome)
+
+
+@dataclass(frozen=True)
+class _DecisionScores:
+    """What `DoubleBasisClassifier.decision_function` gives for bags in memory."""
+
+    model: RidgeModel
+
+    def __call__(self, bags: Bags) -> Floats:
+        rows = self.model.decision_rows(bags)
+        return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows

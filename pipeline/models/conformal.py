@@ -1,0 +1,128 @@
+"""Intervals of a promised coverage from the errors of held-out bags (split conformal prediction).
+
+If a new bag and the m calibration bags are exchangeable, its error is at most the ⌈(m + 1) c⌉-th
+smallest of theirs with a probability of at least c, whatever the model and the law of the bags
+(Vovk et al. 2005; Lei et al. 2018). Bags of one group are not exchangeable with those of another:
+one bag of each group then counts, and the promise is to a bag of a new group (Dunn et al. 2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import DataError, ParameterError
+from ..execution import Progress, Reduction, run_pass
+from ..labelled import Batch, Column, LabelledBags, hash_index
+from ..parameters import Share
+from ..store import ListedBags
+from .fitted_model import ScoringModel
+from .model_state import OptionalPart
+
+CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
+MOST_BAGS = 10_000  # the coverage of more differs from what is promised by less than .003
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(OptionalPart):
+    """Absolute errors of bags that the model was not fitted to.
+
+    Attributes
+    ----------
+    errors : float64, shape (m, k)
+        Of each of k targets, ascending; one bag per group where bags have groups.
+    """
+
+    errors: Floats
+
+    key: ClassVar[str] = "calibration"
+    arrays: ClassVar[tuple[str, ...]] = ("errors",)
+
+    @classmethod
+    def of(
+        cls,
+        model: ScoringModel,
+        bags: LabelledBags,
+        groups: Column | None = None,
+        progress: Progress | None = None,
+    ) -> Calibration | None:
+        """Return the errors of the labelled bags, of at most `MOST_BAGS`; None if there are none.
+
+        ``groups`` has a value for every bag of the data.
+
+        Raises
+        ------
+        DataError
+            Another number of targets than the model's, or a bag that is refused.
+        """
+        found = []
+        for (start, _), some, labels in bags.label_blocks():
+            found.append(start + some)
+            if labels.shape[1] != model.outcome.n_targets:
+                raise DataError(
+                    f"there are {labels.shape[1]} targets, the model has {model.outcome.n_targets}"
+                )
+        rows = np.concatenate(found)
+        rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED))]
+        if groups is not None:
+            in_order = np.sort(rows)
+            values = groups.at(in_order)[np.searchsorted(in_order, rows)]
+            rows = rows[np.unique(values, return_index=True)[1]]
+            # again, for the larger a group, the earlier one of its bags came
+            rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED + 1))]
+        if not len(rows):
+            return None
+        chosen = replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
+        cost = model.features.cost
+        reduction = Reduction(partial(_Errors, model), _join, cost, name="calibrate")
+        return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
+
+    def check(self, n_targets: int, n_features: int) -> None:
+        """See `OptionalPart.check`."""
+        if self.errors.ndim != 2 or self.errors.shape[1] != n_targets or not len(self.errors):
+            raise ValueError(f"errors of held-out bags have shape {self.errors.shape}")
+
+    def margins(self, coverage: float) -> Floats:
+        """Return half the width of intervals of each target, shape (k,).
+
+        Raises
+        ------
+        ParameterError
+            Too few bags for the coverage.
+        """
+        Share.check("coverage", coverage)
+        m = len(self.errors)
+        rank = int(np.ceil((m + 1) * coverage - 1e-9))
+        if rank > m:
+            raise ParameterError(
+                f"coverage is {coverage:g}, which takes {int(np.ceil(coverage / (1 - coverage)))} "
+                f"held-out bags (or groups), and there are {m}: at most {m / (m + 1):.3g} can be "
+                "promised"
+            )
+        margins: Floats = self.errors[rank - 1]
+        return margins
+
+
+class _Errors:
+    """A `Collector` of the absolute errors of a range of bags."""
+
+    def __init__(self, model: ScoringModel) -> None:
+        self._model = model
+        self._found = [np.empty((0, model.outcome.n_targets))]
+
+    def add(self, batch: Batch) -> None:
+        if len(batch):
+            targets, _ = self._model.outcome.encode(batch.labels)
+            self._found.append(np.abs(self._model.decision_rows(batch.bags) - targets))
+
+    def finish(self) -> Floats:
+        return _join(*self._found)
+
+
+def _join(*parts: Floats) -> Floats:
+    joined: Floats = np.concatenate(parts)
+    return joined

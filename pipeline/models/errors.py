@@ -1,0 +1,199 @@
+"""`Errors`: how wrong a model is on some bags; the errors on two sets of bags can be added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..arrays import Floats, Integers
+from ..bags import html_table
+from ..labelled import hash_index
+from ..outcomes import Details, Outcome
+from ..units import in_units
+
+SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
+SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A uniform random sample of bags, the same however the pass over them was cut.
+
+    Attributes
+    ----------
+    index : int64, shape (n,)
+        Positions of the bags, ascending.
+    true, predicted : float64, shape (n, number of targets)
+        Of the first nine targets. Of a class its code; the predicted one is followed by the share
+        that the model gives it, in [0, 1], and by the Brier score, Σ (share − truth)² over classes.
+    """
+
+    index: Integers
+    true: Floats
+    predicted: Floats
+
+    def __add__(self, other: Self) -> Sample:
+        """Return the bags with the smallest random numbers among those of both."""
+        index = np.concatenate([self.index, other.index])
+        kept = np.argsort(index, kind="stable")
+        if len(index) > SAMPLE_SIZE:
+            numbers = hash_index(index[kept].astype(np.uint64), SAMPLE_SEED)
+            kept = kept[np.sort(np.argpartition(numbers, SAMPLE_SIZE)[:SAMPLE_SIZE])]
+        true = np.concatenate([self.true, other.true])
+        predicted = np.concatenate([self.predicted, other.predicted])
+        return Sample(index[kept], true[kept], predicted[kept])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Errors:
+    """The errors of a model on a set of labelled bags: sums in float64.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    n : int
+        Labelled bags.
+    n_unlabelled : int
+        Bags left out because they have no label.
+    exponents : int64, shape (k,)
+        Of the units 2^e that the next three are in: 0 of numbers between 2^-64 and 2^64, and of
+        all that are no numbers.
+    losses : shape (k,), or (1,) of classes
+        Sums of `Outcome.losses`.
+    mean, scatter : shape (k,)
+        Of the encoded labels: their mean, and sum of squares about it.
+    details : Details
+    sample : Sample
+        For pictures.
+    subset : {"all", "holdout", "train"}
+        What `evaluate` has chosen, or was given.
+    weights : float, optional
+        Sum of the bags' weights, by which all sums and means are; None: all are 1.
+    """
+
+    outcome: Outcome
+    n: int
+    n_unlabelled: int
+    exponents: Integers
+    losses: Floats
+    mean: Floats
+    scatter: Floats
+    details: Details
+    sample: Sample
+    subset: str = "all"
+    weights: float | None = None
+
+    @property
+    def weight(self) -> float:
+        """Of the bags; their number where they have no weights."""
+        return self.n if self.weights is None else self.weights
+
+    def __add__(self, other: Self) -> Errors:
+        """Return the errors on both sets of bags.
+
+        Means and scatters are merged as Chan, Golub and LeVeque do, which keeps their digits.
+        """
+        exponents = np.maximum(self.exponents, other.exponents)
+        a, b = self.in_units(exponents), other.in_units(exponents)
+        n, weight = self.n + other.n, self.weight + other.weight
+        shift = b.mean - a.mean
+        share = other.weight / weight if weight else 0.0
+        return Errors(
+            self.outcome,
+            n,
+            self.n_unlabelled + other.n_unlabelled,
+            exponents,
+            a.losses + b.losses,
+            a.mean + shift * share,
+            a.scatter + b.scatter + shift**2 * (self.weight * share),
+            self.details + other.details,
+            self.sample + other.sample,
+            weights=None if self.weights is None else weight,
+        )
+
+    def in_units(self, exponents: Integers) -> Errors:
+        """Return the same in other units, none of them smaller."""
+        shift = exponents - self.exponents
+        return replace(
+            self,
+            exponents=exponents,
+            losses=in_units(self.losses, 2 * shift),
+            mean=in_units(self.mean, shift),
+            scatter=in_units(self.scatter, 2 * shift),
+        )
+
+    @property
+    def error(self) -> float:
+        """The error as one number, see `measure`; lower is better."""
+        error = self.outcome.error(self.losses / self.weight, self.scatter / self.weight)
+        return self._in_numbers(error)
+
+    @property
+    def constant_error(self) -> float:
+        """The error of the best constant prediction for these bags."""
+        error = self.outcome.constant_error(self.mean, self.scatter / self.weight)
+        return self._in_numbers(error)
+
+    def _in_numbers(self, error: float) -> float:
+        """Return the error of one target without its unit; one of several has none."""
+        return float(np.ldexp(error, self.exponents[0])) if len(self.exponents) == 1 else error
+
+    @property
+    def measure(self) -> str:
+        """What `error` is, in words."""
+        return self.outcome.measure
+
+    def __repr__(self) -> str:
+        """Say the errors of each target, without the sample and the sums."""
+        found = "; ".join(f"{name}: {text}" for name, text in self._lines().items())
+        return f"Errors({self.n:,} bags, subset={self.subset!r}; {found})"
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        rows = {"bags": self.n, "without a label": self.n_unlabelled, "subset": self.subset}
+        return html_table("Errors", {**rows, **self._lines()})
+
+    def _lines(self) -> dict[str, str]:
+        """Return the numbers of each target in words."""
+        return {
+            name: ", ".join(
+                f"{key} {value:.4g}"
+                for key, value in numbers.items()
+                if key != "n" and isinstance(value, (int, float))
+            )
+            for name, numbers in self.values().items()
+        }
+
+    @property
+    def references(self) -> Floats:
+        """Sums of what the losses are compared with in `scores`: see `Outcome.references`."""
+        return self.outcome.sum_references(self)
+
+    @property
+    def scores(self) -> Floats:
+        """R² of each target or of the densities, or the accuracy; shape (number scored,).
+
+        Labels that are all equal have the score 1 where they are predicted exactly, else 0.
+        """
+        return self.outcome.score(self)
+
+    @property
+    def score(self) -> float:
+        """The mean of `scores`: what ``score`` of the estimators returns."""
+        return float(np.mean(self.scores))
+
+    def values(self) -> dict[str, dict[str, Any]]:
+        """Return all errors by the name of the target, in types that JSON knows.
+
+        - of a number ``n``, ``rmse``, ``mae``, ``bias``, ``r2`` and ``constant_rmse``, the error
+          of the best constant for these bags, their mean; ``r2`` is 1 − (rmse / constant_rmse)²;
+          where all targets are equal 1 of exact predictions, else 0
+        - of classes ``n``, ``accuracy``, ``per_class`` (precision, recall, f1, 0 where undefined,
+          and the number of bags) and ``confusion``, a row per true class
+        - of densities, under the name ``densities``, ``n``, mean squared L2 distances on the unit
+          cube to the responses' series, ``*_mse``, and determinations against the average density:
+          ``r2`` of the model, ``input_r2`` of the bag's own density
+        """
+        return self.details.values(self)

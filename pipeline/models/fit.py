@@ -1,0 +1,176 @@
+"""`fit_ridge`: from a problem and parameters to a model, in four steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError, warn
+from ..execution import Progress, lane
+from ..fitting import (
+    CheckpointsLike,
+    FitParameters,
+    FitPlan,
+    FitStatistics,
+    MatrixFreeFit,
+    Problem,
+    check_summable,
+    checkpoints_of,
+    is_summed,
+    plan_fit,
+    solve_fit,
+    takes_gradients,
+    warn_of_outside,
+    warn_of_scale,
+)
+from ..labelled import Column
+from ..solvers import Path, RidgeSolution, warn_at_edge
+from .conformal import Calibration
+from .posterior import Posterior
+from .predictions.stored import take_subset
+from .ridge_model import RidgeModel
+
+TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
+
+
+def fit_ridge(
+    problem: Problem,
+    parameters: FitParameters,
+    progress: Progress | None = None,
+    checkpoints: CheckpointsLike = None,
+) -> RidgeModel:
+    """Return the model that is fitted to a problem.
+
+    Checkpoints that are given by their URL are removed when the fit has ended.
+
+    Raises
+    ------
+    DataError, ParameterError, StoreError
+        As ``fit`` of the estimators.
+    """
+    solution, n_bags_resumed, n_passes = None, 0, 1
+    with checkpoints_of(checkpoints) as kept:
+        begun = time.perf_counter()
+        plan = plan_fit(problem, parameters, progress, kept)
+        planned = time.perf_counter()
+        if takes_gradients(plan, parameters, exact=kept is not None):
+            plan = replace(plan, keeps_rows=False)
+            penalties = {"alphas": parameters.given_penalties().tolist(), "rank": parameters.rank}
+            steps = kept.steps(plan, **penalties) if kept else None
+            fit = MatrixFreeFit(plan, parameters.penalties, parameters.rank, progress, steps)
+            solution, sums = fit.run()
+            n_passes = fit.n_passes
+        else:
+            check_summable(plan, parameters)
+            keeper = kept.keeper(plan) if kept else None
+            n_bags_resumed = keeper.n_bags_kept(plan.ranges) if keeper else 0
+            sums = plan.run(progress, keeper)
+        summed = time.perf_counter()
+        model = make_model(plan, sums, parameters, solution)
+    seconds = {
+        "choose": planned - begun,
+        "accumulate": summed - planned,
+        "solve": time.perf_counter() - summed,
+    }
+    passes = {"n_passes": n_passes, "n_bags_resumed": n_bags_resumed}
+    model = replace(model, report={**model.report, **passes, "seconds": seconds})
+    return _calibrated(model, problem)
+
+
+def make_model(
+    plan: FitPlan,
+    sums: FitStatistics,
+    parameters: FitParameters,
+    solution: RidgeSolution | None = None,
+    near: float | None = None,
+) -> RidgeModel:
+    """Return the model of a plan's sums.
+
+    They are solved, unless a ``solution`` by conjugate gradients is given; a search of penalties
+    begins at ``near``, per bag.
+
+    Raises
+    ------
+    DataError
+        No labelled bags, features that are not finite, or labels that are too large.
+    """
+    solver = "cholesky" if solution is None else "cg"
+    if solution is None:
+        solution = solve_fit(plan, sums, parameters, near)
+    _warn(plan, sums, parameters, solution)
+    solved = np.column_stack([solution.coef, solution.intercept]).T
+    plan.outcome.check_finite(solved, "the solution", TOO_LARGE)
+    posterior = None
+    if parameters.uncertainty:
+        with lane():
+            held = sums.validation
+            whole = sums.train if held is None else sums.train + held
+            posterior = Posterior.of(whole, solution, parameters.rounding)
+    return RidgeModel(
+        plan.features,
+        plan.outcome,
+        solution,
+        plan.precision,
+        report_fit(plan, sums, solver, solution.baseline_alpha),
+        plan.holdout.saved,
+        plan.weights.to_dict() if plan.weights else None,
+        sums.mean_targets if plan.outcome.keeps_mean else None,
+        posterior,
+    )
+
+
+def report_fit(
+    plan: FitPlan, sums: FitStatistics, solver: str, baseline_alpha: float | None
+) -> dict[str, Any]:
+    """Return what a fit has counted, in types that JSON knows."""
+    optional: Mapping[str, Any] = {
+        "weight_fitted": None if plan.weights is None else sums.weight,
+        "baseline_alpha": baseline_alpha,
+        "data_snapshot": plan.bags.snapshot,
+        "choice": plan.choice,
+    }
+    return {
+        "data_url": plan.bags.url,
+        "solver": solver,
+        "n_bags": plan.bags.n_bags,
+        "n_points": plan.bags.n_points,
+        "n_bags_fitted": sums.train.n + (sums.validation.n if sums.validation else 0),
+        "n_bags_unlabelled": sums.n_unlabelled,
+        "n_bags_held_out": sums.n_held_out,
+        "n_points_seen": sums.n_points,
+        "n_points_outside_box": sums.n_outside,
+        **{name: value for name, value in optional.items() if value is not None},
+        **plan.outcome.report_outside(sums.n_responses_outside),
+    }
+
+
+def _warn(
+    plan: FitPlan, sums: FitStatistics, parameters: FitParameters, solution: RidgeSolution
+) -> None:
+    """Warn of a penalty at the edge of its grid, of a scale, and of a box that fit badly."""
+    train = sums.train
+    if np.isfinite(solution.scores).any():
+        path = Path(solution.alphas, solution.scores)
+        warn_at_edge(path, parameters.penalties(train), plan.precision, is_summed(train))
+    warn_of_scale(plan.features, train.sum_z / train.weight, train.n)
+    warn_of_outside(plan.features, sums.n_outside, sums.n_points)
+
+
+def _calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
+    """Return the model with the errors of the bags held out, where they give intervals."""
+    if not (model.outcome.has_intervals and model.holdout):
+        return model
+    begun, groups, calibration = time.perf_counter(), problem.holdout.groups, None
+    try:
+        column = None if groups is None else Column.of(problem.source.data, "groups", groups)
+        held = take_subset(problem.source, model, "holdout")
+        # without progress, which would begin again at 0
+        calibration = Calibration.of(model, held, column)
+    except DataError as error:  # a bag that is refused does not take the fit with it
+        warn(f"the model has no intervals: {error}")
+    seconds = {**model.report["seconds"], "calibrate": time.perf_counter() - begun}
+    return replace(model, calibration=calibration, report={**model.report, "seconds": seconds})

@@ -1,0 +1,129 @@
+"""The protocols of a fitted model: what other modules may ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..errors import ModelError
+from ..execution import Cost
+from ..fitting import FeatureMap
+from ..labelled import BagsLike
+from ..outcomes import Outcome, Prediction
+
+__all__ = ["BagsLike"]
+
+COVERAGE = 0.9
+
+
+class MoreColumns(NamedTuple):
+    """Columns beside the prediction: their names, and the coverage of intervals."""
+
+    names: Sequence[str] = ()
+    coverage: float = COVERAGE
+
+
+NO_COLUMNS = MoreColumns()
+
+Array = Any
+"""A numpy array for bags in memory, a lazy dask.array for a BagStore."""
+
+
+class Features(Protocol):
+    """What a model is linear in."""
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a bag becomes."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What they take."""
+        ...
+
+
+class ScoringModel(Protocol):
+    """What errors are computed from."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What was learnt."""
+        ...
+
+    @property
+    def features(self) -> Features:
+        """What the model sees of a bag."""
+        ...
+
+    @property
+    def mean_targets(self) -> Floats | None:
+        """The mean of the encoded labels fitted, shape (k,), where the outcome keeps it."""
+        ...
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
+        ...
+
+
+def mean_of(model: ScoringModel) -> Floats:
+    """Return the mean of the encoded labels fitted, of a model whose outcome keeps it."""
+    assert model.mean_targets is not None
+    return model.mean_targets
+
+
+class JudgedModel(ScoringModel, Protocol):
+    """A model that was fitted to some bags of a store, and not to others."""
+
+    @property
+    def features(self) -> FeatureMap:
+        """Both bases with everything decided."""
+        ...
+
+    @property
+    def holdout(self) -> float | dict[str, Any]:
+        """What was left out of the fit, see `Holdout`."""
+        ...
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What the fit has counted; ``data_url`` is the store's."""
+        ...
+
+
+class FittedModel(JudgedModel, Protocol):
+    """What predictions of a store are made with."""
+
+    def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
+        """Return everything that is predicted for bags in memory, and more columns."""
+        ...
+
+    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
+        """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
+        ...
+
+
+Model = TypeVar("Model", covariant=True)
+
+
+class FittedEstimator(Protocol[Model]):
+    """An estimator that may be fitted."""
+
+    @property
+    def model_(self) -> Model:
+        """What the fit has made."""
+        ...
+
+
+def model_of(estimator: FittedEstimator[Model]) -> Model:
+    """Return what the fit of an estimator has made; ModelError before a fit."""
+    if not hasattr(estimator, "model_"):
+        raise ModelError("the model is not fitted; call fit before predicting")
+    return estimator.model_

@@ -1,0 +1,259 @@
+"""`evaluate`: the errors of models on labelled bags, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from ..arrays import Floats
+from ..errors import DataError
+from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, run_pass
+from ..labelled import BagsLike, Batch, LabelledBags, LabelsLike, SampleWeight, Weights
+from ..outcomes import Judged, Outcome, RealDetails, weighted_sum
+from ..parameters import Function, None_, Text, checked
+from ..store import BagStore
+from ..units import in_units
+from .errors import Errors, Sample
+from .fitted_model import FittedEstimator, JudgedModel, ScoringModel, model_of
+from .predictions.stored import check_predictable, natural_subsets, take_subset
+
+T = TypeVar("T")
+
+TOO_LARGE = "what is predicted is too large beside the labels, or these for numbers: divide them"
+ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
+
+
+@checked(subset=Text | None_, progress=Function | None_)
+def evaluate(
+    model: FittedEstimator[JudgedModel],
+    data: BagsLike | LabelledBags,
+    y: LabelsLike = None,
+    *,
+    subset: str | None = None,
+    sample_weight: SampleWeight = None,
+    progress: Progress | None = None,
+) -> Errors:
+    """Return the errors of a model on labelled bags, on the open cluster or in this process.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
+        A store with the targets that the model was fitted to, or with responses; or bags in memory.
+    y : optional
+        Labels of bags in memory: targets, classes, or responses; or targets or classes in place
+        of those of a store, all of whose bags are judged then. Bags without one are left out.
+    subset : {"all", "holdout", "train"}, optional
+        Bags that the model's ``holdout`` left out of fitting, or the others. None: those held out
+        of the store that the model was fitted to, if there are any; all bags of any other.
+    sample_weight : str or array, shape (n_bags,), optional
+        A column of the store, or one number ≥ 0 per bag: how much it counts in every mean.
+    progress : callable (bags done, bags in all), optional
+
+    Raises
+    ------
+    DataError
+        The store lacks a target of the model, no bag of the subset is labelled, labels that do not
+        fit the bags or the model, or weights that are missing, negative or all 0.
+    ParameterError
+        Responses beside a store, or y beside LabelledBags.
+    ModelError
+        Bags of another dimension, or subset="holdout" where the model held nothing out.
+    """
+    return judge_model(model_of(model), data, y, subset, sample_weight, progress)
+
+
+def score_of(
+    model: JudgedModel,
+    data: BagsLike | LabelledBags,
+    y: LabelsLike = None,
+    sample_weight: SampleWeight = None,
+) -> float:
+    """Return `Errors.score` of what `evaluate` finds: what ``score`` of the estimators returns."""
+    return judge_model(model, data, y, None, sample_weight, None).score
+
+
+def judge_model(
+    fitted: JudgedModel,
+    data: BagsLike | LabelledBags,
+    y: LabelsLike,
+    subset: str | None,
+    sample_weight: SampleWeight,
+    progress: Progress | None,
+) -> Errors:
+    """Return what `evaluate` does."""
+    bags = labelled_for(fitted, data, y, subset)
+    weights = Weights.of_bags(bags.data, sample_weight)
+
+    def judge(chosen: LabelledBags) -> Errors | None:
+        errors = evaluate_together([fitted], chosen, progress, weights)[0]
+        if errors.n and not errors.weight:
+            raise DataError(f"{bags.url or 'bags in memory'}: the weights of all bags are 0")
+        return errors if errors.n else None
+
+    if y is not None and subset is None:
+        subset = "all"
+    name, errors = find_subset(fitted, bags, subset, judge)
+    return replace(errors, subset=name)
+
+
+def labelled_for(
+    model: JudgedModel,
+    data: BagsLike | LabelledBags,
+    y: LabelsLike = None,
+    subset: str | None = None,
+) -> LabelledBags:
+    """Return the bags that a model is judged on, with their labels; see `evaluate`."""
+    if isinstance(data, (BagStore, LabelledBags)):
+        check_predictable(model, data, subset or "all")
+        return model.outcome.take_labelled(data, y)
+    bags = model.outcome.take_labelled(data, y)
+    check_predictable(model, bags, subset or "all")
+    return bags
+
+
+def find_subset(
+    model: JudgedModel,
+    bags: LabelledBags,
+    subset: str | None,
+    use: Callable[[LabelledBags], T | None],
+) -> tuple[str, T]:
+    """Return the given subset, or the one that is fair to a model, and ``use`` of its bags.
+
+    Raises
+    ------
+    DataError
+        Nothing, for no bag is labelled.
+    """
+    subsets = (subset,) if subset else natural_subsets(model, bags)
+    for name in subsets if bags.n_bags else ():
+        found = use(take_subset(bags, model, name))
+        if found is not None:
+            return name, found
+    where = bags.url or "bags in memory"
+    raise DataError(f"{where}: no labelled bag among the {subsets[-1]} bags; nothing to measure")
+
+
+def evaluate_together(
+    models: Sequence[ScoringModel],
+    bags: LabelledBags,
+    progress: Progress | None = None,
+    weights: Weights | None = None,
+) -> list[Errors]:
+    """Return the errors of models of one kind on the same bags, which are read once.
+
+    Each model is judged by its own outcome: a class that it does not know is an error.
+
+    Parameters
+    ----------
+    models : fitted estimators
+    bags : LabelledBags
+        At least one.
+    weights : Weights, optional
+        Of the bags.
+    """
+    reduction = Reduction(
+        name="errors",
+        collector=partial(_Sums, [Judge(model, bags, weights) for model in models]),
+        merge=_add_each,
+        cost=sum((judging_cost(model) for model in models), Cost()),
+        rows_per_block=ROWS_PER_BLOCK,
+    )
+    found = run_pass(bags, reduction, progress=progress)
+    for errors in found:
+        errors.outcome.check_finite(errors.losses[None], "the squared error", TOO_LARGE)
+        if isinstance(errors.details, RealDetails):
+            errors.outcome.check_finite(errors.details.absolute[None], "the error", TOO_LARGE)
+    return found
+
+
+class Judge:
+    """Computes the errors of one model batch by batch; travels to workers with its model.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    bags : LabelledBags
+        All bags that the model is judged on: names and boxes are looked up once.
+    weights : Weights, optional
+    """
+
+    def __init__(
+        self, model: ScoringModel, bags: LabelledBags, weights: Weights | None = None
+    ) -> None:
+        self.model, self.weights = model, weights
+        self.outcome = model.outcome
+        numbers = range(1, self.outcome.n_targets + 1)
+        self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
+        of_store = bags.class_names.get(self.names[0], ())
+        self.class_names = tuple(of_store) or self.outcome.names_by_code
+        self.box = bags.box
+
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name when all is added
+    def judge(self, batch: Batch, targets: Floats) -> Errors:
+        """Return the errors on a batch, whose encoded labels are ``targets``."""
+        scores = self.model.decision_rows(batch.bags)
+        w = None if self.weights is None else self.weights.of(batch.index, targets)
+        mean = self.model.mean_targets
+        found = self.outcome.details(
+            Judged(batch, scores, targets, w, self.names, self.class_names, self.box, mean)
+        )
+        exponents = self.outcome.exponents(targets, scores)
+        targets, scores = in_units(targets, exponents), in_units(scores, exponents)
+        n = float(len(batch) if w is None else w.sum())
+        least = n or 1.0
+        # The mean in two steps: a long sum of numbers far from zero has lost the last digits,
+        # which the sum of the small gaps gives back.
+        first = weighted_sum(targets, w) / least
+        gaps = targets - first
+        rest = weighted_sum(gaps, w) / least
+        return Errors(
+            self.outcome,
+            len(batch),
+            batch.n_unlabelled,
+            exponents,
+            weighted_sum(self.outcome.losses(scores, targets), w),
+            first + rest,
+            np.maximum(0.0, weighted_sum(gaps**2, w) - n * rest**2),
+            found.details,
+            Sample(batch.index, found.true, found.predicted),
+            weights=None if w is None else n,
+        )
+
+
+class _Sums:
+    """A `Collector` of the errors of several models."""
+
+    def __init__(self, judges: Sequence[Judge]) -> None:
+        self.judges = judges
+        self.total: list[Errors] | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch; labels are encoded once for all models that learnt the same."""
+        encoded: dict[Outcome, Floats] = {}
+        found = []
+        for judge in self.judges:
+            if judge.outcome not in encoded:
+                encoded[judge.outcome] = judge.outcome.encode(batch.labels)[0]
+            found.append(judge.judge(batch, encoded[judge.outcome]))
+        self.total = found if self.total is None else _add_each(self.total, found)
+
+    def finish(self) -> list[Errors]:
+        """Return the errors in the order of the models."""
+        assert self.total is not None  # each range of bags has a batch, maybe an empty one
+        return self.total
+
+
+def _add_each(ours: list[Errors], theirs: list[Errors]) -> list[Errors]:
+    return [a + b for a, b in zip(ours, theirs, strict=True)]
+
+
+def judging_cost(model: ScoringModel) -> Cost:
+    """Return the cost of predicting bags and of the rows that are compared."""
+    features, k = model.features, model.outcome.n_targets
+    rows = 8 * (features.n_features + 4 * k)
+    return features.cost + Cost(0.0, features.n_features * k * SECONDS_PER_PRODUCT, rows)

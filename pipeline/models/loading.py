@@ -1,0 +1,50 @@
+"""`load_model`: a fitted estimator of any kind from what was saved of it."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import ModelError
+from ..parameters import Url, checked
+from ..storage import GROUP, normalize_url, read_one
+from .base import DoubleBasis, parameters_of
+from .classifier import DoubleBasisClassifier
+from .model_state import ModelState
+from .regressor import DoubleBasisRegressor
+from .ridge_model import RidgeModel
+from .saving import params_from_dict, read_model_arrays, read_state
+from .triple_basis import TripleBasisRegressor
+
+ESTIMATORS: dict[str, type[DoubleBasis]] = {
+    kind.__name__: kind
+    for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
+}
+
+
+@checked(url=Url)
+def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
+    """Return a fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
+
+    Loading runs no code from the file. While the model is replaced, the old or the new one is
+    returned.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, damaged, or a format this version does not know.
+    """
+    url = normalize_url(url)
+    return read_one(url, lambda: _load(url), last=GROUP)
+
+
+def _load(url: str) -> DoubleBasis:
+    values = read_state(url)
+    try:
+        kind = ESTIMATORS[values["estimator"]]
+        estimator = kind(**params_from_dict(values))
+        learns, precision = parameters_of(estimator).learns, estimator.precision
+        arrays = read_model_arrays(url, RidgeModel.array_names(values, learns))
+        estimator.model_ = RidgeModel.from_state(ModelState(values, arrays), learns, precision)
+        return estimator
+    except Exception as error:  # whatever a damaged file leads to
+        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error

@@ -1,0 +1,136 @@
+"""How certain a fit is, and how unusual a bag is, computed from the sums of the fit.
+
+With centred features c = z − z̄, S = Σ ccᵀ over the n bags fitted and M = S + λI, ridge regression
+is the posterior mean of ψ ~ N(0, σ²/λ) with a flat prior of the intercept, and Var(y | X) = σ² (1 +
+h). The leverage h = 1/n + cᵀM⁻¹c of a fitted bag is its diagonal entry of the hat matrix. S is
+stored as its eigenvectors, which serve any shift of S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..solvers import RidgeSolution
+from ..statistics import Summary
+from ..units import in_units
+from .model_state import OptionalPart
+
+ROUNDING = 1e-14  # eigenvalues below this share of the trace are not told from zero in double
+
+
+class BagScores(NamedTuple):
+    """How unlike the bags fitted each of n bags is; lazy dask.arrays for a store.
+
+    Attributes
+    ----------
+    leverage : float64, shape (n,)
+        h, above 0; of the bags fitted its mean is (1 + degrees of freedom) / n, and none is
+        above 1. Large: the model had few bags like this one to learn from.
+    mahalanobis : float64, shape (n,)
+        The distance from the mean of the bags fitted, in deviations, by their covariance S/n
+        shrunk as `sklearn.covariance.OAS` shrinks it; it does not depend on the labels.
+    """
+
+    leverage: Any
+    mahalanobis: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(OptionalPart):
+    """The spread of the bags fitted in feature space, and the noise of their labels.
+
+    Attributes
+    ----------
+    n : int or float
+        Bags fitted, or their weight.
+    alpha : float
+        λ.
+    mean : float64, shape (D,)
+        z̄.
+    directions : float64, shape (r, D)
+        Eigenvectors of S, of eigenvalues that are not zero: r is at most n − 1.
+    eigenvalues : float64, shape (r,)
+    noise : float64, shape (k,)
+        σ² of each target: the residual sum of squares over n − 1 − Σ e/(e + λ) (Wahba 1983).
+        Infinite where nothing is left to estimate it from.
+    exponents : list of int
+        The noise is in units of 4^exponents: 1 for labels between 2^-64 and 2^64, as in files
+        written before noise had units.
+    """
+
+    n: float
+    alpha: float
+    mean: Floats
+    directions: Floats
+    eigenvalues: Floats
+    noise: Floats
+    exponents: Sequence[int] = (0,)
+
+    key: ClassVar[str] = "posterior"
+    arrays: ClassVar[tuple[str, ...]] = ("mean", "directions", "eigenvalues", "noise")
+
+    @classmethod
+    def of(cls, summary: Summary, solution: RidgeSolution, rounding: float) -> Posterior:
+        """Return the posterior of a solution for these rows.
+
+        ``rounding`` is the share of the trace up to which least squares, λ = 0, takes eigenvalues
+        for zero; directions without bags then have no leverage.
+        """
+        psi = np.ldexp(solution.coef.T, -summary.exponents)
+        squares = summary.judge()(psi, np.ldexp(solution.intercept, -summary.exponents))
+        values, vectors = scipy.linalg.eigh(
+            summary.matrix(), lower=True, overwrite_a=True, check_finite=False, driver="evd"
+        )
+        share = ROUNDING if solution.alpha > 0 else rounding
+        keep = values > share * summary.trace
+        kept: Floats = values[keep]
+        directions = summary.coefficients(vectors[:, keep]).T
+        directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        freedom = summary.n_weighted - 1 - float(np.sum(kept / (kept + solution.alpha)))
+        noise = np.full(len(squares), np.inf)
+        if freedom > 1e-9 * summary.n_weighted:
+            noise = summary.weight * squares / freedom
+        mean = summary.sum_z / summary.weight
+        exponents = summary.exponents.tolist()
+        return cls(summary.weight, solution.alpha, mean, directions, kept, noise, exponents)
+
+    def check(self, n_targets: int, n_features: int) -> None:
+        """See `OptionalPart.check`."""
+        r = len(self.eigenvalues)
+        shapes = [getattr(self, name).shape for name in self.arrays]
+        if shapes != [(n_features,), (r, n_features), (r,), (n_targets,)]:
+            raise ValueError(f"the posterior has arrays of shapes {shapes}")
+        if len(self.exponents) not in (1, n_targets):
+            raise ValueError(f"the posterior has exponents {self.exponents}")
+
+    def score(self, features: NDArray[Any], out: Floats) -> None:
+        """Write leverage and Mahalanobis distance of each row z (m, D) into out (m, 2)."""
+        centred = features - self.mean
+        squares = (centred @ self.directions.T) ** 2
+        beyond = np.maximum(0.0, np.einsum("ij,ij->i", centred, centred) - squares.sum(axis=1))
+        out[:, 0] = squares @ (1 / (self.eigenvalues + self.alpha)) + 1 / self.n
+        if self.alpha > 0:
+            out[:, 0] += beyond / self.alpha
+        kept, shift = self._shrinkage()
+        variances = kept * self.eigenvalues / self.n + shift
+        out[:, 1] = np.sqrt(squares @ (1 / variances) + beyond / shift)
+
+    def deviations(self, leverage: Floats) -> Floats:
+        """Return the standard deviation of a label, √(σ² (1 + h)), shape (m, k)."""
+        deviations = np.sqrt(self.noise * (1 + leverage[:, None]))
+        return in_units(deviations, -np.array(self.exponents))
+
+    def _shrinkage(self) -> tuple[float, float]:
+        """Return a and b of the shrunk covariance a S/n + b I (Chen et al. 2010, eq. 23)."""
+        d, variances = len(self.mean), self.eigenvalues / self.n
+        mean, square = variances.sum() / d, (variances**2).sum() / d**2
+        gap = (self.n + 1) * (square - mean**2 / d)
+        shrinkage = min(1.0, (square + mean**2) / gap) if d > 1 and gap > 0 else float(d > 1)
+        return 1 - shrinkage, max(shrinkage * mean, np.finfo(np.float64).tiny)

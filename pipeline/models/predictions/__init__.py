@@ -1,0 +1,1 @@
+"""Predictions of stores: lazy features, blocks, files, densities."""

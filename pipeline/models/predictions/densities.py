@@ -1,0 +1,121 @@
+"""For estimators that predict coefficients of densities: the densities, and their score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ...arrays import Floats
+from ...bags import Bags, as_bags
+from ...densities import Densities
+from ...embeddings import ProjectionSpec
+from ...errors import ParameterError
+from ...execution import lane
+from ...outcomes import Densities as ResponseDensities
+from ...parameters import Boolean, Integer, None_, checked
+from ...params import as_array
+from ..fitted_model import JudgedModel, ScoringModel, mean_of
+
+Model = TypeVar("Model", bound=JudgedModel)
+
+
+class DensityPrediction(Generic[Model]):
+    """The densities that an estimator predicts, from the coefficients of its ``model_``."""
+
+    model_: Model
+
+    @property
+    def response_spec_(self) -> ProjectionSpec:
+        """The third basis with everything decided."""
+        return spec_of(self.model_)
+
+    @property
+    def mean_coefficients_(self) -> Floats:
+        """Coefficients of the average response density of the bags fitted, shape (r,)."""
+        return mean_of(self.model_)
+
+    @checked(project=Boolean)
+    def densities(self, X: Bags | Sequence[ArrayLike], project: bool = False) -> Densities:
+        """Return the predicted densities of bags in memory.
+
+        They can be evaluated, sampled and reduced to marginals.
+
+        Parameters
+        ----------
+        X : Bags or list of arrays
+        project : bool
+            The nearest valid densities instead: nowhere negative.
+        """
+        check_is_fitted(self)
+        return predicted_densities(self.model_, as_bags(X), project)
+
+    @checked(grid=Integer() | None_, project=Boolean)
+    def predict_density(
+        self,
+        X: Bags | Sequence[ArrayLike],
+        at: ArrayLike | None = None,
+        *,
+        grid: int | None = None,
+        project: bool = False,
+    ) -> Floats:
+        """Evaluate the predicted densities, per unit of volume in the responses' coordinates.
+
+        They integrate to one over the response box and are 0 outside.
+
+        Parameters
+        ----------
+        X : Bags or list of arrays
+        at : shape (n_points, k)
+            Points in the responses' coordinates, or
+        grid : int
+            midpoints per dimension of the response box (`Densities.grid_axes`).
+        project : bool
+            Of the nearest valid densities: nowhere negative, and in L2 not farther from any
+            density, the true one too, than those predicted.
+
+        Returns
+        -------
+        float64, shape (n_bags, n_points), or (n_bags, grid, …, grid)
+        """
+        check_is_fitted(self)
+        return density_values(self.model_, as_bags(X), *where(at, grid), project)
+
+    @checked(n=Integer(), seed=Integer())
+    def sample(
+        self, X: Bags | Sequence[ArrayLike], n: int, seed: int | np.random.Generator = 0
+    ) -> Bags:
+        """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
+        assert isinstance(seed, int)  # `checked` has drawn it
+        return self.densities(X, project=True).sample(n, seed=seed)
+
+
+def spec_of(model: ScoringModel) -> ProjectionSpec:
+    """Return the third basis of a model of densities."""
+    return cast(ResponseDensities, model.outcome).spec
+
+
+def predicted_densities(model: ScoringModel, bags: Bags, project: bool) -> Densities:
+    """Return what `DensityPrediction.densities` gives."""
+    spec = spec_of(model)
+    predicted = Densities(model.decision_rows(bags), spec.indices, spec.basis, spec.box)
+    return predicted.valid() if project else predicted
+
+
+def density_values(
+    model: ScoringModel, bags: Bags, at: Floats | None, grid: int | None, project: bool
+) -> Floats:
+    """Return what `DensityPrediction.predict_density` gives."""
+    predicted = predicted_densities(model, bags, project)
+    with lane():
+        return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
+
+
+def where(at: ArrayLike | None, grid: int | None) -> tuple[Floats | None, int | None]:
+    """Return the points, or the size of a grid; ParameterError unless one of them is given."""
+    if (at is None) == (grid is None):
+        raise ParameterError("give the points at=… or the number of points per dimension grid=…")
+    return (None if at is None else as_array("at", at, np.float64)), grid

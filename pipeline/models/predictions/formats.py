@@ -1,0 +1,73 @@
+"""Which format predictions are written in, by the name of the place, and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from ...errors import ModelError, ParameterError, needing_extra
+from ...storage import filesystem, writing
+
+FORMATS = ("zarr", "parquet", "csv")
+ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
+
+
+def format_of(url: str, given: str | None, default: str = "zarr") -> str:
+    """Return the format of predictions that go to a URL: what is given, or what its name says.
+
+    Raises
+    ------
+    ParameterError
+        The name ends as that of another format, or, where none is given, as that of none.
+    """
+    name = url.rstrip("/").rpartition("/")[2].lower()
+    ending = f".{name.rpartition('.')[2]}" if "." in name.lstrip(".") else ""
+    named = ENDINGS.get(ending)
+    if given is not None and named not in (None, given):
+        raise ParameterError(
+            f"{url}: ends in {ending}, and format is {given!r}; name it {_ending_of(given)}, or "
+            f"take format {named!r}"
+        )
+    if given is None and ending and named is None:
+        raise ParameterError(
+            f"{url}: predictions are written to names that end in {', '.join(ENDINGS)}; for "
+            "another one give the format"
+        )
+    return given or named or default
+
+
+def _ending_of(format: str) -> str:
+    return next(ending for ending, one in ENDINGS.items() if one == format)
+
+
+def pandas_for(url: str) -> ModuleType:
+    """Return pandas; ModelError without what writes tables."""
+    with needing_extra("tables", f"{url} in a table", ModelError):
+        import pandas  # noqa: PLC0415
+        import pyarrow  # noqa: F401, PLC0415
+    module: ModuleType = pandas
+    return module
+
+
+def check_csv(url: str, overwrite: bool) -> None:
+    """Raise ModelError where something is that may not be replaced."""
+    fs, path = filesystem(url)
+    if fs.isdir(path):
+        raise ModelError(f"{url}: a folder, not a file; choose another name")
+    if not overwrite and fs.exists(path):
+        raise ModelError(f"{url}: exists already; choose another name, or overwrite=True")
+
+
+def write_csv(url: str, blocks: Iterable[tuple[int, dict[str, Any]]]) -> None:
+    """Write one file of all blocks, in the order of their first rows, with one line of names.
+
+    Numbers have all the digits that tell them from others. The file appears when it is whole.
+    """
+    frames = [
+        pandas_for(url).DataFrame(columns)
+        for _, columns in sorted(blocks, key=lambda block: block[0])
+    ]
+    with writing(url) as path, open(path, "w", encoding="utf-8", newline="") as file:
+        for i, frame in enumerate(frames):
+            frame.to_csv(file, index=False, header=i == 0, lineterminator="\n")

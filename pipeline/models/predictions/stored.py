@@ -1,0 +1,409 @@
+"""Predictions of a whole store: yielded block by block, or written with the bags' ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ...errors import ModelError, ParameterError, StoreError
+from ...execution import Progress, Reduction, iter_pass
+from ...labelled import Batch, Holdout, LabelledBags
+from ...outcomes import Layout, Prediction
+from ...parameters import (
+    Boolean,
+    Function,
+    Instance,
+    ListOf,
+    None_,
+    OneOf,
+    Real,
+    Share,
+    Text,
+    Url,
+    checked,
+)
+from ...storage import (
+    attributes_of,
+    check_replaceable,
+    filesystem,
+    holds_parts,
+    normalize_url,
+    open_group,
+    storage_errors,
+    writing_folder,
+    zarr_store,
+)
+from ...store import FILLS, BagStore, Range
+from ..fitted_model import (
+    COVERAGE,
+    NO_COLUMNS,
+    FittedEstimator,
+    FittedModel,
+    JudgedModel,
+    MoreColumns,
+    model_of,
+)
+from .features import prediction_ranges
+from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
+
+SUBSETS = ("all", "holdout", "train")
+COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
+FORMAT_VERSION = 1
+ATTRIBUTE = "bagbasis_predictions"
+
+
+@dataclass(frozen=True)
+class PredictedBlock:
+    """Predictions of some bags of a store.
+
+    Attributes
+    ----------
+    rows : int64, shape (n,)
+        Positions of the bags in the store, ascending.
+    prediction : shape (n,) or (n, k)
+    probabilities : float64, shape (n, n_classes), or None
+        Of classes only.
+    more : mapping
+        The columns that were asked for, float64.
+    """
+
+    rows: NDArray[np.int64]
+    prediction: NDArray[Any]
+    probabilities: NDArray[np.float64] | None
+    more: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def as_prediction(self) -> Prediction:
+        """The predictions without the positions."""
+        return Prediction(self.prediction, self.probabilities, self.more)
+
+
+# for a range without predicted bags, or whose predictions are written already
+NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
+
+
+class _Predictions:
+    """A `Collector` of the predictions of a range of bags: small, beside the bags themselves."""
+
+    def __init__(self, model: FittedModel, columns: MoreColumns = NO_COLUMNS) -> None:
+        self._model = model
+        self._columns = columns
+        self._blocks: list[PredictedBlock] = []
+
+    def add(self, batch: Batch) -> None:
+        if len(batch):
+            found = self._model.predicted(batch.bags, self._columns)
+            given = (found.values, found.probabilities, found.more)
+            self._blocks.append(PredictedBlock(batch.index, *given))
+
+    def finish(self) -> PredictedBlock:
+        return _join(self._blocks) if self._blocks else NOTHING
+
+
+class _WrittenPredictions(_Predictions):
+    """Writes the predictions it has collected to their rows of an array, or to a file."""
+
+    def __init__(
+        self,
+        model: FittedModel,
+        columns: MoreColumns,
+        store: BagStore,
+        place: str,
+        format: str,
+    ) -> None:
+        super().__init__(model, columns)
+        self._store, self._place, self._format = store, place, format
+
+    def finish(self) -> PredictedBlock:
+        block = super().finish()
+        if not len(block.rows):
+            return NOTHING
+        start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
+        ids = self._store.ids(start, stop)[block.rows - start]
+        if self._format == "zarr":
+            group = open_group(zarr_store(self._place), "r+")
+            for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
+                group[name].oindex[block.rows] = values  # type: ignore[union-attr]
+        else:
+            columns = _table(self._model, ids, block)
+            frame = pandas_for(self._place).DataFrame(columns)
+            fs, path = filesystem(self._place)
+            with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
+                frame.to_parquet(file, index=False, write_page_checksum=True)
+        return NOTHING  # so that no predictions travel back
+
+
+def _table(model: FittedModel, ids: NDArray[Any], block: PredictedBlock) -> dict[str, Any]:
+    """Return the columns of a table of predictions."""
+    columns = model.outcome.columns(block.as_prediction)
+    columns |= model.outcome.more_columns(block.as_prediction)
+    return {"id": ids.tolist(), **columns}
+
+
+def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
+    arrays = [block.as_prediction.arrays() for block in blocks]
+    joined = {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
+    rows = np.concatenate([block.rows for block in blocks])
+    given = (joined.pop("predictions"), joined.pop("probabilities", None))
+    return PredictedBlock(rows, *given, joined)
+
+
+def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
+    return _join([ours, theirs])
+
+
+@checked(store=Instance("BagStore"), subset=Text, progress=Function | None_)
+def iter_predictions(
+    model: FittedEstimator[FittedModel],
+    store: BagStore,
+    *,
+    subset: str = "all",
+    progress: Progress | None = None,
+) -> Iterator[PredictedBlock]:
+    """Yield blocks of predictions as they are done, on the open cluster or in this process.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    store : BagStore
+        The order of blocks is not that of the bags: use ``rows``.
+    subset : {"all", "holdout", "train"}
+        Bags that the model's ``holdout`` left out of fitting, or the others.
+
+    Raises
+    ------
+    ModelError
+        Bags of another dimension, or subset="holdout" where the model held nothing out.
+    """
+    fitted = model_of(model)
+    check_predictable(fitted, store, subset)
+    bags = take_subset(LabelledBags(store), fitted, subset)
+    for block in _predict(partial(_Predictions, fitted), fitted, bags, progress):
+        if len(block.rows):
+            yield block
+
+
+@checked(
+    store=Instance("BagStore"),
+    url=Url,
+    format=OneOf(*FORMATS) | None_,
+    columns=ListOf(Text),
+    coverage=Real(),
+    overwrite=Boolean,
+    progress=Function | None_,
+)
+def write_predictions(
+    model: FittedEstimator[FittedModel],
+    store: BagStore,
+    url: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: Sequence[str] = (),
+    coverage: float = COVERAGE,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Predict every bag and write predictions with the bags' ids.
+
+    Bags that were removed have no row in Parquet; in Zarr theirs hold NaN, id -1 or "".
+
+    Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
+    classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
+    folder of files with the columns id, one per target (or ``prediction``), and ``p_<class>``.
+    Predicted densities are written as their coefficients, columns ``a_<index>``; the response
+    basis stands in Zarr's attributes.
+    Workers write their own blocks; the result appears under its name when it is whole. Elsewhere
+    than on local files, Zarr's arrays are in the group that the attribute ``bagbasis_current``
+    names, and Parquet files appear one by one, after those that were there are deleted.
+
+    CSV: one file of the columns of Parquet, in the order of the bags; this process collects them.
+
+    Parameters
+    ----------
+    format : {"zarr", "parquet", "csv"}, optional
+        Default what the URL ends in (.zarr, .parquet, .csv), Zarr if it ends in nothing.
+    columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "outside"}
+        More columns, or arrays; of several targets ``std_<target>``. The first three of a model
+        that was fitted with ``uncertainty=True``, see `DoubleBasisRegressor.predict` and
+        `bag_scores`; "lower" and "upper" of one that has held bags out, see `predict_interval`;
+        "outside", of any, is the share of a bag's points outside the box.
+    coverage : float in (0, 1)
+        Promised of the intervals.
+    overwrite : bool
+        Replace predictions that are there; nothing else is ever replaced.
+
+    Raises
+    ------
+    ModelError
+        Not fitted, columns that the model does not have, bags of another dimension, something is
+        stored at the URL, writing failed, or a table without ``bagbasis[tables]``.
+    ParameterError
+        The URL ends as no format does, or as another one.
+    """
+    url = normalize_url(url)
+    format = format_of(url, format)
+    if format != "zarr":
+        pandas_for(url)
+    fitted = model_of(model)
+    check_predictable(fitted, store, "all")
+    given = MoreColumns(tuple(columns), coverage)
+    more = check_columns(fitted, given)
+    if format == "csv":
+        _write_csv(fitted, given, store, url, overwrite, progress)
+        return
+    check_replaceable(url, overwrite, "written predictions", _are_predictions)
+    with (
+        storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
+        writing_folder(url, overwrite=overwrite, group=format == "zarr") as place,
+    ):
+        ranges = _ranges(fitted, LabelledBags(store))
+        _prepare(fitted, more, store, place, format, ranges[0][1] if ranges else 1)
+        collector = partial(_WrittenPredictions, fitted, given, store, place, format)
+        for _ in _predict(collector, fitted, LabelledBags(store), progress):
+            pass
+        if format == "zarr":
+            group = open_group(zarr_store(place), "r+")
+            group.update_attributes(_attributes(fitted, store))
+
+
+def _write_csv(
+    model: FittedModel,
+    given: MoreColumns,
+    store: BagStore,
+    url: str,
+    overwrite: bool,
+    progress: Progress | None,
+) -> None:
+    """Collect the predictions of all bags, and write them."""
+    with storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError):
+        check_csv(url, overwrite)
+        collector = partial(_Predictions, model, given)
+        blocks = []
+        for block in _predict(collector, model, LabelledBags(store), progress):
+            if len(block.rows):
+                start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
+                ids = store.ids(start, stop)[block.rows - start]
+                blocks.append((start, _table(model, ids, block)))
+        write_csv(url, blocks)
+
+
+def _predict(
+    collector: Callable[[], _Predictions],
+    model: FittedModel,
+    bags: LabelledBags,
+    progress: Progress | None,
+) -> Iterator[PredictedBlock]:
+    reduction = Reduction(collector=collector, merge=_merge, cost=model.features.cost)
+    return iter_pass(bags, reduction, ranges=_ranges(model, bags), progress=progress)
+
+
+def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
+    """Return the ranges of bags of the tasks, which are also the chunks of written arrays."""
+    assert isinstance(bags.data, BagStore)
+    return prediction_ranges(bags.data, model.features, 8 * model.outcome.n_targets)
+
+
+def _are_predictions(url: str) -> bool:
+    return ATTRIBUTE in attributes_of(url) or holds_parts(url)
+
+
+def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
+    return {
+        ATTRIBUTE: FORMAT_VERSION,
+        "target_names": list(model.outcome.names),
+        "data_url": store.url,
+        **model.outcome.describe(),
+    }
+
+
+def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
+    """Return the layouts of the arrays of the columns beside the predictions.
+
+    Raises
+    ------
+    ParameterError
+        A column that there is not, or whose name is that of a target.
+    ModelError
+        One that the model does not have.
+    """
+    for name in columns.names:
+        OneOf(*COLUMNS).check("columns", name)
+    Share.check("coverage", columns.coverage)
+    if not columns.names:
+        return {}
+    outcome = model.outcome
+    found = model.with_columns(np.empty((0, outcome.n_targets)), np.empty((0, 2)), columns)
+    twice = set(outcome.columns(found)) & set(outcome.more_columns(found))
+    if twice:
+        raise ParameterError(
+            f"columns: {min(twice)!r} is a target of the model, too; leave that column out"
+        )
+    return {name: Layout(rows.shape[1:], rows.dtype) for name, rows in found.more.items()}
+
+
+def _prepare(
+    model: FittedModel,
+    more: Mapping[str, Layout],
+    store: BagStore,
+    url: str,
+    format: str,
+    step: int,
+) -> None:
+    """Make the folder, or the arrays in chunks of ``step`` bags, that workers write into."""
+    if format == "parquet":
+        fs, path = filesystem(url)
+        fs.makedirs(path, exist_ok=True)
+        return
+    attributes: dict[str, Any] = {ATTRIBUTE: {}}  # of our kind, but not whole
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
+    n = store.n_bags
+    ids = str if store.meta.id_kind == "str" else "int64"
+    fill = FILLS["T" if ids is str else "i"]  # what a removed bag's row holds
+    group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids, fill_value=fill)
+    for name, column in {**model.outcome.stored(), **more}.items():
+        group.create_array(
+            name,
+            shape=(n, *column.tail),
+            chunks=(step, *column.tail),
+            dtype=_stored(column.dtype),
+            fill_value={**FILLS, "U": ""}.get(column.dtype.kind),
+        )
+
+
+def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
+    """Raise for a subset that is not there, or bags of another dimension."""
+    OneOf(*SUBSETS).check("subset", subset)
+    if data.n_dims != model.features.n_dims:
+        raise ModelError(
+            f"the model was fitted on bags of dimension {model.features.n_dims}, "
+            f"{data.url or 'the data'} holds dimension {data.n_dims}"
+        )
+    if subset == "holdout" and not model.holdout:
+        raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
+
+
+def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
+    """Return the subsets to judge a model on; the first with a labelled bag is taken."""
+    fitted_to = model.report.get("data_url")
+    is_known = fitted_to is not None and data.url == fitted_to
+    return ("holdout", "all") if is_known and model.holdout else ("all",)
+
+
+def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:
+    """Return the bags that the model's holdout left out of fitting, the others, or all."""
+    held_out = None if subset == "all" else Holdout.of(model.holdout).split(bags)
+    if held_out is None:
+        return bags
+    return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)
+
+
+def _stored(dtype: np.dtype[Any]) -> type[str] | np.dtype[Any]:
+    """Return the type as Zarr stores it: text of any length."""
+    return str if dtype.kind in "UT" else dtype

@@ -1,0 +1,288 @@
+"""`DoubleBasisRegressor`: distribution to real regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..errors import DataError, ModelError
+from ..execution import Progress
+from ..fitting import CheckpointsLike, Groups, TrainingBags
+from ..labelled import BagsLike, Column, HoldoutLike, SampleWeight
+from ..outcomes import Reals, Target
+from ..parameters import Boolean, Function, Instance, ListOf, None_, Real, Text, Url, checked
+from ..parameters.regression import HOLDOUT, TABLES
+from ..sklearn_bases import RegressorMixin
+from ..store import BagStore
+from .base import DoubleBasis
+from .conformal import Calibration
+from .fitted_model import COVERAGE, Array, MoreColumns
+from .judging import score_of
+from .predictions.stored import take_subset
+from .ridge_model import RidgeModel
+
+
+class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
+    """The (ridge) Double-Basis estimator, bag → real vector (004, §3.2, eq. 3.16-3.20).
+
+    Parameters
+    ----------
+    embedding : embedding or "auto", default "auto"
+        The first basis. "auto": chosen, with the width of the random features, from a sample of up
+        to 2,000 labelled bags by errors over folds; ``report_["choice"]`` says what was tried. The
+        choice depends on the data alone. None: `ProjectionEmbedding()`, the default of earlier
+        versions.
+    random_features : `RandomFourierFeatures`, `NystroemFeatures` or False, default the first
+        The second basis. False: the model is linear in the embedding (001, §5.2).
+    alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "validation"}, default "gcv"
+        The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
+        0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
+        generalised cross-validation. "gcv" and "validation" search ``alphas``. With groups, see
+        `fit`, folds of whole groups take the place of GCV.
+    alphas : float ≥ 0 or list of float ≥ 0, optional
+        The grid of "gcv" and "validation". By default half decades from n · 10^−12 (in float32
+        10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
+        features only those about the best one are tried. A best one at the edge is warned of.
+    validation_fraction : float in (0, 1), default 0.1
+        Share of the bags that alpha="validation" holds out, by a hash of their index. They have
+        their own statistics, so the path takes one pass, and the final fit uses all bags.
+    precision : {"float32", "float64"}, default "float32"
+        Of features and products. Sums are float64 always, and products too where bags are no
+        more than features. float32 resolves penalties down to about n · 10^−6.
+    solver : {"auto", "cholesky", "cg"}, default "auto"
+        "cholesky" solves exactly, from the sums of one pass. "cg" takes conjugate gradients, a
+        pass a step over features that are kept as far as there is memory: for many features, and
+        with a number or "validation" as alpha. "auto" is "cg" where that is at least as fast, or
+        where D² numbers do not fit, unless checkpoints keep the sums.
+    rank : int ≥ 1, optional
+        Bags that the preconditioner of "cg" is made from; default D / 4, at most 2,048.
+    uncertainty : bool, default False
+        Keep the spread of the bags fitted, for ``return_std`` and `bag_scores`: up to D × D
+        numbers in memory and in the saved model, and an eigendecomposition more (a second for
+        2,048 features, some ten for 4,096). Not with "cg".
+    baseline : "linear", optional
+        Beside the random features, a ridge on the embedding itself, solved together with them:
+        they then learn what is not linear in it. Its penalty is the best one of a ridge on the
+        embedding alone, not ``alpha``; where the embedding explains nothing by itself, nothing is
+        left of it. Helps where much is linear, and D or the bags are few. Not with "cg".
+
+    Attributes
+    ----------
+    coef_ : float64, shape (n_targets, n_features) or (n_features,)
+        Of the random features, then of the baseline's columns; one row of one target.
+    intercept_ : float64, shape (n_targets,), or float
+        Not penalised.
+    n_features_in_ : int
+        Coordinates of a point.
+    alpha_ : float
+        The penalty used; ``alphas_`` and ``alpha_scores_`` those tried and their scores (mean
+        squared error over target variance; lower is better).
+    features_ : FeatureMap
+        Both bases with everything decided.
+    target_names_ : tuple of str
+        Empty for targets given as an array.
+    report_ : dict
+        Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds; the
+        penalty of a baseline; with ``embedding="auto"`` what was tried, under "choice".
+    posterior_ : Posterior or None
+        With ``uncertainty``: spread of the features and the noise of each target.
+    calibration_ : Calibration or None
+        With ``holdout``: errors of up to 10,000 bags held out, for `predict_interval`.
+    """
+
+    PARAMETERS = TABLES["DoubleBasisRegressor"]
+    _learns = Reals
+
+    @checked(
+        target=Text | ListOf(Text) | None_,
+        holdout=HOLDOUT,
+        progress=Function | None_,
+        checkpoints=Instance("Checkpoints") | Url | None_,
+    )
+    def fit(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        target: Target = None,
+        sample_weight: SampleWeight = None,
+        holdout: HoldoutLike = 0.0,
+        groups: Groups = None,
+        progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
+    ) -> Self:
+        """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            For bags in memory, numbers or classes; NaN, None or "" where a bag has no label.
+        target : str or list of str
+            For a store; may be left out when it has one target.
+        sample_weight : array, shape (n_bags,), or str, optional
+            How much each bag counts, numbers ≥ 0, or a column of the store with them: a bag of
+            weight 2 is as the bag twice in all sums, and once in what "gcv" counts.
+        holdout : float in [0, 1) or dict, optional
+            Bags left out, to evaluate on: a share, by a hash of their index;
+            {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
+            store, by which alpha="validation" chooses its bags too; or {"after": "2026-01-01",
+            "time": "day"}, those later than a date or number (dates are days since 1970-01-01, or
+            names of classes; ``time`` may be left out where one column is no target).
+        groups : str or array, shape (n_bags,), optional
+            Bags of equal values, as of one patient, are not independent: embedding, width and
+            penalty are chosen by errors on groups left out, "gcv" by folds of groups, too, and a
+            share as ``holdout`` has whole groups. A column of a store, or one value per bag.
+        progress : callable (bags done, bags in all), optional
+        checkpoints : URL, path or `Checkpoints`, optional
+            Where the sums of a store's bags are kept while the pass runs: the same fit started
+            again goes on from there. Of a URL they are removed when the fit has ended.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
+
+    @checked(return_std=Boolean)
+    def predict(self, X: BagsLike, return_std: bool = False) -> Array:
+        """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
+
+        numpy for bags in memory, a lazy dask.array for a BagStore.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        return_std : bool
+            Also return the standard deviation of a new bag's label, of the same shape, as
+            scikit-learn's BayesianRidge does: √(σ² (1 + h)), see `Posterior`. It has the noise
+            of labels, the same for every bag, and what the fit does not know of ψ and the
+            intercept; not that λ, σ² and both bases were chosen from the data, nor that a bag
+            has few points. `predict_interval` promises a coverage.
+
+        Raises
+        ------
+        ModelError
+            Bags of another dimension, or ``return_std`` of a model without a posterior, or
+            without residuals.
+        """
+        model = self._fitted
+        if not return_std:
+            return model.predict(X)
+        model.require_posterior()
+        tail = (2, *model.outcome.stored()["predictions"].tail)
+        both = model.apply(X, _Deviations(model), tail)
+        return both[:, 0], both[:, 1]
+
+    @checked(progress=Function | None_)
+    def conformalize(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Compute the errors for `predict_interval` from bags that were not fitted.
+
+        A fit with ``holdout`` does this itself, with the groups of the holdout.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+            Of the store that was fitted to, the bags held out; of any other, all. They have to be
+            like those that will be predicted: bags held out by time tell whether they are.
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            For bags in memory.
+        groups : str or array, shape (n_bags,), optional
+            Such as patients: one bag of each group counts, chosen by a hash, and the coverage is
+            promised to a bag of a new group. A column of a store, or values for every bag.
+        progress : callable (bags done, bags in all), optional
+
+        Raises
+        ------
+        DataError
+            No labelled bags, or other targets than the model's.
+        ModelError
+            A store that the model was fitted to without a holdout.
+        """
+        model = self._fitted
+        if isinstance(X, BagStore):
+            source = model.outcome.take_labels(X)
+        else:
+            source = Reals.label(X, y, None)
+        if source.url is not None and source.url == model.report["data_url"]:
+            if not model.holdout:
+                raise ModelError(
+                    f"{source.url}: the model was fitted to these bags, whose errors are too small "
+                    "to promise by; fit with holdout=, or give other bags"
+                )
+            source = take_subset(source, model, "holdout")
+        column = None if groups is None else Column.of(source.data, "groups", groups)
+        calibration = Calibration.of(model, source, column, progress)
+        if calibration is None:
+            raise DataError(f"{source.url or 'bags in memory'}: no labelled bag to take errors of")
+        self.model_ = replace(model, calibration=calibration)
+        return self
+
+    @checked(coverage=Real())
+    def predict_interval(self, X: BagsLike, coverage: float = COVERAGE) -> tuple[Array, Array]:
+        """Return lower and upper ends of intervals that hold a bag's label, as `predict` does.
+
+        Split conformal prediction from the bags held out (Lei et al. 2018): at least the share
+        ``coverage`` of new bags has its label within, on average over what was held out, whatever
+        the law of the bags, as long as new bags are exchangeable with these; of several targets
+        for each by itself. All intervals of a target have one width. By groups, see
+        `conformalize`.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        coverage : float in (0, 1)
+
+        Raises
+        ------
+        ModelError
+            Nothing was held out.
+        ParameterError
+            Too few bags were held out for the coverage.
+        """
+        margins = self._fitted.margins(coverage)
+        predicted = self._fitted.predict(X)
+        return predicted - margins, predicted + margins
+
+    def score(
+        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
+    ) -> float:
+        """Return R², mean of the targets; of the store that was fitted on the bags held out.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            None: the store's, whose bags without one are left out.
+        sample_weight : array, shape (n_bags,), or str, optional
+            Of ``y``, or of the bags of a store, or a column of it.
+
+        Raises
+        ------
+        DataError
+            No labels, weights that are missing, negative or all 0, or an R² that is not finite.
+        """
+        return score_of(self._fitted, X, y, sample_weight)
+
+
+@dataclass(frozen=True)
+class _Deviations:
+    """Predictions and their deviations, shape (n_bags, 2) or (n_bags, 2, n_targets)."""
+
+    model: RidgeModel
+
+    def __call__(self, bags: Bags) -> Floats:
+        found = self.model.predicted(bags, MoreColumns(["std"]))
+        return np.stack([found.values, found.more["std"]], axis=1)

@@ -1,0 +1,330 @@
+"""`RidgeModel`: what a fit makes, which predicts and is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..arrays import Floats, Integers
+from ..bags import Bags, as_bags
+from ..errors import ModelError
+from ..execution import SECONDS_PER_PRODUCT, even_edges, multiply, one_blas_thread, run_kernel
+from ..fitting import FeatureMap
+from ..labelled import BagsLike
+from ..outcomes import OUTCOMES, Outcome, Prediction
+from ..solvers import RidgeSolution
+from ..statistics import MANY_TARGETS, linear_predictions
+from ..store import BagStore
+from ..units import in_units, units_of
+from .conformal import Calibration
+from .fitted_model import NO_COLUMNS, Array, MoreColumns
+from .model_state import ModelState, OptionalPart
+from .posterior import BagScores, Posterior
+from .predictions.features import lazy_predictions
+
+NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
+NO_CALIBRATION = (
+    "the model has no errors of held-out bags: fit with holdout=.1, or call conformalize with bags "
+    "that it was not fitted to"
+)
+NO_POSTERIOR = (
+    "the model keeps no posterior: fit it with uncertainty=True (model.uncertainty: true), which "
+    "keeps up to D x D numbers"
+)
+NO_NOISE = (
+    "the noise of the labels is not known: the model goes through all bags that it was fitted to; "
+    "fit it with a larger alpha, or to more bags"
+)
+
+OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
+OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
+# by the names that saved models have for the arrays of a `RidgeSolution`
+ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
+MEAN = "mean_coefficients"  # the array of the mean of the encoded labels
+PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration)
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeModel:
+    """A model that is linear in the features of bags.
+
+    Attributes
+    ----------
+    features : FeatureMap
+        Both bases with everything decided.
+    outcome : Outcome
+        What was learnt.
+    solution : RidgeSolution
+    precision : {"float32", "float64"}
+        Of features and products.
+    report : dict
+        What the fit has counted.
+    holdout : float or dict
+        The share of bags left out, or what else `Holdout` keeps.
+    weights : dict or None
+        What `Weights` keeps of ``sample_weight``: the column, and weights of classes.
+    mean_targets : float64, shape (k,), or None
+        The mean of the encoded labels fitted, where the outcome keeps it.
+    posterior : Posterior or None
+        Of a fit with ``uncertainty=True``.
+    calibration : Calibration or None
+        Of a model of numbers with bags held out.
+    versions : dict
+        Of a loaded model: the packages that saved it.
+    """
+
+    features: FeatureMap
+    outcome: Outcome
+    solution: RidgeSolution
+    precision: str
+    report: dict[str, Any]
+    holdout: float | dict[str, Any] = 0.0
+    weights: dict[str, Any] | None = None
+    mean_targets: Floats | None = None
+    posterior: Posterior | None = None
+    calibration: Calibration | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------ predicting
+
+    def predict(self, X: BagsLike, array: str = "predictions") -> Array:
+        """Return one of the arrays of `Prediction`; that of a store is lazy, chunked by bags."""
+        column = self.outcome.stored()[array]
+        of_bags = _PredictedArray(self, array)
+        return self.apply(X, of_bags, column.tail, column.dtype)
+
+    def apply(
+        self,
+        X: BagsLike,
+        of_bags: Callable[[Bags], NDArray[Any]],
+        tail: tuple[int, ...],
+        dtype: DTypeLike = np.float64,
+    ) -> Array:
+        """Return what a function of bags in memory makes of ``X``, rows of shape ``tail``.
+
+        Of a store that is a lazy dask.array, chunked by bags.
+
+        Raises
+        ------
+        ModelError
+            Bags of another dimension.
+        """
+        if not isinstance(X, BagStore):
+            return of_bags(as_bags(X))
+        self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
+        return lazy_predictions(of_bags, self.features, X, tail, dtype)
+
+    def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
+        """Return everything that is predicted for bags in memory, with some of `with_columns`."""
+        scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
+        found = self.with_columns(*self._rows(bags, scored), columns)
+        if OUTSIDE in found.more and len(bags):
+            found.more[OUTSIDE][:] = self.features.embedding.count_outside(bags) / bags.sizes
+        return found
+
+    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
+        """Return predictions of raw rows (n, k) and rows of scores (n, 2), with more columns.
+
+        There are "leverage", "mahalanobis" and "outside", and of a model of numbers "std" and
+        "lower" and "upper", the ends of intervals. ``scores`` has no rows where no column is of
+        the posterior.
+
+        Raises
+        ------
+        ModelError
+            A column that this kind of model does not have.
+        """
+        more = {name: self._column(name, rows, scores, columns.coverage) for name in columns.names}
+        return replace(self.outcome.predict(rows), more=more)
+
+    def _column(self, name: str, rows: Floats, scores: Floats, coverage: float) -> Floats:
+        if name == OUTSIDE:
+            return np.zeros(len(rows))  # `predicted` has the bags that it is of
+        if name in BagScores._fields:
+            self.require_posterior()
+            return scores[:, BagScores._fields.index(name)]
+        if not self.outcome.has_intervals:
+            raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}")
+        if name == "std":
+            return self.outcome.predict(self._deviations(scores[:, 0])).values
+        margins = self._margins(coverage)
+        return self.outcome.predict(rows + (margins if name == "upper" else -margins)).values
+
+    def _deviations(self, leverage: Floats) -> Floats:
+        posterior = self.require_posterior()
+        if not np.isfinite(posterior.noise).all():
+            raise ModelError(NO_NOISE)
+        deviations = posterior.deviations(leverage)
+        self.outcome.check_finite(deviations, "a standard deviation", NOT_FINITE)
+        return deviations
+
+    def _margins(self, coverage: float) -> Floats:
+        if self.calibration is None:
+            raise ModelError(NO_CALIBRATION)
+        return self.calibration.margins(coverage)
+
+    def margins(self, coverage: float) -> Floats:
+        """Return half the width of intervals, in the shape of one bag's prediction.
+
+        Raises
+        ------
+        ModelError
+            Nothing was held out.
+        ParameterError
+            Too few bags were held out for the coverage.
+        """
+        margins: Floats = self.outcome.predict(self._margins(coverage)[None]).values[0]
+        return margins
+
+    def require_posterior(self) -> Posterior:
+        """Return the posterior; ModelError where the fit has kept none."""
+        if self.posterior is None:
+            raise ModelError(NO_POSTERIOR)
+        return self.posterior
+
+    def score_rows(self, bags: Bags) -> Floats:
+        """Return leverage and Mahalanobis distance of bags in memory, shape (n_bags, 2)."""
+        return self._rows(bags, scored=True)[1]
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""
+        return self._rows(bags, scored=False)[0]
+
+    def check_dims(self, n_dims: int, found: str) -> None:
+        """Raise ModelError unless bags have the dimension of those fitted."""
+        if n_dims != self.features.n_dims:
+            raise ModelError(
+                f"the model was fitted on bags of dimension {self.features.n_dims}, {found}"
+            )
+
+    def _rows(self, bags: Bags, scored: bool) -> tuple[Floats, Floats]:
+        self.check_dims(bags.n_dims, f"these have {bags.n_dims}")
+        out = np.empty((len(bags), len(self.solution.intercept)))
+        posterior = self.require_posterior() if scored else None
+        scores = np.empty((len(bags) if scored else 0, 2))
+        with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
+            for start, features, _ in self.features.blocks(bags, self.precision):
+                stop = start + len(features)
+                self._combine(features, out[start:stop])
+                if posterior is not None:
+                    posterior.score(features, scores[start:stop])
+        self.outcome.check_finite(out, "a prediction", NOT_FINITE)
+        return out, scores
+
+    def _combine(self, features: NDArray[Any], out: Floats) -> None:
+        """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
+        coef, intercept = self.solution.coef, self.solution.intercept
+        if len(intercept) < MANY_TARGETS:
+            edges = even_edges(len(out), SECONDS_PER_PRODUCT * coef.size)
+            run_kernel(linear_predictions, edges, features, coef, intercept, out)
+        else:
+            typed, exponents = self._coef_in_precision
+            np.ldexp(multiply(features, typed.T).astype(np.float64), exponents, out=out)
+            out += intercept
+
+    @cached_property
+    def _coef_in_precision(self) -> tuple[NDArray[Any], Integers]:
+        """The coefficients in working precision, and their units."""
+        coef = self.solution.coef
+        exponents = units_of(coef.T)
+        return in_units(coef.T, exponents).T.astype(self.precision), exponents
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the copy in working precision, which would double what travels."""
+        return {name: one for name, one in vars(self).items() if name != "_coef_in_precision"}
+
+    # ------------------------------------------------------------------ saving
+
+    def state(self) -> ModelState:
+        """Return everything that a saved model keeps beside the parameters of its estimator."""
+        attributes = {
+            "features": self.features.to_dict(),
+            "alpha": self.solution.alpha,
+            "holdout": self.holdout,
+            "target_names": list(self.outcome.names),
+            "report": self.report,
+            **self.outcome.to_dict(),
+        }
+        if self.weights is not None:
+            attributes["weights"] = self.weights
+        arrays = {name: getattr(self.solution, own) for name, own in ARRAYS.items()}
+        if self.mean_targets is not None:
+            arrays[MEAN] = self.mean_targets
+        arrays |= self.features.arrays()
+        for part in (self.posterior, self.calibration):
+            if part is not None:
+                attributes |= part.state().attributes
+                arrays |= part.state().arrays
+        return ModelState(attributes, arrays)
+
+    @staticmethod
+    def array_names(attributes: dict[str, Any], learns: type[Outcome]) -> list[str]:
+        """Return the names of the arrays of a saved model with these attributes."""
+        own = [*ARRAYS, MEAN] if learns.keeps_mean else [*ARRAYS]
+        own += FeatureMap.array_names(attributes["features"])
+        return own + [name for part in PARTS for name in part.array_names(attributes)]
+
+    @classmethod
+    def from_state(cls, state: ModelState, learns: type[Outcome], precision: str) -> Self:
+        """Return the model that had this state.
+
+        Raises
+        ------
+        Exception
+            A state that is incomplete, or whose parts do not fit together.
+        """
+        values, arrays = state.attributes, state.arrays
+        coef, intercept = arrays["coef"], arrays["intercept"]
+        path = arrays["alphas"], arrays["alpha_scores"]
+        solution = RidgeSolution(coef, intercept, values["alpha"], *path)
+        foreign = [one.key for one in OUTCOMES if one is not learns and one.key in values]
+        if foreign:
+            raise ValueError(f"a model of {learns.kind} has no {foreign[0]!r}")
+        k = len(solution.intercept)
+        features = FeatureMap.from_dict(values["features"], arrays)
+        sizes = k, features.n_features
+        model = cls(
+            features,
+            learns.from_dict(values, tuple(values["target_names"]), k),
+            solution,
+            precision,
+            values["report"],
+            values["holdout"],
+            values.get("weights"),
+            arrays[MEAN] if learns.keeps_mean else None,
+            Posterior.from_state(state, *sizes),
+            Calibration.from_state(state, *sizes),
+            values["versions"],
+        )
+        model.check_shapes()
+        return model
+
+    def check_shapes(self) -> None:
+        """Raise ValueError unless the arrays of a loaded model fit together."""
+        first, second = self.features.embedding, self.features.second
+        if second is not None and second.n_inputs != first.n_features:
+            raise ValueError("the random features do not fit the embedding")
+        coef, intercept = self.solution.coef, self.solution.intercept
+        expected = (len(intercept), self.features.n_features)
+        if coef.shape != expected or intercept.ndim != 1:
+            raise ValueError(f"coefficients have shape {coef.shape}; expected {expected}")
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError("a chunk of the coefficients is missing")
+        if self.mean_targets is not None and self.mean_targets.shape != intercept.shape:
+            raise ValueError("the average response does not fit the response basis")
+
+
+@dataclass(frozen=True)
+class _PredictedArray:
+    """One of the arrays of the predictions for bags in memory; travels to workers."""
+
+    model: RidgeModel
+    name: str
+
+    def __call__(self, bags: Bags) -> NDArray[Any]:
+        return self.model.predicted(bags).arrays()[self.name]

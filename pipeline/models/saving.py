@@ -1,0 +1,263 @@
+"""Models on disk: Zarr arrays and JSON attributes, never pickle.
+
+A `RidgeModel` gives and takes its `ModelState`, an estimator adds its name and parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+import sklearn.base
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import Crc32cCodec, ZstdCodec
+
+from ..bags import Box
+from ..embeddings import EMBEDDINGS, Embedding, transformer_to_list
+from ..errors import ModelError, shown
+from ..fitting import SECOND_BASIS
+from ..parameters import Boolean, None_, Text, Url, checked
+from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
+from ..storage import (
+    array_of,
+    attributes_of,
+    check_replaceable,
+    exists,
+    is_taken,
+    normalize_url,
+    read_group,
+    storage_errors,
+    writing_folder,
+    zarr_store,
+)
+from ..versions import version
+from .model_state import ModelState
+from .ridge_model import RidgeModel
+
+FORMAT_VERSION = 1
+ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
+RUN = "bagbasis_run"  # the name of the run or job that saved the model
+EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
+PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
+
+
+class HasParams(Protocol):
+    """A scikit-learn estimator."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's parameters by name."""
+        ...
+
+
+class Saveable(HasParams, Protocol):
+    """A fitted estimator that can be saved."""
+
+    @property
+    def model_(self) -> RidgeModel:
+        """What the fit has made."""
+        ...
+
+
+@checked(url=Url, overwrite=Boolean, run=Text | None_)
+def save_model(
+    model: Saveable, url: str | os.PathLike[str], overwrite: bool = False, run: str | None = None
+) -> None:
+    """Write a fitted estimator, so that a reader finds the whole model or none.
+
+    Locally the model is written beside its place and renamed. Elsewhere its arrays have a folder
+    of a new name in it, and one PUT of the attributes points to them.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Replace a saved model; nothing else is ever replaced.
+    run : str, optional
+        The name of the run or job that saves it, which `is_of_run` recognises.
+
+    Raises
+    ------
+    ModelError
+        Not fitted, something is stored at the URL, a symbolic link or a folder with files of
+        others among it, or writing failed.
+    """
+    state = state_of(model)
+    url = normalize_url(url)
+    check_model_place(url, overwrite)
+    with (
+        storage_errors(url, "saving failed", "nothing was saved", ModelError),
+        writing_folder(url, overwrite=overwrite) as place,
+    ):
+        _write(state, place, run)
+
+
+def check_model_place(url: str, overwrite: bool) -> None:
+    """Raise ModelError if `save_model` must not replace what is at the normalized URL.
+
+    Jobs that compute for long call it at the beginning.
+    """
+    check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
+
+
+def write_model(model: Saveable, place: str) -> None:
+    """Write a fitted estimator to a place where nothing is yet; see `save_model` for others.
+
+    Raises
+    ------
+    ModelError
+        Not fitted.
+    OSError
+        The place can not be written.
+    """
+    _write(state_of(model), place, None)
+
+
+def state_of(model: Saveable) -> ModelState:
+    """Return everything that a saved model holds.
+
+    Raises
+    ------
+    ModelError
+        Not fitted, no model of ours, or an embedding that is not registered.
+    """
+    made = getattr(model, "model_", None)
+    if made is None and hasattr(model, "fit"):
+        raise ModelError("the model is not fitted; call fit before save")
+    if not isinstance(made, RidgeModel):
+        raise ModelError(f"{shown(model)} is no model that can be saved")
+    state = made.state()
+    params = params_to_dict(model.get_params(deep=False))
+    attributes = {"estimator": type(model).__name__, **params, **state.attributes}
+    return ModelState(attributes, state.arrays)
+
+
+def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
+    """Return whether a run or job of that name saved what is at the URL.
+
+    Nothing belongs to the run None.
+    """
+    return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
+
+
+def read_state(url: str) -> dict[str, Any]:
+    """Return what the attributes of a saved model say of it.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, or a format this version does not know.
+    """
+    with storage_errors(url, "can not be read", kind=ModelError):
+        if not exists(url):
+            raise ModelError(f"{url}: no model there")
+        state: Any = attributes_of(url).get(ATTRIBUTE)
+    if not isinstance(state, dict):
+        raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
+    if not state:
+        raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
+    if state.get("format_version") != FORMAT_VERSION:
+        raise ModelError(
+            f"{url}: model of format {state.get('format_version')}; this version reads "
+            f"{FORMAT_VERSION}"
+        )
+    return state
+
+
+def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Arrays of a saved model; each chunk that is there matches its checksum.
+
+    Raises
+    ------
+    Exception
+        Whatever Zarr and its codecs make of damaged files.
+    """
+    group = read_group(url)
+    return {name: _read_array(group, name) for name in names}
+
+
+def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
+    """Return an estimator's parameters as JSON holds them, those of both bases among them."""
+    nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
+    plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
+    second = params[SECOND_BASIS]
+    return {"params": plain, **nested, SECOND_BASIS: second and _second_to_dict(second)}
+
+
+def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the inverse of `params_to_dict`; other items are not looked at."""
+    second = values[SECOND_BASIS]
+    nested = {
+        name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
+    }
+    if second is not None and second is not False:
+        second = dict(second)
+        second = RANDOM_FEATURES[second.pop("name", DEFAULT_FEATURES)](**second)
+    return {**values["params"], **nested, SECOND_BASIS: second}
+
+
+def _write(state: ModelState, url: str, run: str | None) -> None:
+    begun: dict[str, Any] = {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=begun)
+    for name, array in state.arrays.items():
+        # a lost chunk reads as NaN, a flipped one fails its checksum
+        group.create_array(
+            name,
+            data=np.ascontiguousarray(array, dtype=np.float64),
+            compressors=[ZstdCodec(), Crc32cCodec()],
+            fill_value=float("nan"),
+        )
+    versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}
+    values = {"format_version": FORMAT_VERSION, **state.attributes, "versions": versions}
+    group.update_attributes({ATTRIBUTE: values})
+
+
+def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
+    return np.asarray(array_of(group, name)[:])
+
+
+def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | str | None:
+    if embedding is None or isinstance(embedding, str):  # "auto"
+        return embedding
+    for name, (kind, _) in EMBEDDINGS.items():
+        if type(embedding) is kind:
+            return {"name": name, "params": _plain_params(cast(HasParams, embedding))}
+    raise ModelError(
+        f"an embedding of type {type(embedding).__name__} can not be saved; there are "
+        f"{sorted(EMBEDDINGS)}"
+    )
+
+
+def _second_to_dict(second: RandomFeatures) -> dict[str, Any] | None:
+    """Return parameters with the registered name, which the default has not."""
+    name = next(name for name, kind in RANDOM_FEATURES.items() if type(second) is kind)
+    named = {} if name == DEFAULT_FEATURES else {"name": name}
+    return {**named, **_plain_params(second)}
+
+
+def _embedding_from_dict(values: dict[str, Any] | str | None) -> Embedding | str | None:
+    if values is None or isinstance(values, str):
+        return values
+    made: Embedding = EMBEDDINGS[values["name"]][0].from_params(values["params"])
+    return made
+
+
+def _plain_params(estimator: HasParams) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def _plain(value: object) -> object:
+    """Return a parameter as JSON holds it."""
+    if isinstance(value, Box):
+        return value.bounds
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Embedding):  # a part of a union
+        return _embedding_to_dict(value)
+    if isinstance(value, sklearn.base.BaseEstimator):
+        return transformer_to_list(value)
+    return value

@@ -1,0 +1,96 @@
+"""`SmootherModel`: what a kernel smoother predicts with."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Floats, Integers
+from ...bags import Bags
+from ...errors import ModelError
+from ...execution import Progress, Reduction, lane, run_pass
+from ...fitting import FeatureMap
+from ...outcomes import Outcome
+from ..ridge_model import NOT_FINITE
+from .sums import ROWS_PER_BLOCK, QuerySums, SmootherSums, TrainingRows, smoothing_cost
+
+QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags
+
+
+@dataclass(frozen=True, eq=False)
+class SmootherModel:
+    """The training bags of a smoother, and its bandwidth; a `ScoringModel`.
+
+    Attributes
+    ----------
+    training : TrainingRows
+        The bags fitted, kept or read again by every prediction.
+    features : FeatureMap
+        The embedding with everything decided.
+    outcome : Outcome
+    precision : {"float32", "float64"}
+    centre : shape (s,)
+        What embeddings are counted from.
+    exponents : int64, shape (k,)
+        Of the targets' units, see `units_of`.
+    mean_targets : float64, shape (k,)
+        The mean of some encoded labels.
+    bandwidth : float
+    holdout : float or dict
+        What was left out, see `Holdout`.
+    report : dict
+        Empty.
+    """
+
+    training: TrainingRows
+    features: FeatureMap
+    outcome: Outcome
+    precision: str
+    centre: NDArray[Any]
+    exponents: Integers
+    mean_targets: Floats
+    bandwidth: float = np.nan
+    holdout: float | dict[str, Any] = 0.0
+    report: dict[str, Any] = field(default_factory=dict)
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Return smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
+        return self.smooth(bags, None)
+
+    def smooth(self, bags: Bags, progress: Progress | None) -> Floats:
+        """Return `decision_rows`, by passes over the training bags that show progress."""
+        if bags.n_dims != self.features.n_dims:
+            raise ModelError(
+                f"the smoother was fitted on bags of dimension {self.features.n_dims}, these "
+                f"have {bags.n_dims}"
+            )
+        bandwidth = np.array([self.bandwidth])
+        out = np.empty((len(bags), self.outcome.n_targets))
+        for start in range(0, len(bags), QUERIES_AT_ONCE):
+            block = bags[start : start + QUERIES_AT_ONCE]
+            with lane():
+                queries = self.features.embed(block, self.precision)[0] - self.centre
+            sums = self.sums(queries, bandwidth, None, progress)
+            out[start : start + len(block)] = np.ldexp(sums.predictions[0], self.exponents)
+        self.outcome.check_finite(out, "a prediction", NOT_FINITE)
+        return out
+
+    def sums(
+        self,
+        queries: NDArray[Any],
+        bandwidths: Floats,
+        own: Integers | None,
+        progress: Progress | None,
+    ) -> SmootherSums:
+        """Return the sums of a pass over the training bags; queries leave out their ``own`` bag."""
+        k = self.outcome.n_targets
+        sums = partial(QuerySums, queries, bandwidths, k, own)
+        cost = smoothing_cost(len(queries), len(bandwidths), queries.shape[1], k)
+        cost = self.training.cost + cost
+        smoothing = Reduction(sums, operator.add, cost, ROWS_PER_BLOCK, "smooth")
+        return run_pass(self.training, smoothing, progress=progress)

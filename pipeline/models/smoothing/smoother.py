@@ -1,0 +1,281 @@
+"""`KernelSmoother`: the Nadaraya-Watson estimator over bags; one prediction costs O(N)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ...arrays import Floats
+from ...bags import as_bags
+from ...embeddings import Embedding, ProjectionEmbedding
+from ...errors import DataError, ParameterError
+from ...execution import Progress, check_memory, lane
+from ...fitting import FeatureMap, resolve_features
+from ...labelled import (
+    BagsLike,
+    Holdout,
+    HoldoutLike,
+    LabelledBags,
+    LabelsLike,
+    with_missing,
+)
+from ...outcomes import Densities, Outcome, Reals
+from ...parameters import Function, ListOf, None_, Text, check_parameters, checked
+from ...parameters.regression import HOLDOUT, TABLES
+from ...sklearn_bases import BaseEstimator, fresh
+from ...store import DISTANCE_SAMPLE, BagStore, median_distance
+from ...units import units_of
+from ..judging import score_of
+from ..predictions.densities import DensityPrediction
+from ..ridge_model import NOT_FINITE
+from .model import SmootherModel
+from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
+
+CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
+
+
+class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
+    """The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
+
+    The Kernel-Kernel estimator for reals (004, eq. 3.4) and, on coefficients of response
+    densities, for distribution to distribution regression (004, eq. 3.22). Exact, and every
+    prediction costs a pass over the training bags: the baseline of the basis estimators.
+
+    Parameters
+    ----------
+    embedding : embedding, default `ProjectionEmbedding()`
+        Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
+    bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
+        h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
+        of least squared leave-one-out error over up to 1,024 training bags.
+    response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
+        As in `TripleBasisRegressor`.
+    precision : {"float32", "float64"}, default "float32"
+        Of embeddings and products. Sums over blocks of bags are float64 always.
+    in_memory : bool, default False
+        Keep a store's embeddings and targets in this process, N · (s + k) numbers, so that
+        predictions read nothing.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    bandwidths_, bandwidth_scores_ : float64
+        Those tried, and their leave-one-out errors (mean squared error over target variance;
+        squared L2 distance for densities).
+    features_ : FeatureMap
+        The embedding with everything decided.
+    response_spec_, mean_coefficients_
+        As in `TripleBasisRegressor`, when fitted to responses.
+
+    model_ : SmootherModel
+        The training bags and the bandwidth.
+
+    Notes
+    -----
+    Bags given in memory are embedded once and kept. Of a store nothing is kept, unless
+    ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
+    cluster if there is one.
+    """
+
+    PARAMETERS = TABLES["KernelSmoother"]
+    model_: SmootherModel
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "response_embedding": ProjectionEmbedding,
+    }
+
+    def __init__(
+        self,
+        embedding: Embedding | None = None,
+        bandwidth: float | str = "loo",
+        response_embedding: Embedding | None = None,
+        precision: str = "float32",
+        in_memory: bool = False,
+    ) -> None:
+        self.embedding = embedding
+        self.bandwidth = bandwidth
+        self.response_embedding = response_embedding
+        self.precision = precision
+        self.in_memory = in_memory
+
+    @checked(
+        target=Text | ListOf(Text) | None_,
+        holdout=HOLDOUT,
+        progress=Function | None_,
+    )
+    def fit(
+        self,
+        X: BagsLike | LabelledBags,
+        y: LabelsLike = None,
+        *,
+        target: str | Sequence[str] | None = None,
+        responses: LabelsLike = None,
+        holdout: HoldoutLike = 0.0,
+        progress: Progress | None = None,
+    ) -> KernelSmoother:
+        """Decide the embedding and the bandwidth.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+            A store with responses is fitted to these, unless ``target`` is given.
+        y, target
+            As in `DoubleBasisRegressor.fit`, or
+        responses
+            as in `TripleBasisRegressor.fit`, for bags in memory.
+        holdout : float in [0, 1) or dict
+            Bags left out, the same as in the basis estimators.
+        progress : callable (bags done, bags in all), optional
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        self._check_parameters(holdout)
+        if isinstance(X, BagStore):
+            X = copy(X)  # stays at these counts when X is appended to
+        source, outcome = self._encoded(X, y, target, responses)
+        embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
+        with lane():
+            features = resolve_features(source, embedding, None)
+            out = Holdout.of(holdout).resolve(source)
+            bags = replace(source, left_out=out.split(source))
+            streamed = StreamedRows(bags, features, outcome, self.precision)
+            sample = _sampled(streamed)
+            centre = sample.embeddings.mean(axis=0).astype(self.precision)
+            exponents = units_of(sample.targets)
+            streamed = replace(streamed, centre=centre, exponents=exponents)
+            kept = self.in_memory or source.in_memory
+            rows: TrainingRows = self._keep(streamed, features, outcome) if kept else streamed
+            sample = _sampled(rows)
+        if len(sample.index) < 2:
+            raise DataError("a kernel smoother needs two labelled bags")
+        mean = np.ldexp(sample.targets.astype(np.float64).mean(axis=0), exponents)
+        model = SmootherModel(rows, features, outcome, self.precision, centre, exponents, mean)
+        bandwidth = self._choose(model, sample, progress)
+        self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved)
+        return self
+
+    @checked(progress=Function | None_)
+    def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:
+        """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, or BagStore
+            A store's predictions are computed at once and returned in memory.
+        progress : callable (training bags done, training bags in all), optional
+        """
+        check_is_fitted(self)
+        model = self.model_
+        if isinstance(X, BagStore):
+            bags = LabelledBags(X)
+            parts = [model.smooth(batch.bags, progress) for batch in bags.batches() if len(batch)]
+            rows = np.concatenate(parts) if parts else np.empty((0, model.outcome.n_targets))
+            return with_missing(model.outcome.predict(rows).values, bags.present())
+        return model.outcome.predict(model.smooth(as_bags(X), progress)).values
+
+    @property
+    def features_(self) -> FeatureMap:
+        """The embedding with everything decided."""
+        return self.model_.features
+
+    @property
+    def bandwidth_(self) -> float:
+        """The bandwidth, in the units of the embedding's distances."""
+        return self.model_.bandwidth
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
+        return hasattr(self, "model_")
+
+    @checked(target=Text | ListOf(Text) | None_)
+    def score(
+        self,
+        X: BagsLike,
+        y: LabelsLike = None,
+        *,
+        responses: LabelsLike = None,
+        target: str | Sequence[str] | None = None,
+    ) -> float:
+        """Return the determination: R² of the targets, or of the response densities in L2.
+
+        Raises
+        ------
+        DataError
+            No labels, or an R² that is not finite.
+        """
+        check_is_fitted(self)
+        labels = y if responses is None else responses
+        if target is None:
+            return score_of(self.model_, X, labels)
+        return score_of(self.model_, self.model_.outcome.label(X, labels, target))
+
+    def _encoded(
+        self,
+        X: BagsLike | LabelledBags,
+        y: LabelsLike,
+        target: str | Sequence[str] | None,
+        responses: LabelsLike,
+    ) -> tuple[LabelledBags, Outcome]:
+        stored = isinstance(X, BagStore) and X.response_dims is not None and target is None
+        if responses is not None and (y is not None or target is not None):
+            raise ParameterError("give targets or responses, not both")
+        if responses is None and not stored:
+            return Reals.from_labels(X, y, target, None, None)
+        return Densities.from_labels(X, responses, None, None, self.response_embedding)
+
+    def _keep(self, rows: StreamedRows, features: FeatureMap, outcome: Outcome) -> RowsInMemory:
+        """Return all rows in memory, which needs twice their size while they are joined."""
+        n_columns = features.n_features + outcome.n_targets + 1
+        needed = 2 * np.dtype(self.precision).itemsize * rows.n_bags * n_columns
+        advice = "leave in_memory out, take an embedding of fewer coefficients"
+        check_memory(f"keeping {rows.n_bags:,} embeddings", needed, advice)
+        return RowsInMemory.of(rows)
+
+    def _choose(
+        self, model: SmootherModel, sample: TrainingBlock, progress: Progress | None
+    ) -> float:
+        """Return the bandwidth, and keep those that were tried."""
+        if self.bandwidth != "loo":
+            given = float(self.bandwidth)
+            self.bandwidths_, self.bandwidth_scores_ = np.array([given]), np.full(1, np.nan)
+            return given
+        targets, outcome = sample.targets.astype(np.float64), model.outcome
+        self.bandwidths_ = CANDIDATES * median_distance(sample.embeddings)
+        sums = model.sums(sample.embeddings, self.bandwidths_, sample.index, progress)
+        errors = ((sums.predictions - targets) ** 2).mean(axis=1)
+        units = outcome.units()
+        if units is None:
+            variance = targets.var(axis=0)
+            units = np.where(variance > 0, variance, 1.0)
+        else:
+            errors = np.ldexp(errors, 2 * model.exponents)
+        self.bandwidth_scores_ = (errors / units).mean(axis=1)
+        outcome.check_finite(errors, "the leave-one-out error", NOT_FINITE)
+        return float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
+
+    def _check_parameters(self, holdout: HoldoutLike) -> None:
+        Holdout.of(holdout)
+        fresh("response_embedding", self.response_embedding, Embedding, ProjectionEmbedding)
+        check_parameters(self)
+
+
+def _sampled(training: TrainingRows) -> TrainingBlock:
+    """Labelled bags of evenly spread runs."""
+    runs = DISTANCE_SAMPLE.ranges(training.start, training.start + training.n_bags)
+    blocks = [block for run in runs for block in training.batches(*run)]
+    if not blocks:
+        raise DataError("no labelled bags among those sampled to choose the bandwidth")
+    return TrainingBlock(
+        np.concatenate([block.index for block in blocks]),
+        np.concatenate([block.embeddings for block in blocks]),
+        np.concatenate([block.halves for block in blocks]),
+        np.concatenate([block.targets for block in blocks]),
+        blocks[-1].stop,
+    )

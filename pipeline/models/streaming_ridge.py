@@ -1,0 +1,182 @@
+"""`StreamingRidge`: ridge regression of plain rows that arrive in batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays import Floats
+from ..errors import DataError
+from ..parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
+from ..params import as_array
+from ..sklearn_bases import BaseEstimator, RegressorMixin
+from ..solvers import Penalties, RidgeSolution, solve, solve_gcv
+from ..statistics import RidgeStatistics, StatisticsBuilder
+
+NOISE = 1e-14  # rounding of sums in double, relative to their trace
+
+
+class StreamingRidge(RegressorMixin, BaseEstimator):
+    """Ridge regression of rows that are seen once, in batches, in memory of D².
+
+    What is kept are sums in double, of each fold. So any penalty can be tried afterwards, by
+    generalised cross-validation or by folds, without seeing a row again. The solution is that of
+    scikit-learn's ``Ridge`` on all rows, up to rounding: features whose mean is 10^m times their
+    spread lose 2m digits.
+
+    Parameters
+    ----------
+    alpha : float ≥ 0, "gcv" or "folds", default 1.0
+        The penalty, as in ``Ridge``, or how it is chosen from ``alphas``.
+    alphas : list of float > 0, optional
+        Default: half decades up to 100 times the number of rows.
+    n_folds : int ≥ 2, default 5
+        Rows are dealt to folds in turn, or by their groups.
+
+    Attributes
+    ----------
+    coef_ : shape (n_features,) or (n_targets, n_features)
+    intercept_ : float, or shape (n_targets,)
+    alpha_ : float
+    """
+
+    PARAMETERS: ClassVar[Table] = {
+        "alpha": Real(ge=0) | OneOf("gcv", "folds"),
+        "alphas": ListOf(Real(gt=0)),
+        "n_folds": Integer(2, 1000),
+    }
+
+    def __init__(
+        self,
+        alpha: float | str = 1.0,
+        alphas: Sequence[float] = (),
+        n_folds: int = 5,
+    ) -> None:
+        self.alpha = alpha
+        self.alphas = alphas
+        self.n_folds = n_folds
+
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> StreamingRidge:
+        """Forget the rows before, and learn from these; see `partial_fit`."""
+        vars(self).pop("folds_", None)
+        return self.partial_fit(X, y, groups)
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> StreamingRidge:
+        """Add rows to what was learnt.
+
+        Parameters
+        ----------
+        X : shape (n, n_features)
+        y : shape (n,) or (n, n_targets)
+        groups : shape (n,), optional
+            Rows of one group are of one fold, in whichever batch they come.
+
+        Raises
+        ------
+        DataError
+            Shapes that do not fit, or numbers that are not finite.
+        ParameterError
+            A parameter out of range.
+        """
+        check_parameters(self)
+        rows, targets = as_array("X", X, np.float64), as_array("y", y, np.float64)
+        if rows.ndim != 2 or targets.ndim not in (1, 2) or len(rows) != len(targets):
+            raise DataError(
+                f"X has shape {rows.shape}, y {targets.shape}; expected a row per target"
+            )
+        if not (np.isfinite(rows).all() and np.isfinite(targets).all()):
+            raise DataError("X or y has values that are not finite; remove these rows")
+        columns = targets.reshape(len(targets), -1)
+        kept: list[RidgeStatistics] = getattr(self, "folds_", [])
+        if kept and kept[0].cross.shape != (columns.shape[1], rows.shape[1]):
+            raise DataError(f"rows had {kept[0].cross.shape[::-1]} features and targets before")
+        fold = self._folds_of(groups, len(rows), sum(one.n for one in kept))
+        new = [_sums(rows[fold == i], columns[fold == i]) for i in range(self.n_folds)]
+        self.folds_ = [a + b for a, b in zip(kept, new, strict=True)] if kept else new
+        self.n_features_in_, self._is_single = rows.shape[1], targets.ndim == 1
+        vars(self).pop("solution_", None)
+        return self
+
+    def solve(self, alpha: float | str | None = None) -> StreamingRidge:
+        """Solve with a penalty, or by a rule that chooses one; None: that of the estimator."""
+        check_is_fitted(self, "folds_")
+        chosen = self.alpha if alpha is None else self.PARAMETERS["alpha"].check("alpha", alpha)
+        total = reduce(add, self.folds_)
+        if isinstance(chosen, str):
+            penalties = self._penalties(total)
+            if chosen == "gcv":
+                self.solution_ = solve_gcv(total, penalties)
+                return self
+            errors = [self._fold_error(total, one) for one in penalties.values.tolist()]
+            chosen = float(penalties.values[int(np.argmin(errors))])
+        self.solution_ = solve(total, float(chosen), NOISE)
+        return self
+
+    @property
+    def coef_(self) -> Floats:
+        """Coefficients of the features, as those of ``Ridge``."""
+        coef = self._solved().coef
+        return coef[0] if self._is_single else coef
+
+    @property
+    def intercept_(self) -> float | Floats:
+        """The intercept, or one per target."""
+        intercept = self._solved().intercept
+        return float(intercept[0]) if self._is_single else intercept
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty of the solution."""
+        return self._solved().alpha
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Return the predictions of rows, shape (n,) or (n, n_targets)."""
+        solution = self._solved()
+        found: Floats = as_array("X", X, np.float64) @ solution.coef.T + solution.intercept
+        return found[:, 0] if self._is_single else found
+
+    def _solved(self) -> RidgeSolution:
+        if not hasattr(self, "solution_"):
+            self.solve()
+        return self.solution_
+
+    def _penalties(self, total: RidgeStatistics) -> Penalties:
+        if len(self.alphas):
+            return Penalties(np.sort(np.asarray(self.alphas, dtype=np.float64)))
+        return Penalties.default(total.n, "float64", True)
+
+    def _fold_error(self, total: RidgeStatistics, alpha: float) -> float:
+        """Return the squared error over all folds, each by what is learnt from the others."""
+        found = 0.0
+        for part in self.folds_:
+            if part.n:
+                solution = solve(total - part, alpha, NOISE)
+                errors = part.judge()(solution.coef.T, solution.intercept)
+                found += part.n * float(np.mean(errors))
+        return found
+
+    def _folds_of(self, groups: ArrayLike | None, n: int, before: int) -> NDArray[np.int64]:
+        if groups is None:
+            return np.arange(before, before + n) % self.n_folds
+        names = np.asarray(groups)
+        if names.shape != (n,):
+            raise DataError(f"groups have shape {names.shape}, there are {n} rows")
+        found, codes = np.unique(names.astype(str), return_inverse=True)
+        digests = [hashlib.blake2b(one.encode(), digest_size=8).digest() for one in found.tolist()]
+        folds = np.array([int.from_bytes(one, "little") % self.n_folds for one in digests])
+        return folds[codes]
+
+
+def _sums(rows: Floats, targets: Floats) -> RidgeStatistics:
+    builder = StatisticsBuilder(rows.shape[1], targets.shape[1], np.float64)
+    builder.add(rows, targets)
+    return builder.finish()

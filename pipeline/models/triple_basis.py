@@ -1,0 +1,191 @@
+"""`TripleBasisRegressor`: distribution to distribution regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..embeddings import Embedding, ProjectionEmbedding
+from ..execution import Progress
+from ..fitting import CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
+from ..labelled import BagsLike, HoldoutLike, SampleWeight
+from ..outcomes import Densities
+from ..parameters import Boolean, Function, Instance, Integer, None_, Url, checked
+from ..parameters.regression import HOLDOUT, TABLES
+from ..random_features import RandomFeatures, RandomFourierFeatures
+from ..store import BagStore
+from .base import DoubleBasis
+from .fitted_model import Array
+from .judging import score_of
+from .predictions.densities import DensityPrediction, density_values, where
+from .ridge_model import RidgeModel
+
+
+class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
+    """The (ridge) Triple-Basis estimator, bag → density (004, §3.4, eq. 3.24-3.26).
+
+    Each projection coefficient of the response densities is regressed as the Double-Basis
+    estimator regresses a number; all share one ZᵀZ, one penalty and one pass.
+
+    Parameters
+    ----------
+    embedding : embedding, "auto" or None, default None
+        The first basis; None: `ProjectionEmbedding()`, the basis of the responses. "auto" chooses
+        as `DoubleBasisRegressor` does, by squared L2 distances of densities.
+    random_features, validation_fraction, precision, solver, rank, uncertainty
+        As in `DoubleBasisRegressor`.
+    response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
+        The third basis, of the response densities: without marginals, so that its coefficients
+        are a density's. "auto" sizes are chosen by the leave-one-out score of the responses.
+    alpha, alphas
+        As in `DoubleBasisRegressor`, but scores are the squared L2 distance of densities on the
+        unit cube, predicted to projected: by Parseval the sum of the coefficients' squared
+        errors. Also "projected": as "validation", but scored at the points of the held-out
+        responses alone (up to 5,120 bags are looked at), by the nearest valid densities p: the
+        mean of ∫p² − 2/m Σ p(y), which is ‖p − q‖² up to a constant of the true q, without
+        projecting it.
+    baseline : "own", optional
+        Where bags and responses live in one box, as an initial and a final state do: learn what
+        each coefficient of the response is beyond an affine copy of the bag's own. Slopes come
+        from the sums of the same pass; the random features need not learn the identity. The bag's
+        own coefficients are on the responses' basis, whatever the embedding. Not with "cg".
+
+    Attributes
+    ----------
+    coef_ : float64, shape (r, n_features)
+        r coefficients of a response density; with a baseline the slopes of the r own coefficients
+        follow those of the random features.
+    intercept_ : float64, shape (r,)
+    response_spec_ : ProjectionSpec
+        The third basis with everything decided.
+    mean_coefficients_ : float64, shape (r,)
+        Of the average response density of the bags fitted.
+    features_, alpha_, alphas_, alpha_scores_, report_
+        As in `DoubleBasisRegressor`.
+    """
+
+    PARAMETERS = TABLES["TripleBasisRegressor"]
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "random_features": RandomFourierFeatures,
+        "response_embedding": ProjectionEmbedding,
+    }
+    _learns = Densities
+
+    def __init__(
+        self,
+        embedding: Embedding | Literal["auto"] | None = None,
+        random_features: RandomFeatures | Literal[False] | None = None,
+        response_embedding: Embedding | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
+        uncertainty: bool = False,
+        baseline: str | None = None,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            random_features=random_features,
+            alpha=alpha,
+            alphas=alphas,
+            validation_fraction=validation_fraction,
+            precision=precision,
+            solver=solver,
+            rank=rank,
+            uncertainty=uncertainty,
+            baseline=baseline,
+        )
+        self.response_embedding = response_embedding
+
+    @checked(
+        holdout=HOLDOUT,
+        progress=Function | None_,
+        checkpoints=Instance("Checkpoints") | Url | None_,
+    )
+    def fit(
+        self,
+        X: TrainingBags,
+        responses: Labels = None,
+        *,
+        sample_weight: SampleWeight = None,
+        holdout: HoldoutLike = 0.0,
+        groups: Groups = None,
+        progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
+    ) -> TripleBasisRegressor:
+        """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
+
+        Parameters
+        ----------
+        X : BagStore with responses, Bags, or list of arrays (n_i, n_dims)
+        responses : list of arrays (m_i, k), Bags or Responses
+            For bags in memory, one per bag; None or an array without rows where there is none.
+            Bags without a response are left out and counted.
+        sample_weight, holdout, groups, progress, checkpoints
+            As in `DoubleBasisRegressor.fit`.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        return self._fit(X, responses, None, sample_weight, holdout, groups, progress, checkpoints)
+
+    def predict(self, X: BagsLike) -> Array:
+        """Predict the coefficients of densities, shape (n_bags, r), float64.
+
+        numpy for bags in memory, a lazy dask.array for a BagStore.
+
+        Raises
+        ------
+        ModelError
+            Bags of another dimension.
+        """
+        return self._fitted.predict(X)
+
+    @checked(grid=Integer() | None_, project=Boolean)
+    def predict_density(
+        self,
+        X: BagsLike,
+        at: ArrayLike | None = None,
+        *,
+        grid: int | None = None,
+        project: bool = False,
+    ) -> Array:
+        """See `DensityPrediction.predict_density`; of a BagStore a lazy dask.array."""
+        if not isinstance(X, BagStore):
+            return super().predict_density(X, at, grid=grid, project=project)
+        model, (points, grid) = self._fitted, where(at, grid)
+        spec = self.response_spec_
+        tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
+        return model.apply(X, _DensityValues(model, points, grid, project), tail)
+
+    def score(
+        self, X: TrainingBags, responses: Labels = None, sample_weight: SampleWeight = None
+    ) -> float:
+        """Return R² of the response densities: 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖².
+
+        q̂ are the projections of the responses, q̄ the average density of the bags fitted. Where all
+        responses are that average it is 1 for a model that says so, else 0. Which bags of a store
+        are scored, and their weights, as for `DoubleBasisRegressor.score`.
+        """
+        return score_of(self._fitted, X, responses, sample_weight)
+
+
+@dataclass(frozen=True)
+class _DensityValues:
+    """What `TripleBasisRegressor.predict_density` gives for bags in memory."""
+
+    model: RidgeModel
+    at: Floats | None
+    grid: int | None
+    project: bool
+
+    def __call__(self, bags: Bags) -> Floats:
+        return density_values(self.model, bags, self.at, self.grid, self.project)

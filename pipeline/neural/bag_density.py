@@ -1,0 +1,356 @@
+"""`BagDensity`: the density that a bag was drawn from, by networks that all bags share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats, Integers
+from ..bags import Bags, Responses
+from ..errors import DataError, ParameterError
+from ..execution import Progress
+from ..labelled import BagsLike, LabelsLike, with_responses
+from ..parameters import Boolean, Function, Integer, None_, Seed, Table, check_parameters, checked
+from .conditionals import CONDITIONALS, TransformedDensity
+from .deep_sets import DeepSet
+from .estimator import NeuralEstimator, read_examples
+from .examples import Examples, Standard, padded
+from .set_models import blocks_of, thinned
+from .tan import TAN, points_of
+from .training import Batch
+from .transformations import make_chain
+
+BAG: Table = {
+    **TAN,
+    "n_pooled": Integer(1, 100_000),
+    "n_condition": Integer(1, 100_000),
+    "max_points": Integer(2, 10**7),
+    "response": Boolean,
+}
+
+
+class BagNetwork(eqx.Module):
+    """φ(X) and p(x | φ)."""
+
+    embedding: DeepSet
+    density: TransformedDensity
+
+
+class BagDensity(NeuralEstimator):
+    """log p(x | bag) and samples for bags that were never seen, in many dimensions.
+
+    A permutation-invariant network embeds the bag, and a `TANDensity` that all bags share takes the
+    embedding as its condition. Each point is scored given the others of its bag (eq. 8.19). With
+    ``response=True`` the density is that of the bag's response: a third way beside
+    `TripleBasisRegressor` and `KernelSmoother`. Needs ``pip install 'bagbasis[neural]'``.
+
+    Parameters
+    ----------
+    response : bool, default False
+        Whether densities are those of responses (``fit(bags, responses)`` or a store's).
+    n_pooled : int from 1 to 100,000, default 64
+        Numbers that the embedding averages over points.
+    n_condition : int from 1 to 100,000, default 16
+        Length of φ(X).
+    max_points : int from 2 to 10,000,000, default 128
+        Of a bag, and of a response, in a minibatch; larger ones are thinned.
+    conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
+        See `TANDensity`, as for the next four.
+    transformation : one of `transformations.CHAINS`, default "4xadd+re"
+    linear : bool, default True
+    n_components : int from 1 to 10,000, default 10
+    n_hidden : int from 2 to 100,000, default 64
+    learning_rate : float in (0, 10], default 0.003
+    optimizer : {"adam", "sgd"}, default "adam"
+    decay : float in (0, 1], default 0.5
+    decay_steps : int from 1 to 1,000,000,000, default 1000
+    clip : float > 0, default 1.0
+    batch_size : int from 1 to 1,000,000, default 16
+        Bags.
+    n_steps : int from 1 to 1,000,000,000, default 4000
+    validation : float in [0, 1), default 0.1
+    validate_every : int from 1 to 1,000,000,000, default 200
+    patience : int from 1 to 1,000,000,000, default 10
+    checkpoint : str, optional
+    seed : int from 0 to 2^64 − 1, default 0
+
+    Notes
+    -----
+    004, §8.4.5.
+    """
+
+    PARAMETERS: ClassVar[Table] = BAG
+
+    def __init__(
+        self,
+        response: bool = False,
+        n_pooled: int = 64,
+        n_condition: int = 16,
+        max_points: int = 128,
+        conditional: str = "lam",
+        transformation: str = "4xadd+re",
+        linear: bool = True,
+        n_components: int = 10,
+        n_hidden: int = 64,
+        learning_rate: float = 0.003,
+        optimizer: str = "adam",
+        decay: float = 0.5,
+        decay_steps: int = 1000,
+        clip: float = 1.0,
+        batch_size: int = 16,
+        n_steps: int = 4000,
+        validation: float = 0.1,
+        validate_every: int = 200,
+        patience: int = 10,
+        checkpoint: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.response = response
+        self.n_pooled = n_pooled
+        self.n_condition = n_condition
+        self.max_points = max_points
+        self.conditional = conditional
+        self.transformation = transformation
+        self.linear = linear
+        self.n_components = n_components
+        self.n_hidden = n_hidden
+        self.learning_rate = learning_rate
+        self.optimizer = optimizer
+        self.decay = decay
+        self.decay_steps = decay_steps
+        self.clip = clip
+        self.batch_size = batch_size
+        self.n_steps = n_steps
+        self.validation = validation
+        self.validate_every = validate_every
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.seed = seed
+
+    def _network(self, key: jax.Array) -> BagNetwork:
+        keys = jax.random.split(key, 3)
+        d, k, c = self._decided["n_dims"], self._decided["n_out_dims"], self.n_condition
+        chain = make_chain(self.transformation, self.linear, k, self.n_hidden, c, keys[0])
+        made = CONDITIONALS[self.conditional](
+            k, self.n_hidden, self.n_hidden, self.n_components, c, keys[1]
+        )
+        embedding = DeepSet(d, self.n_pooled, self.n_hidden, c, keys[2])
+        return BagNetwork(embedding, TransformedDensity(chain, made, k))
+
+    @checked(progress=Function | None_)
+    def fit(
+        self, X: BagsLike, responses: LabelsLike = None, progress: Progress | None = None
+    ) -> Self:
+        """Train on bags, or on bags with responses.
+
+        Parameters
+        ----------
+        X : Bags, list of (n_i, d) arrays, or BagStore
+        responses : list of (m_i, k) arrays, optional
+            With ``response=True``, of bags in memory; None for a bag without.
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            No bag of two points (or no response), or a loss that is not finite.
+        ParameterError
+            Responses without ``response=True``.
+        """
+        check_parameters(self)
+        if responses is not None and not self.response:
+            raise ParameterError("responses are given, but response is False: set response=True")
+        given = (self.batch_size, self.validation, self.seed)
+        answers: Bags | None = None
+        if self.response:
+            labelled = with_responses(X, responses)
+            examples, answers = _with_answers(labelled, given)
+        else:
+            examples, _ = read_examples(X, None, None, *given, labelled=False)
+            if examples.longest < 2:
+                raise DataError("no bag has two points: none can be scored given the others")
+        out = answers.n_dims if answers is not None else examples.bags.n_dims
+        self._decided = {"n_dims": examples.bags.n_dims, "n_out_dims": out}
+        seen = examples.sample().points.astype(np.float64)
+        self._standards = {"points": Standard.of(seen)}
+        drawn = seen if answers is None else answers.points.astype(np.float64)
+        self._standards["drawn"] = Standard.of(drawn)
+        self._restore()
+        batches = BagBatches(self, examples, answers)
+        loss = _of_others if answers is None else _of_responses
+        self._train(loss, batches, examples, progress)
+        self.loss_ += float(np.log(self._standards["drawn"].scale).sum())
+        return self
+
+    def embed(self, X: BagsLike) -> Floats:
+        """Return φ of bags, shape (n_bags, n_condition), from all their points.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        self._check_fitted()
+        found = []
+        for bags in blocks_of(X, self.n_features_in_):
+            points, mask = padded(bags, self._standards["points"], int(bags.sizes.max()))
+            found.append(np.asarray(_embed(self.network_, jnp.asarray(points), jnp.asarray(mask))))
+        return np.concatenate(found).astype(np.float64)
+
+    def log_density(self, X: BagsLike, points: ArrayLike) -> Floats:
+        """Return log p(x | bag) of each bag at each point, shape (n_bags, m).
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, or BagStore
+        points : array_like, shape (m, k)
+            Of the bags' own space, or of the responses'.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags or points of another dimension.
+        """
+        conditions = self.embed(X).astype(np.float32)
+        standard = self._standards["drawn"]
+        z = jnp.asarray(standard(points_of(points, self._decided["n_out_dims"])))
+        rows = [np.asarray(_log_densities(self.network_, z, c)) for c in conditions]
+        return np.array(rows, np.float64) - np.log(standard.scale).sum()
+
+    def score(self, X: BagsLike, responses: LabelsLike = None) -> float:
+        """Return the mean over bags of the mean log density of their points.
+
+        Of responses those of the response; without, that of each point given the other ones.
+
+        Raises
+        ------
+        DataError
+            Not fitted, bags of another dimension, or no responses.
+        """
+        self._check_fitted()
+        standard = self._standards["drawn"]
+        shift = float(np.log(standard.scale).sum())
+        if self.response:
+            labelled = with_responses(X, responses)
+            examples, answers = _with_answers(labelled, (1, 0.0, 0))
+            found = []
+            for row in range(len(answers)):
+                bag, _ = examples.take(np.array([row]))
+                found.append(float(self.log_density(bag, answers[row]).mean()))
+            return float(np.mean(found))
+        found = []
+        for bags in blocks_of(X, self.n_features_in_):
+            points, mask = padded(bags, standard, int(bags.sizes.max()))
+            values = np.asarray(
+                _given_others(self.network_, jnp.asarray(points), jnp.asarray(mask))
+            )
+            means = (values * mask).sum(axis=1) / mask.sum(axis=1)
+            found.extend((means[bags.sizes > 1] - shift).tolist())
+        return float(np.mean(found))
+
+    @checked(n=Integer(1, 10**7), seed=Seed)
+    def sample(self, X: BagsLike, n: int, *, seed: int = 0) -> Bags:
+        """Draw points from the density of each bag.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, or BagStore
+        n : int from 1 to 10,000,000
+            Of each.
+        seed : int from 0 to 2^64 − 1, default 0
+        """
+        conditions = self.embed(X).astype(np.float32)
+        key = jax.random.key(seed % 2**32)
+        return Bags.from_list([
+            self._standards["drawn"].back(np.asarray(
+                _samples(self.network_, condition, jax.random.split(jax.random.fold_in(key, i), n))
+            ))
+            for i, condition in enumerate(conditions)
+        ])  # fmt: skip
+
+
+class BagBatches:
+    """Padded bags, and padded responses if there are any."""
+
+    def __init__(self, model: BagDensity, examples: Examples, answers: Bags | None) -> None:
+        self.examples, self.answers, self.batch_size = examples, answers, model.batch_size
+        self.standards = model._standards  # noqa: SLF001 - its own batches
+        self.length = min(examples.longest, model.max_points)
+        self.n_drawn = 0 if answers is None else min(int(answers.sizes.max()), model.max_points)
+
+    def batch(self, step: int) -> Batch:
+        """See `Batches`."""
+        return self._made(self.examples.rows_of(step))
+
+    def validation(self) -> list[Batch]:
+        """See `Batches`."""
+        rows, size = self.examples.held_out, self.batch_size
+        return [self._made(rows[i : i + size]) for i in range(0, len(rows), size)]
+
+    def _made(self, rows: Integers) -> Batch:
+        bags, _ = self.examples.take(rows)
+        points, mask = padded(thinned(bags, self.length), self.standards["points"], self.length)
+        if self.answers is None:
+            return points, mask
+        answers = thinned(self.answers[np.sort(rows)], self.n_drawn)
+        return points, mask, *padded(answers, self.standards["drawn"], self.n_drawn)
+
+
+def _with_answers(labelled: Any, given: tuple[int, float, int]) -> tuple[Examples, Bags]:
+    """Return the bags that have a response, and these as bags in the same order."""
+    index, parts = [], []
+    for batch in labelled.batches():
+        if not len(batch):
+            continue
+        responses: Responses = batch.labels
+        full = np.flatnonzero(responses.sizes > 0)
+        index.append(batch.index[full])
+        parts += [np.asarray(responses[int(i)]) for i in full]
+    if not parts:
+        raise DataError("no bag has a response")
+    return Examples(labelled, np.concatenate(index), None, *given), Bags.from_list(parts)
+
+
+@eqx.filter_jit
+def _embed(network: BagNetwork, points: jax.Array, mask: jax.Array) -> jax.Array:
+    return jax.vmap(network.embedding)(points, mask)
+
+
+@eqx.filter_jit
+def _log_densities(network: BagNetwork, points: jax.Array, condition: jax.Array) -> jax.Array:
+    return jax.vmap(network.density.log_density, (0, None))(points, condition)
+
+
+@eqx.filter_jit
+def _samples(network: BagNetwork, condition: jax.Array, keys: jax.Array) -> jax.Array:
+    return jax.vmap(network.density.sample, (None, 0))(condition, keys)
+
+
+@eqx.filter_jit
+def _given_others(network: BagNetwork, points: jax.Array, mask: jax.Array) -> jax.Array:
+    def one(bag: jax.Array, there: jax.Array) -> jax.Array:
+        conditions = network.embedding.without_each(bag, there)
+        return jax.vmap(network.density.log_density)(bag, conditions)
+
+    return jax.vmap(one)(points, mask)
+
+
+def _of_others(network: BagNetwork, batch: Batch, key: jax.Array) -> jax.Array:
+    return -_mean_of(_given_others(network, batch[0], batch[1]), jnp.asarray(batch[1]))
+
+
+def _of_responses(network: BagNetwork, batch: Batch, key: jax.Array) -> jax.Array:
+    points, mask, drawn, there = batch
+    conditions = jax.vmap(network.embedding)(points, mask)
+    of_bag = jax.vmap(network.density.log_density, (0, None))
+    return -_mean_of(jax.vmap(of_bag)(drawn, conditions), jnp.asarray(there))
+
+
+def _mean_of(values: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return the mean over bags of the means over points that are there."""
+    return ((values * mask).sum(axis=1) / jnp.maximum(mask.sum(axis=1), 1)).mean()

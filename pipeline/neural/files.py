@@ -1,0 +1,100 @@
+"""Networks and states of training as files: arrays in .npz, all else as JSON; never pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import DataError, StoreError
+from ..storage import writing
+
+HEADER = "header"  # the array that holds the JSON text
+FORMAT = 1
+STATE = "state.npz"
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: list[np.ndarray], header: Any) -> None:
+    """Write arrays and a header as one file that is there whole or not at all."""
+    text = json.dumps({"format": FORMAT, **header}, allow_nan=True).encode()
+    named = {f"leaf{i}": np.asarray(array) for i, array in enumerate(arrays)}
+    with writing(path) as partial, partial.open("wb") as file:
+        np.savez(file, **{HEADER: np.frombuffer(text, np.uint8)}, **named)  # type: ignore[arg-type]
+
+
+def read_arrays(path: str | os.PathLike[str]) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Return what `write_arrays` wrote; nothing in the file is run.
+
+    Raises
+    ------
+    StoreError
+        There is no such file, or it is none of ours.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            header = json.loads(found[HEADER].tobytes().decode())
+            arrays = [found[f"leaf{i}"] for i in range(len(found.files) - 1)]
+    except FileNotFoundError as error:
+        raise StoreError(f"{path}: there is no such file") from error
+    except (OSError, ValueError, KeyError, BadZipFile, UnicodeDecodeError) as error:
+        raise StoreError(f"{path}: is no saved network ({error})") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise StoreError(f"{path}: is of another format; write it again")
+    return arrays, header
+
+
+def leaves_of(tree: Any) -> list[np.ndarray]:
+    """Return the arrays and numbers of a pytree, in its order."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def with_leaves(tree: Any, leaves: list[np.ndarray], what: str) -> Any:
+    """Return a pytree like ``tree`` with other arrays and numbers.
+
+    Raises
+    ------
+    StoreError
+        They do not fit.
+    """
+    old, shape = jax.tree.flatten(tree)
+    if [np.shape(a) for a in old] != [a.shape for a in leaves]:
+        raise StoreError(f"{what}: its arrays are of another network")
+    new = [
+        jnp.asarray(leaf) if isinstance(like, (jax.Array, np.ndarray)) else type(like)(leaf)
+        for like, leaf in zip(old, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(shape, new)
+
+
+def write_leaves(
+    folder: str, state: Any, history: list[tuple[int, float]], fingerprint: str
+) -> None:
+    """Write a state of training."""
+    header = {"fingerprint": fingerprint, "history": history}
+    write_arrays(Path(folder) / STATE, leaves_of(state), header)
+
+
+def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any]] | None:
+    """Return the state in a folder with its history; None if there is none.
+
+    Raises
+    ------
+    DataError
+        It is of another estimator, or of other data.
+    """
+    path = Path(folder) / STATE
+    if not path.is_file():
+        return None
+    leaves, header = read_arrays(path)
+    if header.get("fingerprint") != fingerprint:
+        raise DataError(
+            f"{path}: is the checkpoint of another training (other parameters or data); remove it, "
+            "or take another folder"
+        )
+    return with_leaves(like, leaves, str(path)), header["history"]

@@ -1,0 +1,468 @@
+"""Estimators of bags whose points are in order: regression, classes, and the next point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..errors import DataError
+from ..execution import Progress
+from ..labelled import BagsLike, LabelsLike
+from ..parameters import (
+    Boolean,
+    Function,
+    Integer,
+    ListOf,
+    None_,
+    OneOf,
+    Real,
+    ShareOrZero,
+    Table,
+    Text,
+    check_parameters,
+    checked,
+)
+from ..sklearn_bases import ClassifierMixin, RegressorMixin
+from .estimator import TRAINING, NeuralEstimator, read_examples
+from .examples import Examples, Standard, padded
+from .set_models import blocks_of
+from .training import Batch
+from .units import ACTIVATIONS, GRU, LSTM, SRU, SequenceNetwork, Unit
+
+SCALES = (0.0, 0.5, 0.9, 0.99, 0.999)  # A, 004, §7.3
+
+SEQUENCE: Table = {
+    "unit": OneOf("sru", "gru", "lstm"),
+    "n_units": Integer(1, 100_000),
+    "n_stats": Integer(1, 100_000),
+    "n_recurrent": Integer(0, 100_000),
+    "scales": ListOf(Real(ge=0, lt=1), 1),
+    "activation": OneOf(*ACTIVATIONS),
+    "dropout": ShareOrZero,
+    "max_length": Integer(1) | None_,
+    **TRAINING,
+}
+
+
+class SequenceEstimator(NeuralEstimator):
+    """Base: a recurrent unit over the points of each bag.
+
+    Parameters
+    ----------
+    unit : {"sru", "gru", "lstm"}, default "sru"
+        The statistical recurrent unit, or gated ones to compare with.
+    n_units : int from 1 to 100,000, default 64
+        Outputs o, which a linear layer projects.
+    n_stats : int from 1 to 100,000, default 64
+        Statistics φ of "sru".
+    n_recurrent : int from 0 to 100,000, default 32
+        Of r, by which statistics know the past; 0: they depend on the point alone.
+    scales : list of float in [0, 1), default (0.0, 0.5, 0.9, 0.99, 0.999)
+        A: how much of an average is kept at a point.
+    activation : {"relu", "tanh"}, default "relu"
+        f of "sru".
+    dropout : float in [0, 1), default 0.0
+        Share of the outputs dropped in training.
+    max_length : int ≥ 1, optional
+        Longer sequences keep their last points; default the longest there is. Memory and time
+        grow with it.
+    learning_rate : float in (0, 10], default 0.003
+    optimizer : {"adam", "sgd"}, default "adam"
+    decay : float in (0, 1], default 0.9
+        The rate is multiplied by it every ``decay_steps``.
+    decay_steps : int from 1 to 1,000,000,000, default 500
+    clip : float > 0, default 1.0
+        Largest norm of a gradient.
+    batch_size : int from 1 to 1,000,000, default 32
+    n_steps : int from 1 to 1,000,000,000, default 3000
+        Minibatches, at most.
+    validation : float in [0, 1), default 0.1
+        Share of the bags held out; the network of their least loss is kept.
+    validate_every : int from 1 to 1,000,000,000, default 100
+        Steps between looks at them.
+    patience : int from 1 to 1,000,000,000, default 10
+        Looks without a better loss after which training ends.
+    checkpoint : str, optional
+        A folder; training started again there goes on, with the same bits on the same machine.
+    seed : int from 0 to 2^64 − 1, default 0
+    """
+
+    PARAMETERS: ClassVar[Table] = SEQUENCE
+    _loss: ClassVar[str] = "squares"
+    _per_point: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        unit: str = "sru",
+        n_units: int = 64,
+        n_stats: int = 64,
+        n_recurrent: int = 32,
+        scales: Sequence[float] = SCALES,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        max_length: int | None = None,
+        learning_rate: float = 0.003,
+        optimizer: str = "adam",
+        decay: float = 0.9,
+        decay_steps: int = 500,
+        clip: float = 1.0,
+        batch_size: int = 32,
+        n_steps: int = 3000,
+        validation: float = 0.1,
+        validate_every: int = 100,
+        patience: int = 10,
+        checkpoint: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.unit = unit
+        self.n_units = n_units
+        self.n_stats = n_stats
+        self.n_recurrent = n_recurrent
+        self.scales = scales
+        self.activation = activation
+        self.dropout = dropout
+        self.max_length = max_length
+        self.learning_rate = learning_rate
+        self.optimizer = optimizer
+        self.decay = decay
+        self.decay_steps = decay_steps
+        self.clip = clip
+        self.batch_size = batch_size
+        self.n_steps = n_steps
+        self.validation = validation
+        self.validate_every = validate_every
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.seed = seed
+
+    def _network(self, key: jax.Array) -> SequenceNetwork:
+        d, k = self._decided["n_dims"], self._decided["n_outputs"]
+        first, second = jax.random.split(key)
+        unit: Unit
+        if self.unit == "sru":
+            unit = SRU(
+                d, self.n_units, self.n_stats, self.n_recurrent, self.scales, self.activation, first
+            )
+        else:
+            unit = (GRU if self.unit == "gru" else LSTM)(d, self.n_units, first)
+        head = eqx.nn.Linear(self.n_units, k, key=second)
+        adds = bool(getattr(self, "difference", False))
+        return SequenceNetwork(unit, head, eqx.nn.Dropout(self.dropout), self._per_point, adds)
+
+    def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
+        longest = examples.longest if self.max_length is None else self.max_length
+        self._decided = {
+            "n_dims": examples.bags.n_dims, "n_outputs": n_outputs, "length": longest, **more,
+        }  # fmt: skip
+        self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
+        self._restore()
+
+    def _padded(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+        longest = max(int(bags.sizes.max()), 1)
+        length = self._decided["length"] if self.max_length or longest <= self._decided["length"] \
+            else longest  # fmt: skip
+        return padded(bags, self._standards["points"], length)
+
+    def _outputs(self, X: BagsLike) -> list[np.ndarray]:
+        """Return the network's predictions of each bag: (k,), or (T, k) of its points."""
+        self._check_fitted()
+        found: list[np.ndarray] = []
+        for bags in blocks_of(X, self.n_features_in_):
+            points, mask = self._padded(bags)
+            found.extend(np.asarray(_apply(self.network_, jnp.asarray(points), jnp.asarray(mask))))
+        return found
+
+
+class SequenceRegressor(RegressorMixin, SequenceEstimator):
+    """Numbers of sequences: a statistical recurrent unit (or a gated one) reads a bag in order.
+
+    A bag's points are a sequence in the order in which they are stored. Needs
+    ``pip install 'bagbasis[neural]'``. Parameters and attributes are those of `SequenceEstimator`
+    and `NeuralEstimator`.
+
+    Notes
+    -----
+    004, ch. 7 (Oliva, Póczos and Schneider 2017).
+    """
+
+    @checked(target=Text | None_, progress=Function | None_)
+    def fit(
+        self,
+        X: BagsLike,
+        y: LabelsLike = None,
+        *,
+        target: str | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Train on bags with numbers.
+
+        Parameters
+        ----------
+        X : Bags, list of (n_i, d) arrays, or BagStore
+            Of a store minibatches are read as they are needed, unless it fits in a GiB.
+        y : shape (n_bags,) or (n_bags, k)
+            Of bags in memory.
+        target : str, optional
+            Of a store with several.
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            No labels, or a loss that is not finite.
+        """
+        check_parameters(self)
+        examples, more = read_examples(X, y, target, self.batch_size, self.validation, self.seed)
+        assert examples.labels is not None
+        self._decide(examples, examples.labels.shape[1], more)
+        self._standards["labels"] = Standard.of(examples.labels[examples.training])
+        self._train(_squares, SequenceBatches(self, examples), examples, progress)
+        return self
+
+    def predict(self, X: BagsLike) -> Floats:
+        """Return numbers of bags, shape (n_bags,) or (n_bags, k).
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        found = self._standards_back("labels", np.array(self._outputs(X)))
+        return found[:, 0] if self._decided["single"] else found
+
+    def _standards_back(self, name: str, rows: np.ndarray) -> Floats:
+        rows = rows.reshape(-1, self._decided["n_outputs"])
+        return self._standards[name].back(rows)
+
+
+class SequenceClassifier(ClassifierMixin, SequenceEstimator):
+    """Classes of sequences; see `SequenceRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    """
+
+    @checked(target=Text | None_, progress=Function | None_)
+    def fit(
+        self,
+        X: BagsLike,
+        y: LabelsLike = None,
+        *,
+        target: str | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Train on bags with classes; parameters as `SequenceRegressor.fit` has them.
+
+        Parameters
+        ----------
+        X : Bags, list of (n_i, d) arrays, or BagStore
+        y : shape (n_bags,)
+            Text or integers, of bags in memory.
+        target : str, optional
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            No labels, one class alone, or a loss that is not finite.
+        """
+        check_parameters(self)
+        examples, more = read_examples(
+            X, y, target, self.batch_size, self.validation, self.seed, classes=True
+        )
+        if len(more["classes"]) < 2:
+            raise DataError(f"all bags are of the class {more['classes'][0]!r}")
+        self._decide(examples, len(more["classes"]), more)
+        self._train(_cross_entropy, SequenceBatches(self, examples), examples, progress)
+        return self
+
+    def _restore(self) -> None:
+        super()._restore()
+        self.classes_ = np.array(self._decided["classes"])
+
+    def predict_proba(self, X: BagsLike) -> Floats:
+        """Return the probability of each class, shape (n_bags, n_classes).
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        found = np.array(self._outputs(X), np.float64)
+        return np.asarray(jax.nn.softmax(found, axis=1), np.float64)
+
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Return the most probable class of each bag.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        return self.classes_[np.array(self._outputs(X)).argmax(axis=1)]
+
+
+class NextPointRegressor(SequenceEstimator):
+    """The next point of a sequence, from all points before it (004, §7.3.1).
+
+    Parameters are those of `SequenceEstimator`, and
+
+    Parameters
+    ----------
+    difference : bool, default False
+        Whether x_{t+1} − x_t is learnt in place of x_{t+1}.
+    """
+
+    PARAMETERS: ClassVar[Table] = {**SEQUENCE, "difference": Boolean}
+    _per_point: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        unit: str = "sru",
+        n_units: int = 64,
+        n_stats: int = 64,
+        n_recurrent: int = 32,
+        scales: Sequence[float] = SCALES,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        max_length: int | None = None,
+        learning_rate: float = 0.003,
+        optimizer: str = "adam",
+        decay: float = 0.9,
+        decay_steps: int = 500,
+        clip: float = 1.0,
+        batch_size: int = 32,
+        n_steps: int = 3000,
+        validation: float = 0.1,
+        validate_every: int = 100,
+        patience: int = 10,
+        checkpoint: str | None = None,
+        seed: int = 0,
+        difference: bool = False,
+    ) -> None:
+        super().__init__(
+            unit, n_units, n_stats, n_recurrent, scales, activation, dropout, max_length,
+            learning_rate, optimizer, decay, decay_steps, clip, batch_size, n_steps, validation,
+            validate_every, patience, checkpoint, seed,
+        )  # fmt: skip
+        self.difference = difference
+
+    @checked(y=None_, progress=Function | None_)
+    def fit(self, X: BagsLike, y: None = None, progress: Progress | None = None) -> Self:
+        """Train on sequences of two points or more.
+
+        Parameters
+        ----------
+        X : Bags, list of (n_i, d) arrays, or BagStore
+        y : None
+            There are no labels.
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            No sequence has two points, or a loss that is not finite.
+        """
+        check_parameters(self)
+        examples, _ = read_examples(
+            X, None, None, self.batch_size, self.validation, self.seed, labelled=False
+        )
+        if examples.longest < 2:
+            raise DataError("no sequence has two points: nothing follows anything")
+        self._decide(examples, examples.bags.n_dims, {})
+        self._train(_next_points, SequenceBatches(self, examples), examples, progress)
+        return self
+
+    def predict(self, X: BagsLike) -> Bags:
+        """Return the point that is expected after each point of each bag; row t is of t + 1.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        sizes = [n for bags in blocks_of(X, self.n_features_in_) for n in bags.sizes.tolist()]
+        outputs = self._outputs(X)
+        return Bags.from_list([
+            self._standards["points"].back(rows[:n])
+            for rows, n in zip(outputs, sizes, strict=True)
+        ])  # fmt: skip
+
+    def score(self, X: BagsLike, y: None = None) -> float:
+        """Return minus the mean over sequences of the mean squared distance to the next point.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        found = []
+        for bags in blocks_of(X, self.n_features_in_):
+            predicted = self.predict(bags)
+            for i in range(len(bags)):
+                gaps = bags[i][1:] - predicted[i][:-1]
+                if len(gaps):
+                    found.append(float((gaps.astype(np.float64) ** 2).sum(axis=1).mean()))
+        return -float(np.mean(found))
+
+
+class SequenceBatches:
+    """Padded minibatches: points, mask, and labels if there are any."""
+
+    def __init__(self, model: SequenceEstimator, examples: Examples) -> None:
+        self.model, self.examples = model, examples
+
+    def batch(self, step: int) -> Batch:
+        """See `Batches`."""
+        return self._made(self.examples.rows_of(step))
+
+    def validation(self) -> list[Batch]:
+        """See `Batches`."""
+        rows = self.examples.held_out
+        size = self.model.batch_size
+        return [self._made(rows[i : i + size]) for i in range(0, len(rows), size)]
+
+    def _made(self, rows: np.ndarray) -> Batch:
+        bags, labels = self.examples.take(rows)
+        model = self.model
+        points, mask = padded(bags, model._standards["points"], model._decided["length"])  # noqa: SLF001 - its own batches
+        if labels is None:
+            return points, mask
+        if "labels" in model._standards:  # noqa: SLF001
+            return points, mask, model._standards["labels"](labels)  # noqa: SLF001
+        return points, mask, labels[:, 0].astype(np.int32)
+
+
+@eqx.filter_jit
+def _apply(network: SequenceNetwork, points: jax.Array, mask: jax.Array) -> jax.Array:
+    return jax.vmap(network)(points, mask)
+
+
+def _predictions(network: Any, batch: Any, key: jax.Array) -> jax.Array:
+    keys = jax.random.split(key, len(batch[0]))
+    return jax.vmap(network)(batch[0], batch[1], keys)
+
+
+def _squares(network: Any, batch: Any, key: jax.Array) -> jax.Array:
+    return jnp.mean((_predictions(network, batch, key) - batch[2]) ** 2)
+
+
+def _cross_entropy(network: Any, batch: Any, key: jax.Array) -> jax.Array:
+    found = _predictions(network, batch, key)
+    return optax.softmax_cross_entropy_with_integer_labels(found, batch[2]).mean()
+
+
+def _next_points(network: Any, batch: Any, key: jax.Array) -> jax.Array:
+    found = _predictions(network, batch, key)[:, :-1]
+    mask = batch[1][:, 1:]
+    squares = ((found - batch[0][:, 1:]) ** 2).sum(axis=2) * mask
+    return jnp.mean(squares.sum(axis=1) / jnp.maximum(mask.sum(axis=1), 1))

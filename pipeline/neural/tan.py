@@ -1,0 +1,305 @@
+"""`TANDensity`: densities of points in many dimensions, with their constant, from networks."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..errors import DataError
+from ..execution import Progress
+from ..labelled import BagsLike
+from ..parameters import (
+    Boolean,
+    Function,
+    Integer,
+    None_,
+    OneOf,
+    Seed,
+    Table,
+    check_parameters,
+    checked,
+)
+from ..params import as_array
+from ..store import BagStore
+from .conditionals import CONDITIONALS, TransformedDensity
+from .estimator import TRAINING, NeuralEstimator, read_examples
+from .examples import Examples, Standard
+from .training import Batch
+from .transformations import CHAINS, make_chain
+
+JUDGED_AT_ONCE = 4096  # points
+MOST_VALIDATION = 20_000  # points that judge a step's network
+
+TAN: Table = {
+    "conditional": OneOf(*CONDITIONALS),
+    "transformation": OneOf(*CHAINS),
+    "linear": Boolean,
+    "n_components": Integer(1, 10_000),
+    "n_hidden": Integer(2, 100_000),
+    **TRAINING,
+}
+
+
+class TANDensity(NeuralEstimator):
+    """The density of points as a transformation with an autoregressive model behind it.
+
+    Normalised, in any dimension, with exact samples. Needs ``pip install 'bagbasis[neural]'``.
+
+    Parameters
+    ----------
+    conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
+        p(z_i | z_<i): linear states of each coordinate, recurrent ones, linear ones of one matrix,
+        mixtures that do not depend on other coordinates, standard normal laws.
+    transformation : one of `transformations.CHAINS`, default "4xadd+re"
+        z = q(x), as the paper's tables name them: "none", "rnn", "2xrnn", "4xadd+re", "4xsrnn+re",
+        "rnn+4xadd+re", "rnn+4xsrnn+re"; recurrent, additive with reversals between and
+        a rescaling last, recurrent shifts likewise.
+    linear : bool, default True
+        Whether z = L U x + b comes first ("L" in the tables).
+    n_components : int from 1 to 10,000, default 10
+        Of each mixture.
+    n_hidden : int from 2 to 100,000, default 64
+        Of states and nets.
+    learning_rate : float in (0, 10], default 0.005
+    optimizer : {"adam", "sgd"}, default "adam"
+    decay : float in (0, 1], default 0.5
+    decay_steps : int from 1 to 1,000,000,000, default 1000
+    clip : float > 0, default 1.0
+    batch_size : int from 1 to 1,000,000, default 256
+        Points.
+    n_steps : int from 1 to 1,000,000,000, default 4000
+    validation : float in [0, 1), default 0.1
+    validate_every : int from 1 to 1,000,000,000, default 200
+    patience : int from 1 to 1,000,000,000, default 10
+    checkpoint : str, optional
+    seed : int from 0 to 2^64 − 1, default 0
+
+    Attributes
+    ----------
+    loss_ : float
+        Minus the mean log density of the points held out.
+
+    Notes
+    -----
+    004, ch. 8 (Oliva et al. 2018); training as in `SequenceRegressor`.
+    """
+
+    PARAMETERS: ClassVar[Table] = TAN
+
+    def __init__(
+        self,
+        conditional: str = "lam",
+        transformation: str = "4xadd+re",
+        linear: bool = True,
+        n_components: int = 10,
+        n_hidden: int = 64,
+        learning_rate: float = 0.005,
+        optimizer: str = "adam",
+        decay: float = 0.5,
+        decay_steps: int = 1000,
+        clip: float = 1.0,
+        batch_size: int = 256,
+        n_steps: int = 4000,
+        validation: float = 0.1,
+        validate_every: int = 200,
+        patience: int = 10,
+        checkpoint: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.conditional = conditional
+        self.transformation = transformation
+        self.linear = linear
+        self.n_components = n_components
+        self.n_hidden = n_hidden
+        self.learning_rate = learning_rate
+        self.optimizer = optimizer
+        self.decay = decay
+        self.decay_steps = decay_steps
+        self.clip = clip
+        self.batch_size = batch_size
+        self.n_steps = n_steps
+        self.validation = validation
+        self.validate_every = validate_every
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.seed = seed
+
+    def _network(self, key: jax.Array) -> TransformedDensity:
+        first, second = jax.random.split(key)
+        d = self._decided["n_dims"]
+        chain = make_chain(self.transformation, self.linear, d, self.n_hidden, 0, first)
+        made = CONDITIONALS[self.conditional](
+            d, self.n_hidden, self.n_hidden, self.n_components, 0, second
+        )
+        return TransformedDensity(chain, made, d)
+
+    @checked(y=None_, progress=Function | None_)
+    def fit(
+        self, X: ArrayLike | BagsLike, y: None = None, progress: Progress | None = None
+    ) -> Self:
+        """Train on points.
+
+        Parameters
+        ----------
+        X : array (n, d), Bags, list of arrays, or BagStore
+            Points; of bags all points together, whole bags in each minibatch.
+        y : None
+            There are no labels.
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            Too few points, or a loss that is not finite.
+        """
+        check_parameters(self)
+        bags = point_bags(X)
+        size = self.batch_size
+        if isinstance(bags, Bags):  # single points, so that batches and folds are of points
+            bags = Bags(bags.points, np.arange(len(bags.points) + 1))
+        else:
+            size = max(1, round(size * bags.n_bags / max(1, bags.n_points)))
+        examples, _ = read_examples(
+            bags, None, None, size, self.validation, self.seed, labelled=False
+        )
+        self._decided = {"n_dims": examples.bags.n_dims}
+        self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
+        self._restore()
+        self._train(_negative_log, PointBatches(self, examples), examples, progress)
+        self.loss_ += float(np.log(self._standards["points"].scale).sum())
+        return self
+
+    def log_density(self, X: ArrayLike) -> Floats:
+        """Return log p at points, shape (n,), per unit of volume of the data.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or points of another dimension.
+        """
+        self._check_fitted()
+        points = points_of(X, self.n_features_in_)
+        standard = self._standards["points"]
+        z = jnp.asarray(standard(points))
+        parts = [z[start : start + JUDGED_AT_ONCE] for start in range(0, len(z), JUDGED_AT_ONCE)]
+        found = [np.asarray(_log_densities(self.network_, part)) for part in parts]
+        values = np.concatenate(found) if found else np.empty(0)
+        return values.astype(np.float64) - np.log(standard.scale).sum()
+
+    def score_samples(self, X: ArrayLike) -> Floats:
+        """Return `log_density`, under scikit-learn's name; low values are anomalies.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or points of another dimension.
+        """
+        return self.log_density(X)
+
+    @checked(y=None_)
+    def score(self, X: ArrayLike, y: None = None) -> float:
+        """Return the mean log density of points.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or points of another dimension.
+        """
+        return float(self.log_density(X).mean())
+
+    @checked(n=Integer(1, 10**8), seed=Seed)
+    def sample(self, n: int, *, seed: int = 0) -> Floats:
+        """Draw points, shape (n, d).
+
+        Parameters
+        ----------
+        n : int from 1 to 100,000,000
+        seed : int from 0 to 2^64 − 1, default 0
+        """
+        self._check_fitted()
+        keys = jax.random.split(jax.random.key(seed % 2**32), n)
+        found = [
+            np.asarray(_samples(self.network_, keys[start : start + JUDGED_AT_ONCE]))
+            for start in range(0, n, JUDGED_AT_ONCE)
+        ]
+        return self._standards["points"].back(np.concatenate(found))
+
+
+class PointBatches:
+    """Minibatches of standardised points."""
+
+    def __init__(self, model: TANDensity, examples: Examples) -> None:
+        self.standard, self.examples = model._standards["points"], examples  # noqa: SLF001
+
+    def batch(self, step: int) -> Batch:
+        """See `Batches`."""
+        return (self._points(self.examples.rows_of(step)),)
+
+    def validation(self) -> list[Batch]:
+        """See `Batches`."""
+        rows = self.examples.held_out
+        if not len(rows):
+            return []
+        points = self._points(rows)[:MOST_VALIDATION]
+        return [(part,) for part in np.array_split(points, -(-len(points) // JUDGED_AT_ONCE))]
+
+    def _points(self, rows: np.ndarray) -> np.ndarray:
+        return self.standard(self.examples.take(rows)[0].points)
+
+
+def point_bags(X: ArrayLike | BagsLike) -> Bags | BagStore:
+    """Return the bags of points, or single points of an array as bags.
+
+    Raises
+    ------
+    DataError
+        No points.
+    """
+    if isinstance(X, (Bags, BagStore)):
+        return X
+    if isinstance(X, np.ndarray) and X.dtype != object and X.ndim < 3:
+        points = as_array("X", X, np.float64)
+        points = points[:, None] if points.ndim == 1 else points
+        return Bags(points, np.arange(len(points) + 1))
+    return Bags.from_list(X)  # type: ignore[arg-type]  # refuses what is no list of arrays
+
+
+def points_of(X: ArrayLike, n_dims: int) -> Floats:
+    """Return points (n, n_dims); a vector is of points in one dimension.
+
+    Raises
+    ------
+    DataError
+        Of another dimension, or not finite.
+    """
+    points = as_array("X", X, np.float64)
+    points = points[:, None] if points.ndim == 1 and n_dims == 1 else points
+    if points.ndim != 2 or points.shape[1] != n_dims:
+        raise DataError(f"X has shape {points.shape}; expected points (n, {n_dims})")
+    if not np.isfinite(points).all():
+        raise DataError("X holds NaN or infinity")
+    return points
+
+
+NOTHING = jnp.zeros(0)  # the condition where there is none
+
+
+@eqx.filter_jit
+def _log_densities(network: TransformedDensity, points: jax.Array) -> jax.Array:
+    return jax.vmap(network.log_density, (0, None))(points, NOTHING)
+
+
+@eqx.filter_jit
+def _samples(network: TransformedDensity, keys: jax.Array) -> jax.Array:
+    return jax.vmap(network.sample, (None, 0))(NOTHING, keys)
+
+
+def _negative_log(network: TransformedDensity, batch: Batch, key: jax.Array) -> jax.Array:
+    return -jax.vmap(network.log_density, (0, None))(batch[0], NOTHING).mean()

@@ -1,0 +1,209 @@
+"""Minibatch descent of any network of this room: one loop, one state, checkpoints that resume.
+
+A step is a function of (seed, number of the step): which examples it sees, and what is dropped. So
+training that goes on from a checkpoint has the same bits as training that was never interrupted,
+on the same machine and version of JAX.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+
+from ..errors import DataError
+from ..execution import Progress, note
+from .files import read_leaves, write_leaves
+
+logger = logging.getLogger(__name__)
+
+Batch = tuple[Any, ...]
+"""Arrays, of numpy or within a step of JAX, with the examples on the first axis."""
+Network = Any
+"""A pytree of equinox; its class is the estimator's."""
+
+Loss = Callable[[Network, Any, jax.Array], jax.Array]
+"""(network, batch, key) to the mean loss of a batch; the key is None where nothing is dropped."""
+
+
+class Batches(Protocol):
+    """Examples to train on, and others to judge by."""
+
+    def batch(self, step: int) -> Batch:
+        """Return the minibatch of a step; a pure function of its number."""
+        ...
+
+    def validation(self) -> list[Batch]:
+        """Return the batches that the network is judged by; empty: by nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a network is trained.
+
+    Attributes
+    ----------
+    n_steps : int
+        Minibatches, at most.
+    learning_rate : float
+        At the beginning; it falls by ``decay`` every ``decay_steps``.
+    optimizer : {"adam", "sgd"}
+    clip : float
+        Largest norm of a gradient.
+    validate_every : int
+        Steps between looks at the validation examples.
+    patience : int
+        Looks without a better loss after which training ends.
+    seed : int
+    checkpoint : str or None
+        A folder for the state, written at each look.
+    """
+
+    n_steps: int
+    learning_rate: float
+    optimizer: str
+    decay: float
+    decay_steps: int
+    clip: float
+    validate_every: int
+    patience: int
+    seed: int
+    checkpoint: str | None
+
+    def optimiser(self) -> optax.GradientTransformation:
+        """Return the chain: clipping, then the steps."""
+        rate = optax.exponential_decay(
+            self.learning_rate, self.decay_steps, self.decay, staircase=True
+        )
+        kind = {"adam": optax.adam, "sgd": optax.sgd}[self.optimizer]
+        return optax.chain(optax.clip_by_global_norm(self.clip), kind(rate))
+
+
+class State(NamedTuple):
+    """All that training has come to: a pytree of arrays and numbers."""
+
+    step: int
+    network: Network
+    moments: Any
+    best: Network
+    best_loss: float
+    worse: int
+    """Looks since the best one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The network of the least validation loss, and the losses of all looks.
+
+    Attributes
+    ----------
+    network : equinox module
+    loss : float
+        Of the validation examples; of the last minibatches without any.
+    n_steps : int
+    history : list of (step, loss)
+    """
+
+    network: Network
+    loss: float
+    n_steps: int
+    history: list[tuple[int, float]]
+
+
+def train(
+    network: Network,
+    loss: Loss,
+    batches: Batches,
+    schedule: Schedule,
+    progress: Progress | None = None,
+    fingerprint: str = "",
+) -> Trained:
+    """Return the network that minimises a loss over minibatches.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the estimator and the data: a checkpoint of another is refused.
+
+    Raises
+    ------
+    DataError
+        The loss is not finite from the first look on, or the checkpoint is of another training.
+    """
+    optimiser = schedule.optimiser()
+    arrays, static = eqx.partition(network, eqx.is_inexact_array)
+    state = State(0, arrays, optimiser.init(arrays), arrays, math.inf, 0)
+    history: list[tuple[int, float]] = []
+    if schedule.checkpoint is not None:
+        found = read_leaves(schedule.checkpoint, state, fingerprint)
+        if found is not None:
+            state, history = found[0], [(int(a), float(b)) for a, b in found[1]]
+            logger.info("training goes on from step %d of %s", state.step, schedule.checkpoint)
+
+    @eqx.filter_jit
+    def step(arrays: Any, moments: Any, batch: Any, key: jax.Array) -> tuple[Any, Any, jax.Array]:
+        def value_of(given: Any) -> jax.Array:
+            return loss(eqx.combine(given, static), batch, key)
+
+        value, gradient = jax.value_and_grad(value_of)(arrays)
+        updates, moments = optimiser.update(gradient, moments, arrays)
+        return optax.apply_updates(arrays, updates), moments, value
+
+    @eqx.filter_jit
+    def judge(arrays: Any, batch: Any) -> jax.Array:
+        return loss(eqx.nn.inference_mode(eqx.combine(arrays, static)), batch, jax.random.key(0))
+
+    held_out, seed = batches.validation(), schedule.seed % 2**32
+    running: list[float] = []
+    while state.step < schedule.n_steps and state.worse < schedule.patience:
+        key = jax.random.fold_in(jax.random.key(seed), state.step)
+        network_now, moments, value = step(
+            state.network, state.moments, batches.batch(state.step), key
+        )
+        state = state._replace(step=state.step + 1, network=network_now, moments=moments)
+        running.append(float(value))
+        if state.step % schedule.validate_every and state.step < schedule.n_steps:
+            continue
+        now = _mean_loss(judge, state.network, held_out) if held_out else float(np.mean(running))
+        running = []
+        state = _judged(state, now)
+        history.append((state.step, now))
+        note(progress, f"loss {state.best_loss:.4g}")
+        if progress is not None:
+            progress(state.step, schedule.n_steps)
+        if not math.isfinite(state.best_loss):
+            raise DataError(
+                f"the loss is {now} after {state.step} steps: take a smaller learning_rate, or "
+                "look for wild values among the points"
+            )
+        if schedule.checkpoint is not None:
+            write_leaves(schedule.checkpoint, state, history, fingerprint)
+    if progress is not None:
+        progress(schedule.n_steps, schedule.n_steps)
+    best = eqx.nn.inference_mode(eqx.combine(state.best, static))
+    return Trained(best, state.best_loss, state.step, history)
+
+
+def _judged(state: State, loss: float) -> State:
+    if loss < state.best_loss:
+        return state._replace(best=state.network, best_loss=loss, worse=0)
+    return state._replace(worse=state.worse + 1)
+
+
+def _mean_loss(judge: Callable[..., jax.Array], arrays: Any, batches: list[Batch]) -> float:
+    """Return the mean over examples; batches hold their number of examples last."""
+    found = [float(judge(arrays, batch)) for batch in batches]
+    return float(np.average(found, weights=[len(batch[0]) for batch in batches]))
+
+
+def with_checkpoint(schedule: Schedule, checkpoint: str | None) -> Schedule:
+    """Return the schedule with another place for its state."""
+    return replace(schedule, checkpoint=checkpoint)

@@ -1,0 +1,1 @@
+"""Compiled loops of random features: arrays in, `out` written."""

@@ -1,0 +1,286 @@
+"""Classes with the methods that patpy asks of sample representations and supervised methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..embeddings import Embedding
+from ..errors import DataError, ModelError, closest, shown
+from ..execution import Progress
+from ..models import DoubleBasisClassifier, DoubleBasisRegressor
+from .distances import METHODS, representation, sample_distances
+from .scores import information_retention
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+
+class _Samples:
+    """What both interfaces share: the cells of each sample, in the order of their first cells."""
+
+    def __init__(
+        self, sample_key: str, cell_group_key: str | None, layer: str | None, seed: int
+    ) -> None:
+        self.sample_key = sample_key
+        self.cell_group_key = cell_group_key
+        self.layer = layer
+        self.seed = seed
+        self.adata: AnnData | None = None
+        self.samples: pd.Index | None = None
+
+    def prepare_anndata(self, adata: AnnData) -> None:
+        """Take the cells of an AnnData object, which is not copied.
+
+        Raises
+        ------
+        DataError
+            No column ``sample_key`` in obs, or no ``layer`` in obsm and layers.
+        """
+        _column(adata, self.sample_key)
+        codes, names = pd.factorize(adata.obs[self.sample_key])
+        if (codes < 0).any():
+            raise DataError(f"obs[{self.sample_key!r}] has no value for {(codes < 0).sum()} cells")
+        cells = _coordinates(adata, self.layer)
+        order = np.argsort(codes, kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+        self.bags_ = Bags(cells[order], offsets)
+        self.adata, self.samples = adata, pd.Index(names, name=self.sample_key)
+
+    def metadata(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Return columns of obs, a row per sample.
+
+        Raises
+        ------
+        DataError
+            A column that is not there, or that is not constant within a sample.
+        """
+        adata = self._prepared()
+        found = {}
+        for name in columns:
+            groups = _column(adata, name).groupby(adata.obs[self.sample_key], observed=True)
+            several = groups.nunique()
+            if (several > 1).any():
+                raise DataError(f"obs[{name!r}] is not constant within {several.idxmax()!r}")
+            found[name] = groups.first()
+        return pd.DataFrame(found).reindex(self.samples)
+
+    def _prepared(self) -> AnnData:
+        if self.adata is None:
+            raise ModelError("no cells yet: call prepare_anndata(adata) first")
+        return self.adata
+
+
+class BagbasisSamples(_Samples):
+    """Sample representations with the interface of patpy's ``SampleRepresentationMethod``.
+
+    Parameters
+    ----------
+    sample_key : str
+        Column of obs with the samples.
+    cell_group_key : str, optional
+        Not used; of the interface.
+    layer : str, default "X_pca"
+        Of obsm, else of layers; None or "X" is X.
+    seed : int, default 67
+    method : str, default "knn"
+        As for `sample_distances`; "knn" is GloScope's matrix.
+    k : int, default 25
+    checkpoint : URL, optional
+        As for `divergence_blocks`.
+
+    Attributes
+    ----------
+    samples : pandas.Index
+        The order of rows of distances.
+    sample_representation : DataFrame or None
+        A vector per sample, of methods that have one.
+    """
+
+    def __init__(
+        self,
+        sample_key: str,
+        cell_group_key: str | None = None,
+        layer: str | None = "X_pca",
+        seed: int = 67,
+        method: str = "knn",
+        k: int = 25,
+        checkpoint: str | None = None,
+    ) -> None:
+        super().__init__(sample_key, cell_group_key, layer, seed)
+        self.method, self.k, self.checkpoint = method, k, checkpoint
+        self.sample_representation: pd.DataFrame | None = None
+
+    @property
+    def DISTANCES_UNS_KEY(self) -> str:  # noqa: N802 - patpy's name
+        """Where `calculate_distance_matrix` keeps the distances in ``adata.uns``."""
+        return f"X_bagbasis_{self.method}_distances"
+
+    def calculate_distance_matrix(
+        self, force: bool = False, progress: Progress | None = None
+    ) -> Floats:
+        """Return the distances of samples, (n, n), and keep them in ``adata.uns``.
+
+        Parameters
+        ----------
+        force : bool
+            Compute them again although they are kept.
+        progress : callable, optional
+            Called with (pairs done, pairs in all).
+        """
+        adata = self._prepared()
+        if not force and self.DISTANCES_UNS_KEY in adata.uns:
+            kept: Floats = adata.uns[self.DISTANCES_UNS_KEY]
+            return kept
+        found = sample_distances(
+            self.bags_,
+            self.method,
+            k=self.k,
+            seed=self.seed,
+            checkpoint=self.checkpoint,
+            progress=progress,
+        )
+        if self.method in METHODS[2:]:
+            rows = representation(self.bags_, self.method)
+            self.sample_representation = pd.DataFrame(rows, index=self.samples)
+        adata.uns[self.DISTANCES_UNS_KEY] = found
+        return found
+
+    def evaluate_representation(
+        self,
+        target: str,
+        method: str = "knn",
+        metadata: pd.DataFrame | None = None,
+        task: str = "classification",
+        n_neighbors: int = 3,
+    ) -> dict[str, Any]:
+        """Return how well neighbours tell a column of obs, as patpy's method of that name.
+
+        Raises
+        ------
+        DataError
+            Another method than "knn", which is the only one here.
+        """
+        if method != "knn":
+            raise DataError(f"method is {shown(method)}; here there is 'knn' alone")
+        values = (self.metadata([target]) if metadata is None else metadata.loc[self.samples])[
+            target
+        ].to_numpy(dtype=object)
+        distances = self.calculate_distance_matrix()
+        return {
+            "score": information_retention(distances, values, task, n_neighbors),
+            "metric": "f1_macro_calibrated" if task == "classification" else "spearman_r",
+            "n_unique": int(pd.Series(values).nunique()),
+            "n_observations": int(pd.notna(values).sum()),
+            "method": method,
+        }
+
+
+class BagbasisSupervised(_Samples):
+    """Labels of samples, with the interface of patpy's ``SupervisedSampleMethod``.
+
+    A Double-Basis estimator is fitted per label to the samples that have it.
+
+    Parameters
+    ----------
+    sample_key : str
+    label_keys : str or list of str
+        Columns of obs that are constant within a sample.
+    tasks : str or list of str
+        "classification", "regression" or "ranking", one per label.
+    cell_group_key : str, optional
+        Not used; of the interface.
+    layer : str, default "X_pca"
+    seed : int, default 42
+        Not used: fits have no chance in them but that of their random features' own seed.
+    embedding : embedding, optional
+        Of the cells; default that of the estimators.
+
+    Attributes
+    ----------
+    models_ : dict
+        The estimators by their labels.
+    """
+
+    def __init__(
+        self,
+        sample_key: str,
+        label_keys: str | Sequence[str],
+        tasks: str | Sequence[str],
+        cell_group_key: str | None = None,
+        layer: str | None = "X_pca",
+        seed: int = 42,
+        embedding: Embedding | None = None,
+    ) -> None:
+        super().__init__(sample_key, cell_group_key, layer, seed)
+        self.embedding = embedding
+        self.label_keys = [label_keys] if isinstance(label_keys, str) else list(label_keys)
+        self.tasks = [tasks] if isinstance(tasks, str) else list(tasks)
+        if len(self.tasks) != len(self.label_keys):
+            raise DataError(f"{len(self.label_keys)} labels have {len(self.tasks)} tasks")
+
+    def prepare_anndata(self, adata: AnnData) -> None:
+        """Take the cells, and fit a model per label."""
+        super().prepare_anndata(adata)
+        self.labels = self.metadata(self.label_keys)
+        self.models_: dict[str, DoubleBasisClassifier | DoubleBasisRegressor] = {}
+        for label, task in zip(self.label_keys, self.tasks, strict=True):
+            values = self.labels[label].to_numpy()
+            known = pd.notna(values)
+            kind = DoubleBasisClassifier if task == "classification" else DoubleBasisRegressor
+            y = values[known].astype(str if task == "classification" else np.float64)
+            model = kind() if self.embedding is None else kind(self.embedding)
+            self.models_[label] = model.fit(self.bags_[np.flatnonzero(known)], y)
+
+    def predict(self, label: str) -> pd.Series | pd.DataFrame:
+        """Return what is predicted for every sample, in patpy's form.
+
+        Of numbers a Series; of classes a DataFrame with ``prob_CLASS`` and ``LABEL_pred``. Samples
+        that the model was fitted to are among them: judge it by `cross_val_score`.
+
+        Raises
+        ------
+        DataError
+            A label that was not fitted.
+        """
+        self._prepared()
+        if label not in self.models_:
+            raise DataError(f"no model of {label!r}{closest(label, [*self.models_])}")
+        model = self.models_[label]
+        predicted = model.predict(self.bags_)
+        if not isinstance(model, DoubleBasisClassifier):
+            return pd.Series(np.asarray(predicted), index=self.samples, name=label)
+        shares = np.asarray(model.predict_proba(self.bags_))
+        columns = [f"prob_{name}" for name in model.classes_]
+        return pd.DataFrame(shares, index=self.samples, columns=columns).assign(
+            **{f"{label}_pred": predicted}
+        )
+
+    def calculate_distance_matrix(self) -> Floats:
+        """Return the distances of samples by their mean maps, (n, n)."""
+        self._prepared()
+        return sample_distances(self.bags_, "mean_map")
+
+
+def _column(adata: AnnData, name: str) -> pd.Series:
+    if name not in adata.obs:
+        raise DataError(f"obs has no column {name!r}{closest(name, list(adata.obs))}")
+    return adata.obs[name]
+
+
+def _coordinates(adata: AnnData, layer: str | None) -> Floats:
+    if layer is None or layer == "X":
+        found = adata.X
+    elif layer in adata.obsm:
+        found = adata.obsm[layer]
+    elif layer in adata.layers:
+        found = adata.layers[layer]
+    else:
+        raise DataError(f"layer {layer!r} is none of obsm ({shown(list(adata.obsm))}) or layers")
+    dense = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+    return dense if dense.dtype in (np.float32, np.float64) else dense.astype(np.float64)

@@ -1,0 +1,334 @@
+"""Solving (ZᵀZ + λI) ψ = ZᵀY for one λ or for the best of several, with an intercept.
+
+004, eq. 3.19-3.20. The papers have no intercept. Here features and targets are centred, which
+leaves the intercept unpenalised.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import scipy.linalg
+
+from ..arrays import Floats
+from ..errors import DataError, warn
+from ..execution import one_blas_thread
+from ..statistics import Summary
+from .cholesky import cholesky, solve_by_factor
+from .penalties import Path, Penalties, search, try_all
+from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
+
+ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
+FOLD_BYTES = 2**30  # of the solvers of all folds
+FOLD_START = 1e-3  # penalty per row at which a search over folds begins
+PART_SIZE = 512  # rows, or features, of the part that says where a search begins
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """coef (k, D), intercept (k,), and for a path the score of each λ tried.
+
+    ``baseline_alpha`` is the penalty of a linear baseline, of a fit that has one.
+
+    If targets are too large, coefficients are infinite; a caller that knows the targets' names
+    refuses them, see `Outcome.check_finite`.
+    """
+
+    coef: Floats
+    intercept: Floats
+    alpha: float
+    alphas: Floats
+    scores: Floats
+    baseline_alpha: float | None = None
+
+
+def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> int:
+    """Return the memory of a solution for one λ, or a path, and of the statistics, or the rows."""
+    if n_rows is not None:  # in double once more, and products, reflections and vectors
+        return 8 * n_rows * (2 * n_features + (3 if is_path else 1) * n_rows)
+    # packed statistics are half a square; a path adds those held out, or reflections and vectors
+    return n_features**2 * 8 * (7 if is_path else 3) // 2
+
+
+def rows_serve(n_bags: int, n_features: int, is_path: bool) -> bool:
+    """Return whether to solve from the rows of bags: they are few, and need no more memory.
+
+    The answer depends on sizes alone, so that it is the same on any machine.
+    """
+    of_rows = solve_bytes(n_features, is_path, n_bags)
+    most = max(ROWS_BYTES, solve_bytes(n_features, is_path))
+    return n_bags <= n_features and of_rows <= most
+
+
+def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
+    """Return the ridge solution at one λ ≥ 0.
+
+    λ = 0 is least squares; where the centred ZᵀZ is singular (numerically: eigenvalues below
+    ``noise`` times the trace of ZᵀZ, which is what its rounding goes with) the solution of least
+    norm.
+    """
+    check_rows(summary)
+    with one_blas_thread():
+        if alpha == 0:
+            spectrum = Spectrum(summary)
+            solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
+        else:
+            solved = _solve_one(summary, alpha)
+        return as_solution(summary, solved, alpha)
+
+
+def solve_gcv(summary: Summary, penalties: Penalties, units: Floats | None = None) -> RidgeSolution:
+    """Return the λ of least generalised cross-validation score.
+
+    GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
+    With weights n is how many are not 0, so that their unit does not matter, and RSS/n the
+    weighted mean. With several targets one λ for all: each target's score is divided by its
+    ``units``, shape (k,), by default its variance, and they are averaged.
+    """
+    check_rows(summary)
+    summary = summary.scored()
+    with one_blas_thread():
+        solver = _solver(summary, penalties)
+
+        def score(alpha: float) -> float:
+            return _gcv_score(summary, solver, alpha, units)
+
+        path = _path(summary, penalties, solver, score)
+        best = solver.back(solver.solve(path.best))
+        return as_solution(summary, best, path.best, path)
+
+
+def solve_validation(
+    train: Summary,
+    held_out: Summary,
+    penalties: Penalties,
+    noise: float,
+    units: Floats | None = None,
+) -> RidgeSolution:
+    """Return the λ of least error on held-out rows, see `score_validation`, fitted on all."""
+    path = score_validation(train, held_out, penalties, noise, units)
+    return _refitted(train, held_out, noise, path)
+
+
+def score_validation(
+    train: Summary,
+    held_out: Summary,
+    penalties: Penalties,
+    noise: float,
+    units: Floats | None = None,
+) -> Path:
+    """Return errors of penalties on held-out rows, from what is known of these.
+
+    With several targets each one's error is divided by its ``units``, by default its variance,
+    and they are averaged.
+    """
+    check_held_out(held_out)
+    held_out = held_out.in_units(np.maximum(held_out.exponents, train.exponents))
+    mean_squared_error = held_out.judge()
+
+    def error(fitted: RidgeSolution) -> float:
+        psi = np.ldexp(fitted.coef.T, -held_out.exponents)
+        squares = mean_squared_error(psi, np.ldexp(fitted.intercept, -held_out.exponents))
+        return float(np.mean(relative_error(held_out, squares, units)))
+
+    return _errors(train, penalties, noise, error)
+
+
+def solve_folds(
+    parts: Sequence[Summary], penalties: Penalties, noise: float, units: Floats | None = None
+) -> RidgeSolution:
+    """Return the λ of least error over folds, each predicted from the others, fitted on all.
+
+    ``parts`` are of two folds at least. A fold's penalty is in proportion to the weight of the
+    others. Errors are divided by ``units``, by default the variance of each target in all folds.
+    """
+    whole = reduce(operator.add, parts)
+    check_rows(whole)
+    if units is None:
+        variance = np.ldexp(whole.centred_yy() / whole.weight, 2 * whole.exponents)
+        units = np.where(variance > 0, variance, 1.0)
+    with one_blas_thread():
+        folds = [_Fold.of(parts, j, penalties) for j in range(len(parts))]
+
+        def score(alpha: float) -> float:
+            return sum(fold.error(alpha / whole.weight, noise, units) for fold in folds)
+
+        if penalties.searched:
+            path = search(penalties, score, _start(penalties, whole))
+        else:
+            path = try_all(penalties, score)
+    found = Path(path.alphas, path.scores / whole.weight)
+    final = solve(whole, found.best, noise)
+    return replace(final, alphas=found.alphas, scores=found.scores)
+
+
+def _start(penalties: Penalties, whole: Summary) -> int:
+    """Return where a search over folds begins: at a penalty of a thousandth per bag, or near."""
+    near = penalties.near or FOLD_START * whole.weight
+    return int(np.abs(np.log(penalties.values / near)).argmin())
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """The rows of a fold, and what they are predicted from.
+
+    ``solver`` is there where all folds' fit in memory; else each penalty is solved for anew.
+    """
+
+    train: Summary
+    held: Summary
+    solver: Solver | None
+
+    @classmethod
+    def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties) -> _Fold:
+        train = reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
+        held = parts[j].in_units(np.maximum(parts[j].exponents, train.exponents))
+        few = len(parts) * 16 * train.size**2 <= FOLD_BYTES
+        return cls(train, held, _solver(train, penalties) if few else None)
+
+    def error(self, alpha: float, noise: float, units: Floats) -> float:
+        """Return the sum of the errors with a penalty per row."""
+        penalty = alpha * self.train.weight
+        if self.solver is None:
+            fitted = solve(self.train, penalty, noise)
+        else:
+            solved = self.solver.back(self.solver.solve(penalty))
+            fitted = as_solution(self.train, solved, penalty)
+        psi = np.ldexp(fitted.coef.T, -self.held.exponents)
+        squares = self.held.judge()(psi, np.ldexp(fitted.intercept, -self.held.exponents))
+        return float(np.mean(relative_error(self.held, squares, units))) * self.held.weight
+
+
+def solve_judged(
+    train: Summary,
+    held_out: Summary,
+    penalties: Penalties,
+    noise: float,
+    error: Callable[[RidgeSolution], float],
+) -> RidgeSolution:
+    """Return the λ whose solution on ``train`` has the least error, then fitted on all."""
+    return _refitted(train, held_out, noise, _errors(train, penalties, noise, error))
+
+
+def _errors(
+    train: Summary,
+    penalties: Penalties,
+    noise: float,
+    error: Callable[[RidgeSolution], float],
+) -> Path:
+    """Return the errors of solutions on ``train``."""
+    check_rows(train)
+    if not penalties.searched and len(penalties) <= SPECTRUM_FACTORS:
+        return try_all(penalties, lambda alpha: error(solve(train, alpha, noise)))
+    with one_blas_thread():
+        solver = _solver(train, penalties)
+
+        def score(alpha: float) -> float:
+            solved = solver.back(solver.solve(alpha))
+            return error(as_solution(train, solved, alpha))
+
+        return _path(train, penalties, solver, score)
+
+
+def _refitted(train: Summary, held_out: Summary, noise: float, path: Path) -> RidgeSolution:
+    final = solve(train + held_out, path.best, noise)
+    return replace(final, alphas=path.alphas, scores=path.scores)
+
+
+def _solver(summary: Summary, penalties: Penalties) -> Solver:
+    """Return factors if few penalties are tried and the problem is large, else a spectrum."""
+    is_long = penalties.searched and summary.size > PART_SIZE
+    return Factors(summary) if is_long else Spectrum(summary)
+
+
+def _path(
+    summary: Summary, penalties: Penalties, solver: Solver, score: Callable[[float], float]
+) -> Path:
+    """Score the penalties: all of them, or only those near the best, located on a small part."""
+    if isinstance(solver, Spectrum):
+        return try_all(penalties, score)
+    if penalties.near is not None:
+        start = int(np.abs(np.log(penalties.values / penalties.near)).argmin())
+        return search(penalties, score, start)
+    part = summary.part(PART_SIZE)
+    spectrum, share = Spectrum(part), part.size / summary.size
+    scores = try_all(
+        penalties.times(share), lambda alpha: _gcv_score(part, spectrum, alpha, None)
+    ).scores
+    best = len(scores) - 1 - int(np.argmin(scores[::-1]))  # of equal ones the largest
+    return search(penalties, score, best)
+
+
+def _gcv_score(summary: Summary, solver: Solver, alpha: float, units: Floats | None) -> float:
+    if alpha < solver.rounding:
+        return np.inf
+    df, rounding = solver.degrees_of_freedom(alpha), 1e-6 * summary.size
+    # negative eigenvalues, which come from rounding, may leave any number of degrees of freedom
+    if not -rounding <= df <= summary.size + rounding:
+        return np.inf
+    rss, df = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha, df)
+    freedom = 1.0 - (1.0 + df) / summary.n_weighted
+    if not freedom > 1e-9:
+        return np.inf
+    return float(np.mean(relative_error(summary, rss / summary.weight, units)) / freedom**2)
+
+
+def _solve_one(summary: Summary, alpha: float) -> Floats:
+    """Return the solution at one λ > 0, in a single array beside the summary."""
+    try:
+        factor = cholesky(summary.matrix(alpha))
+        return solve_by_factor(factor, summary.right_side())
+    except scipy.linalg.LinAlgError:
+        warn(
+            f"alpha = {alpha:g} is below the rounding of the float32 products; solving with the "
+            "eigenvalues clipped at zero (precision='float64' resolves smaller ones)"
+        )
+        spectrum = Spectrum(summary)
+        return spectrum.back(spectrum.solve(alpha))
+
+
+def as_solution(
+    summary: Summary, solved: Floats, alpha: float, path: Path | None = None
+) -> RidgeSolution:
+    """Return a solution for these rows in the targets' own units."""
+    coef = summary.coefficients(solved)
+    intercept = (summary.sum_y - summary.sum_z @ coef) / summary.weight
+    with np.errstate(over="ignore"):  # refused where the target's name is known
+        coef = np.ldexp(coef, summary.exponents)
+        intercept = np.ldexp(intercept, summary.exponents)
+    path = path or Path(np.array([float(alpha)]), np.full(1, np.nan))
+    psi = np.ascontiguousarray(coef.T)
+    return RidgeSolution(psi, intercept, float(alpha), path.alphas, path.scores)
+
+
+def relative_error(rows: Summary, squares: Floats, units: Floats | None) -> Floats:
+    """Divide squares in the rows' units by ``units``, or by the variance of each target."""
+    if units is not None:
+        return np.ldexp(squares, 2 * rows.exponents) / units
+    variance = rows.centred_yy() / rows.weight
+    return squares / np.where(variance > 0, variance, 1.0)
+
+
+def check_rows(summary: Summary) -> None:
+    """Raise DataError if there is nothing to solve, or if features are not finite."""
+    if summary.n == 0:
+        raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+    if not summary.weight > 0:
+        raise DataError("the weights of all labelled bags to fit are 0: there is nothing to fit")
+    if not summary.is_finite:
+        raise DataError(
+            "features of the bags are not finite: choose a larger scale of the random features, "
+            "or precision='float64'"
+        )
+
+
+def check_held_out(held_out: Summary) -> None:
+    """Raise DataError if no bag is held out."""
+    if held_out.n == 0:
+        raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
+    if not held_out.weight > 0:
+        raise DataError("the weights of all bags held out for validation are 0")

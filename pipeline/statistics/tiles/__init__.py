@@ -1,0 +1,1 @@
+"""Products of AMX tiles, for machines that have them."""

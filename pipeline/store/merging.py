@@ -1,0 +1,86 @@
+"""`merge_stores`: copies the bags of several stores, without the removed ones, into a new store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..bags import Box, take_rows
+from ..errors import DataError, ParameterError
+from ..parameters import Boolean, Instance, ListOf, Url, checked
+from .reading import partitions
+from .store import BagStore
+
+SAME = ("n_dims", "target_names", "response_dims", "stored_dtype")
+
+
+@checked(stores=ListOf(Instance("BagStore") | Url), url=Url, overwrite=Boolean)
+def merge_stores(
+    stores: Sequence[BagStore | str | os.PathLike[str]],
+    url: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> BagStore:
+    """Write the bags of several stores, one store after the other, into a new one: all or none.
+
+    Removed bags are left out, labels are the current ones, and the new box holds all boxes. Bags
+    get new indices, so holdouts choose other bags, and `retrain` refuses the new store in place of
+    an old one.
+
+    Parameters
+    ----------
+    stores : sequence of BagStore, or their URLs
+        At least one; ids are unique among all of them.
+    url, overwrite
+        As `BagStore.create`.
+
+    Raises
+    ------
+    DataError
+        Stores of other dimensions, targets, classes, responses or dtypes, or an id that two have.
+    ParameterError
+        No store.
+    StoreError
+        As `BagStore.open` and `BagStore.create`.
+    """
+    opened = [s if isinstance(s, BagStore) else BagStore.open(s) for s in stores]
+    if not opened:
+        raise ParameterError("stores is empty; give the stores to merge")
+    first = opened[0]
+    for store in opened[1:]:
+        pairs = {name: (getattr(first, name), getattr(store, name)) for name in SAME}
+        pairs["class_names"] = first.meta.class_names, store.meta.class_names
+        for name, (ours, theirs) in pairs.items():
+            if ours != theirs:
+                raise DataError(f"{store.url}: its {name} is {theirs}, that of {first.url} {ours}")
+    boxes = [store.response_box for store in opened if store.response_box is not None]
+    merged = BagStore.create(
+        url,
+        first.n_dims,
+        first.target_names,
+        _around([store.box for store in opened]),
+        response_dims=first.response_dims,
+        response_box=_around(boxes) if boxes else None,
+        class_names=first.meta.class_names,
+        dtype=first.stored_dtype,
+        overwrite=overwrite,
+    )
+    with merged.appending() as session:
+        session.mark_merged()
+        for store in opened:
+            for a, b in partitions(store, 0, store.n_bags):
+                rows = np.flatnonzero(store.present(a, b))
+                session.write(
+                    take_rows(store.read(a, b), rows),
+                    store.targets(a, b)[rows],
+                    store.ids(a, b)[rows],
+                    responses=take_rows(store.responses(a, b), rows) if boxes else None,
+                )
+    return merged
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    bounds = np.array([box.bounds for box in boxes])
+    return Box.of(np.column_stack([bounds[..., 0].min(0), bounds[..., 1].max(0)]).tolist(), None)

@@ -1,0 +1,327 @@
+"""What a bag store looks like in Zarr: its arrays, told once, and the committed metadata.
+
+Creation, readers, writers, `verify` and the reports of damage follow from `ARRAYS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import DTypeLike
+from zarr.codecs import BloscCodec, Crc32cCodec
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import MemoryStore
+
+from ..bags import Box
+from ..errors import InterruptedStoreError, StoreError
+from ..parameters import Integer, None_, OneOf
+from ..storage import exists, is_empty, open_group, zarr_store
+
+FORMAT_VERSION = 1
+RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
+RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
+# left out where they are 0, as in older stores; versions that do not know them refuse the others
+OPTIONAL_FIELDS = ("n_changes", "n_erased", "merged", "fractions", "whole_numbers")
+ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
+CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
+CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
+ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag
+# by kind of dtype: missing rows never read as a value; of packed points it is the largest code
+FILLS = {"f": np.nan, "i": -1, "T": ""}
+
+
+@dataclass(frozen=True)
+class StoreMeta:
+    """The attributes of a store; writing them is the commit.
+
+    Readers trust ``n_bags``, ``n_points`` and ``n_response_points`` and never the shapes of the
+    arrays. ``max_id`` is the largest committed integer id (None without bags or with string ids).
+    ``source`` says how the bags were made, for stores that `generate` or `ingest` wrote.
+    ``response_dims`` and ``response_box`` are None in a store without responses. ``n_changes`` is
+    the committed length of the log of changes, see `Changes`; of the bags that its first
+    ``n_erased`` removed, points and labels are deleted or being deleted. ``merged`` tells a store
+    that was merged from others from any other. Points are stored as ``fractions`` of their box,
+    or as ``whole_numbers`` of 8 bits.
+    """
+
+    n_dims: int
+    target_names: tuple[str, ...]
+    box: Box
+    class_names: dict[str, list[str]] = field(default_factory=dict)
+    n_bags: int = 0
+    n_points: int = 0
+    id_kind: str = "int64"
+    max_id: int | None = None
+    source: dict[str, Any] = field(default_factory=dict)
+    response_dims: int | None = None
+    response_box: Box | None = None
+    n_response_points: int = 0
+    n_changes: int = 0
+    n_erased: int = 0
+    merged: str | None = None
+    fractions: bool = False
+    whole_numbers: bool = False
+
+    def to_attributes(self) -> dict[str, Any]:
+        """Return the attributes of the Zarr group, as JSON has them."""
+        values = asdict(self)
+        values["box"] = self.box.bounds
+        values["target_names"] = list(self.target_names)
+        values = {k: value for k, value in values.items() if value or k not in OPTIONAL_FIELDS}
+        version = FORMAT_VERSION
+        if self.response_box is None:
+            values = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
+        else:
+            version, values["response_box"] = RESPONSES_VERSION, self.response_box.bounds
+        return {ATTRIBUTE: {"format_version": version, **values}}
+
+    @classmethod
+    def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
+        """Read the metadata in the attributes of a Zarr group.
+
+        Raises
+        ------
+        StoreError
+            No bag store, one of another format, or damaged attributes.
+        InterruptedStoreError
+            A store whose creation was interrupted.
+        """
+        if not isinstance(attributes.get(ATTRIBUTE), dict):
+            raise StoreError(f"{url}: a Zarr group, but not a bag store")
+        values = dict(attributes[ATTRIBUTE])
+        if not values:
+            raise InterruptedStoreError(
+                f"{url}: a bag store whose creation was interrupted; make it again"
+            )
+        version = values.pop("format_version", None)
+        if version not in (FORMAT_VERSION, RESPONSES_VERSION):
+            raise StoreError(
+                f"{url}: bag store of format {version}; this version reads {FORMAT_VERSION} and "
+                f"{RESPONSES_VERSION}"
+            )
+        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
+        if unknown:
+            raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")
+        try:
+            Integer(1).check("n_dims", values["n_dims"])
+            (Integer(1) | None_).check("response_dims", values.get("response_dims"))
+            (Integer(-(2**63), 2**63 - 1) | None_).check("max_id", values.get("max_id"))
+            OneOf(*ID_DTYPES).check("id_kind", values.get("id_kind", "int64"))
+            values["box"] = Box.of(values["box"], values["n_dims"])
+            values["target_names"] = tuple(values["target_names"])
+            counts = ["n_bags", "n_points"]
+            if version == RESPONSES_VERSION:
+                counts.append("n_response_points")
+                values["response_box"] = Box.of(
+                    values["response_box"], values["response_dims"], "response_box"
+                )
+            elif any(name in values for name in RESPONSE_FIELDS):
+                raise ValueError(f"responses in format {version}")
+            for name in (*counts, *(values.keys() & {"n_changes", "n_erased"})):
+                Integer(0).check(name, values[name])
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"{url}: damaged bag store attributes ({error})") from error
+
+
+def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
+    """Read the attributes of the Zarr group at a normalized URL, as they are or at a snapshot.
+
+    Raises
+    ------
+    StoreError
+        Nothing is there, or no group; or it can not be read.
+    """
+    if not exists(url):
+        raise StoreError(f"{url}: not found")
+    try:
+        group = open_group(zarr_store(url, read_only=True, snapshot=snapshot))
+    except StoreError:
+        raise
+    except Exception as error:  # Zarr and its codecs raise anything for what they can not parse
+        if is_empty(url):
+            raise InterruptedStoreError(
+                f"{url}: no bag store yet, or one whose creation was interrupted; make it again"
+            ) from error
+        raise StoreError(f"{url}: not a bag store ({type(error).__name__}: {error})") from error
+    return dict(group.attrs)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Array:
+    """One array of a store.
+
+    Attributes
+    ----------
+    name : str
+        Its path in the store's Zarr group.
+    count : callable
+        What the metadata say of its length: committed bags, or committed points.
+    columns : callable, optional
+        Values in a row, by the metadata; None for a one-dimensional array.
+    dtype : str
+        A dtype; "points" for the one the store was created with, "ids" for that of its ids.
+    leading : int
+        Rows before that of the first bag; they hold 0 from the beginning.
+    """
+
+    name: str
+    count: Callable[[StoreMeta], int]
+    columns: Callable[[StoreMeta], int | None] = lambda meta: None
+    dtype: str
+    leading: int = 0
+
+    def rows(self, meta: StoreMeta) -> int:
+        """Return the number of committed rows."""
+        return self.leading + self.count(meta)
+
+    def row_shape(self, meta: StoreMeta) -> tuple[int, ...]:
+        """Return the shape of one row: () for one value, else (columns,)."""
+        columns = self.columns(meta)
+        return () if columns is None else (columns,)
+
+    def create(
+        self,
+        group: zarr.Group,
+        meta: StoreMeta,
+        dtype: DTypeLike | None,
+        chunk_points: int | None = None,
+    ) -> None:
+        """Create the array, growable and sharded, with nothing but its leading rows.
+
+        Every stored chunk carries a CRC-32C, so that a flipped bit is an error and not a number.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Dtype of the points; None will do for other arrays.
+        chunk_points : int, optional
+            Points in a chunk; default `CHUNK_BYTES` of them.
+        """
+        shape = self.row_shape(meta)
+        kind = self._dtype(meta, dtype)
+        chunk_rows = ROWS_PER_CHUNK
+        if isinstance(self, PointArray):
+            chunk_rows = chunk_points or max(1, CHUNK_BYTES // (kind.itemsize * shape[0]))
+        text = kind.kind == "T"
+        array = group.create_array(
+            self.name,
+            shape=(0, *shape),
+            dtype=str if text else kind,
+            chunks=(chunk_rows, *shape),
+            shards=(chunk_rows * CHUNKS_PER_SHARD, *shape),
+            compressors=[
+                BloscCodec(cname="lz4", clevel=5, shuffle="noshuffle" if text else "shuffle"),
+                Crc32cCodec(),
+            ],
+            fill_value=np.iinfo(kind).max if kind.kind == "u" else FILLS[kind.kind],
+            config={"write_empty_chunks": True},
+        )
+        if self.leading:
+            array.resize((self.leading, *shape))
+            array[: self.leading] = np.zeros(self.leading, dtype=kind)
+
+    def _dtype(self, meta: StoreMeta, points: DTypeLike | None) -> np.dtype[Any]:
+        if self.dtype == "points":
+            return np.dtype(points)
+        if self.dtype == "ids":
+            return ID_DTYPES[meta.id_kind]
+        return np.dtype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PointArray(Array):
+    """The points of all bags, or of all responses, one behind the other.
+
+    Attributes
+    ----------
+    offsets : Array
+        The rows at which the bags begin, and behind them the row at which the last one ends.
+    fewest : int
+        The fewest points a bag may have.
+    box_of : callable
+        Their box, by the metadata.
+    """
+
+    dtype: str = "points"
+    offsets: Array
+    fewest: int
+    box_of: Callable[[StoreMeta], Box | None]
+
+    def box(self, meta: StoreMeta) -> Box:
+        """Return the box that the points are scaled by."""
+        box = self.box_of(meta)
+        assert box is not None, "a store with an array has its box"
+        return box
+
+
+ID_DTYPES: dict[str, np.dtype[Any]] = {
+    "int64": np.dtype(np.int64),
+    "str": np.dtypes.StringDType(),
+}
+
+OFFSETS = Array(name="offsets", count=lambda meta: meta.n_bags, dtype="int64", leading=1)
+IDS = Array(name="ids", count=lambda meta: meta.n_bags, dtype="ids")
+TARGETS = Array(
+    name="targets",
+    count=lambda meta: meta.n_bags,
+    columns=lambda meta: max(1, len(meta.target_names)),  # Zarr has no chunks without columns
+    dtype="float64",
+)
+POINTS = PointArray(
+    name="points",
+    count=lambda meta: meta.n_points,
+    columns=lambda meta: meta.n_dims,
+    offsets=OFFSETS,
+    fewest=1,
+    box_of=lambda meta: meta.box,
+)
+RESPONSE_OFFSETS = Array(
+    name="responses/offsets", count=lambda meta: meta.n_bags, dtype="int64", leading=1
+)
+RESPONSE_POINTS = PointArray(
+    name="responses/points",
+    count=lambda meta: meta.n_response_points,
+    columns=lambda meta: meta.response_dims,
+    offsets=RESPONSE_OFFSETS,
+    fewest=0,
+    box_of=lambda meta: meta.response_box,
+)
+# of every change the bag, the target's column or -1 for a removal, and the new value
+CHANGES = Array(
+    name="changes", count=lambda meta: meta.n_changes, columns=lambda meta: 3, dtype="float64"
+)
+
+ARRAYS = (OFFSETS, IDS, TARGETS, POINTS)
+RESPONSE_ARRAYS = (RESPONSE_OFFSETS, RESPONSE_POINTS)
+
+
+def arrays_of(meta: StoreMeta) -> tuple[Array, ...]:
+    """Return all arrays of a store."""
+    responses = () if meta.response_dims is None else RESPONSE_ARRAYS
+    return ARRAYS + responses + ((CHANGES,) if meta.n_changes else ())
+
+
+def points_of(meta: StoreMeta) -> list[PointArray]:
+    """Return the arrays of points: that of the bags, and that of responses if there are any."""
+    return [array for array in arrays_of(meta) if isinstance(array, PointArray)]
+
+
+def replace_ids(group: zarr.Group, meta: StoreMeta) -> None:
+    """Replace the array of ids, which has no committed rows, by one of ``meta.id_kind``.
+
+    The metadata is replaced in one write, so that a killed writer leaves one array or the other.
+    Zarr's ``overwrite`` deletes first; hence the calls of its asynchronous store, which have no
+    public synchronous form.
+    """
+    in_memory = zarr.create_group(MemoryStore())
+    IDS.create(in_memory, meta, None)
+    array = in_memory[IDS.name]
+    sync(group.store.delete_dir(f"{IDS.name}/c"))
+    for key, value in array.metadata.to_buffer_dict(default_buffer_prototype()).items():
+        sync(group.store.set(f"{IDS.name}/{key}", value))

@@ -1,0 +1,147 @@
+"""Checks every invariant of a store's committed data and reports the first violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..bags import comparable
+from ..errors import StoreError
+from .chunks import ChunkError, check_objects, shard_rows
+from .schema import CHANGES, IDS, TARGETS, Array, PointArray, arrays_of, points_of
+from .snapshot import Snapshot
+
+Progress = Callable[[int, int], None]
+
+
+def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
+    """Raise StoreError for the first violated invariant, naming array, chunk and bag.
+
+    ``progress`` is called with (points checked, points in all); those of responses count, too.
+    """
+    for array in arrays_of(store.meta):
+        _check_shape(store, array)
+    for array in arrays_of(store.meta):
+        _check_objects(store, array)
+    for points in points_of(store.meta):
+        _check_offsets(store, points)
+    if store.n_bags:
+        _check_ids(store)
+    _check_targets(store)
+    if store.meta.n_changes:
+        _check_changes(store)
+    done, total = 0, store.meta.n_points + store.n_response_points
+    for points in points_of(store.meta):
+        for checked in _check_points(store, points):
+            if progress is not None:
+                progress(done + checked, total)
+        done += points.rows(store.meta)
+
+
+def _check_shape(store: Snapshot, array: Array) -> None:
+    found, rows = store.array(array.name), array.rows(store.meta)
+    if found.shape[0] < rows:
+        _fail(store, f"array {array.name!r} has {found.shape[0]} rows, {rows} are committed")
+    store.read_array(array, 0, 0)  # refuses another width
+
+
+def _check_objects(store: Snapshot, array: Array) -> None:
+    try:
+        check_objects(store.array(array.name), 0, array.rows(store.meta))
+    except ChunkError as error:
+        raise store.damage(array, error) from error
+
+
+def _check_offsets(store: Snapshot, points: PointArray) -> None:
+    """Offsets run from 0 to the committed points, with as many per bag as there must be."""
+    array, least, n_points = points.offsets, points.fewest, points.rows(store.meta)
+    previous = -least
+    for start, block in _blocks(store, array):
+        steps = np.diff(block, prepend=previous)
+        if start == 0 and block[0] != 0:
+            steps[0] = -1
+        if (steps < least).any():
+            at = start + int(np.flatnonzero(steps < least)[0])
+            what = "is empty or out of order" if least else "has a response that is out of order"
+            _fail(store, f"{_chunk(store, array, at)}: bag {max(0, at - 1)} {what}")
+        previous = int(block[-1])
+    if previous != n_points:
+        _fail(store, f"array {array.name!r} ends at {previous}, {n_points} points are committed")
+
+
+def _check_ids(store: Snapshot) -> None:
+    ids = comparable(np.concatenate([block for _, block in _blocks(store, IDS)]))
+    values, first, counts = np.unique(ids, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        value = values[counts > 1][0]
+        again = int(np.flatnonzero(ids == value)[1])
+        name = ids[again : again + 1].tolist()[0]
+        _fail(
+            store,
+            f"{_chunk(store, IDS, again)}, bag {again}: id {name!r} is that of bag "
+            f"{first[counts > 1][0]} too",
+        )
+    largest = int(values[-1]) if store.meta.id_kind == "int64" else None
+    if largest != store.meta.max_id:
+        _fail(
+            store,
+            f"array {IDS.name!r}: the largest id is {largest}, {store.meta.max_id} is committed",
+        )
+
+
+def _check_targets(store: Snapshot) -> None:
+    for start, block in _blocks(store, TARGETS):
+        if np.isinf(block).any():
+            at = start + int(np.argwhere(np.isinf(block))[0, 0])
+            _fail(store, f"{_chunk(store, TARGETS, at)}, bag {at}: a target is infinite")
+
+
+def _check_changes(store: Snapshot) -> None:
+    """Check that changes are of bags and targets that there are, with finite values."""
+    for start, block in _blocks(store, CHANGES):
+        bags, columns, values = block.T
+        erased = np.isin(bags, store.changes.removed)
+        known = np.isin(bags, np.arange(store.n_bags)) & (np.isfinite(values) | erased)
+        known &= np.isin(columns, np.arange(-1, len(store.target_names)))
+        if not known.all():
+            at = start + int(np.argmin(known))
+            _fail(store, f"{_chunk(store, CHANGES, at)}: change {at} is none of a bag there is")
+
+
+def _check_points(store: Snapshot, points: PointArray) -> Iterator[int]:
+    """Yield the points checked so far; all coordinates of present bags must be finite."""
+    for start, block in _blocks(store, points):
+        if not np.isfinite(block).all():
+            offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
+            rows = start + np.flatnonzero(~np.isfinite(block).all(axis=1))
+            bags = np.searchsorted(offsets, rows, side="right") - 1
+            damaged = store.present()[bags]
+            if not damaged.any():
+                yield start + len(block)
+                continue
+            row, bag = int(rows[damaged][0]), int(bags[damaged][0])
+            _fail(
+                store,
+                f"{_chunk(store, points, row)}, bag {bag}, row {row - offsets[bag]}: "
+                "a coordinate is not finite",
+            )
+        yield start + len(block)
+
+
+def _blocks(store: Snapshot, array: Array) -> Iterator[tuple[int, Any]]:
+    """Yield the committed rows of an array object by object, each with its first row's number."""
+    rows = array.rows(store.meta)
+    step = shard_rows(store.array(array.name))
+    for start in range(0, rows, step):
+        yield start, store.read_array(array, start, min(rows, start + step))
+
+
+def _chunk(store: Snapshot, array: Array, row: int) -> str:
+    """Return what messages call the chunk that holds a row."""
+    return f"array {array.name!r}, chunk {row // int(store.array(array.name).chunks[0])}"
+
+
+def _fail(store: Snapshot, what: str) -> NoReturn:
+    raise StoreError(f"{store.url}: {what}")

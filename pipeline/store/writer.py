@@ -1,0 +1,358 @@
+"""Appending to a store: all rows are written after the committed end, then committed at once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from ..arrays import Floats, Integers
+from ..bags import (
+    GIVE_BOX,
+    LARGEST_ID,
+    PACKED,
+    Bags,
+    Box,
+    IdsLike,
+    Responses,
+    TakenIds,
+    as_ids,
+    as_responses,
+    check_finite,
+    encode,
+    points_dtype,
+)
+from ..errors import DataError, StoreError
+from ..storage import checked_array, open_group, remove_partials, storage_errors, writer_store
+from .compaction import erase, rows_to_erase
+from .schema import (
+    CHANGES,
+    IDS,
+    POINTS,
+    RESPONSE_POINTS,
+    TARGETS,
+    Array,
+    PointArray,
+    StoreMeta,
+    arrays_of,
+    replace_ids,
+)
+from .snapshot import Snapshot
+from .targets import TargetsLike, targets_matrix
+
+WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
+
+ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
+
+
+class CheckedLabels(NamedTuple):
+    """The labels and ids of the bags of one write, checked.
+
+    ``responses`` is None in a store without responses.
+    """
+
+    targets: Floats
+    ids: NDArray[Any]
+    id_kind: str
+    responses: Responses | None
+
+
+class TailWriter:
+    """Buffers rows after the end of one array; writes whole shards, and the rest on flush."""
+
+    def __init__(self, array: zarr.Array, end: int) -> None:
+        self.array = array
+        self._end = end
+        self._shard = (array.shards or array.chunks)[0]
+        self._pending: list[NDArray[Any]] = []
+        self._n_pending = 0
+
+    @property
+    def length(self) -> int:
+        """Rows written or pending."""
+        return self._end + self._n_pending
+
+    def push(self, rows: NDArray[Any]) -> None:
+        """Take rows; those that fill a shard are written now."""
+        full = (self.length + len(rows)) // self._shard * self._shard - self._end
+        # what stays pending is a copy: the caller may use the array again
+        self._pending.append(rows if full > 0 else rows.copy())
+        self._n_pending += len(rows)
+        if full > 0:
+            self._write(full)
+
+    def flush(self) -> None:
+        """Write what is pending."""
+        if self._n_pending:
+            self._write(self._n_pending)
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows up to the end, written or pending."""
+        for start in range(0, self._end, self._shard):
+            yield np.asarray(self.array[start : min(self._end, start + self._shard)])
+        yield from self._pending
+
+    def _write(self, n_rows: int) -> None:
+        rows = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
+        end = self._end + n_rows
+        if self.array.shape[0] < end:  # a killed append may have left the array longer
+            self.array.resize((end, *self.array.shape[1:]))
+        self.array[self._end : end] = rows[:n_rows]
+        self._end = end
+        self._n_pending -= n_rows
+        self._pending = [rows[n_rows:].copy()] if self._n_pending else []
+
+
+class AppendSession:
+    """Bags being written to a store; made by `BagStore.appending`, committed on clean exit.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The store at its committed length.
+    still_ours : callable
+        Raises WriterBusyError when the writer has lost the store.
+    """
+
+    def __init__(self, snapshot: Snapshot, still_ours: Callable[[], None]) -> None:
+        self._url = snapshot.url
+        self._meta = snapshot.meta
+        remove_partials(self._url)
+        snapshot.check_ends()
+        with storage_errors(self._url, *WRITING):
+            self._out = writer_store(self._url, still_ours, snapshot.snapshot)
+            self._group = open_group(self._out, "r+")
+            self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
+            self._open_ids()
+        self._torn = False
+
+    def write(
+        self,
+        bags: Bags,
+        targets: TargetsLike = None,
+        ids: IdsLike | None = None,
+        *,
+        responses: ResponsesLike = None,
+    ) -> None:
+        """Append bags; see `BagStore.append` for the arguments.
+
+        Refused input (DataError) changes nothing; after any other error the session can only end.
+        """
+        self._check_whole()
+        labels = self._check_labels(len(bags), targets, ids, responses)
+        points = self._check_points(bags, None if ids is None else labels.ids)
+        self._claim(labels)
+        self._torn = True
+        with storage_errors(self._url, *WRITING):
+            self._tail(IDS).push(labels.ids)
+            self._tail(TARGETS).push(labels.targets)
+            if labels.responses is not None:
+                self._push_points(RESPONSE_POINTS, labels.responses.points, labels.responses.sizes)
+            self._push_points(POINTS, points, bags.sizes)
+        self._torn = False
+
+    def change(self, rows: Floats) -> None:
+        """Add rows to the log of changes, see `Changes`."""
+        if not len(rows):
+            return
+        self._torn = True
+        with storage_errors(self._url, *WRITING):
+            if CHANGES.name not in self._tails:
+                if CHANGES.name not in self._group:  # else a killed writer left it
+                    CHANGES.create(self._group, self._meta, None)
+                self._tails[CHANGES.name] = self._open_tail(CHANGES)
+            self._tail(CHANGES).push(rows)
+        self._torn = False
+
+    def erase(self, store: Snapshot) -> None:
+        """Delete points and labels of the store's removed bags, see `compaction`."""
+        self._meta = replace(self._meta, n_erased=self._meta.n_changes)
+        self._torn = True
+        with storage_errors(self._url, "writing failed", "compact again"):
+            # before anything is deleted: readers learn that it may be
+            self._group.update_attributes(self._meta.to_attributes())
+            self._out.sync()
+            for array, rows, column in rows_to_erase(store):
+                erase(self._tail(array).array, rows, column, array.rows(self._meta))
+        self._torn = False
+
+    def mark_merged(self) -> None:
+        """Mark the store, with the commit, as one merged from others."""
+        self._meta = replace(self._meta, merged=uuid.uuid4().hex)
+
+    def known(self, ids: IdsLike) -> NDArray[np.bool_]:
+        """Return which ids the store holds already, those of this session among them.
+
+        Raises
+        ------
+        DataError
+            Ids of another kind than the store's.
+        """
+        array, kind = self._given_ids(ids, len(ids))
+        if kind != self._meta.id_kind:
+            return np.zeros(len(array), dtype=bool)
+        with storage_errors(self._url, *WRITING):
+            return self._taken.known(array)
+
+    def commit(self, source: Mapping[str, Any] | None = None) -> tuple[StoreMeta, str | None]:
+        """Flush, and when all is on the disk put the new counts in one metadata write.
+
+        Returns the new counts, and the snapshot's id where the store has snapshots.
+        """
+        self._check_whole()
+        with storage_errors(self._url, *WRITING):
+            for tail in self._tails.values():
+                tail.flush()
+            self._out.sync()
+            meta = self._meta_after(source)
+            self._group.update_attributes(meta.to_attributes())
+            return meta, self._out.commit()
+
+    def set_box(self, box: Box) -> None:
+        """Give the store a box with the commit: that of points measured while they are written.
+
+        Raises
+        ------
+        DataError
+            Points are fractions of the box that the store has.
+        """
+        self._check_movable()
+        self._meta = replace(self._meta, box=Box.of(box, self._meta.n_dims))
+
+    def set_response_box(self, box: Box) -> None:
+        """Give the responses of the store a box with the commit.
+
+        Raises
+        ------
+        DataError
+            The store holds no responses, or has another number of dimensions; or points are
+            fractions of the box that it has.
+        """
+        self._check_movable()
+        dims = self._response_dims()
+        self._meta = replace(self._meta, response_box=Box.of(box, dims, "response_box"))
+
+    def _check_movable(self) -> None:
+        if self._meta.fractions:
+            raise DataError(f"{self._url}: dtype uint16 holds fractions of a box: {GIVE_BOX}")
+
+    def close(self) -> None:
+        """Return when no write is running any more; called by `BagStore.appending`."""
+        self._out.close()
+
+    def _meta_after(self, source: Mapping[str, Any] | None) -> StoreMeta:
+        responses, changes = map(self._tails.get, (RESPONSE_POINTS.name, CHANGES.name))
+        return replace(
+            self._meta,
+            n_bags=self._tail(IDS).length,
+            n_points=self._tail(POINTS).length,
+            n_response_points=0 if responses is None else responses.length,
+            n_changes=0 if changes is None else changes.length,
+            max_id=self._taken.max_id,
+            source=dict(source) if source is not None else self._meta.source,
+        )
+
+    def _check_points(self, bags: Bags, ids: IdsLike | None) -> NDArray[Any]:
+        if bags.n_dims != self._meta.n_dims:
+            raise DataError(
+                f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
+                f"{self._meta.n_dims}"
+            )
+        dtype = self._tail(POINTS).array.dtype
+        if dtype in PACKED:
+            check_finite(bags.points, bags.offsets, ids)
+            return encode(bags.points, dtype, self._meta.box, bags.offsets, ids)
+        with np.errstate(over="ignore"):  # an overflow is infinite, and refused below
+            points = bags.points.astype(dtype, copy=False)
+        check_finite(points, bags.offsets, ids)
+        return points
+
+    def _check_labels(
+        self, n_new: int, targets: TargetsLike, ids: IdsLike | None, responses: ResponsesLike
+    ) -> CheckedLabels:
+        matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
+        numbers, kind = self._new_ids(n_new, ids)
+        found = self._check_responses(n_new, responses, None if ids is None else numbers)
+        return CheckedLabels(matrix, numbers, kind, found)
+
+    def _new_ids(self, n_new: int, ids: IdsLike | None) -> tuple[NDArray[Any], str]:
+        n_bags = self._tail(IDS).length
+        if ids is not None:
+            return self._given_ids(ids, n_new)
+        if self._meta.id_kind == "str" and n_bags:
+            raise DataError(f"{self._url} has string ids; pass ids, one per bag")
+        first = n_bags if self._taken.max_id is None else self._taken.max_id + 1
+        if first + n_new - 1 > LARGEST_ID:
+            raise DataError(f"{self._url}: no integer follows the largest id {first - 1}; pass ids")
+        return first + np.arange(n_new, dtype=np.int64), "int64"
+
+    def _given_ids(self, ids: IdsLike, n_new: int) -> tuple[NDArray[Any], str]:
+        array, kind = as_ids(ids, n_new)
+        if kind != self._meta.id_kind and n_new and self._tail(IDS).length:
+            raise DataError(f"{self._url} has {self._meta.id_kind} ids, got {kind}")
+        return array, kind
+
+    def _check_responses(
+        self, n_new: int, responses: ResponsesLike, ids: IdsLike | None
+    ) -> Responses | None:
+        """Return responses as the store keeps them; None where it holds none."""
+        if responses is None and self._meta.response_dims is None:
+            return None
+        dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
+        if responses is None:
+            return Responses.none(n_new, dims, points_dtype(dtype))
+        if dtype not in PACKED:
+            return as_responses(responses, n_new, dims, ids, dtype)
+        found, box = as_responses(responses, n_new, dims, ids), RESPONSE_POINTS.box(self._meta)
+        codes = encode(found.points, dtype, box, found.offsets, ids, "response of ")
+        return Responses.trusted(codes, found.offsets)
+
+    def _response_dims(self) -> int:
+        if self._meta.response_dims is None:
+            raise DataError(f"{self._url} holds no responses; make it with response_dims")
+        return self._meta.response_dims
+
+    def _claim(self, labels: CheckedLabels) -> None:
+        """Add the ids to those that are taken; a duplicate changes nothing."""
+        if not len(labels.ids):
+            return
+        with storage_errors(self._url, *WRITING):
+            if labels.id_kind != self._meta.id_kind:
+                self._meta = replace(self._meta, id_kind=labels.id_kind)
+                self._open_ids()
+            self._taken.add(labels.ids)
+
+    def _push_points(self, array: PointArray, points: NDArray[Any], sizes: Integers) -> None:
+        """Push the points of further bags, and the rows at which they end."""
+        ends = self._tail(array).length + np.cumsum(sizes, dtype=np.int64)
+        self._tail(array.offsets).push(ends)
+        self._tail(array).push(points)
+
+    def _check_whole(self) -> None:
+        if self._torn:
+            raise StoreError(f"{self._url}: a write of this session failed; nothing was committed")
+
+    def _tail(self, array: Array) -> TailWriter:
+        return self._tails[array.name]
+
+    def _open_tail(self, array: Array) -> TailWriter:
+        found = self._group[array.name]
+        if not isinstance(found, zarr.Array):
+            raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
+        # a chunk that holds fill values alone is written, too: a missing object is damage
+        out = checked_array(found).with_config({"write_empty_chunks": True})
+        return TailWriter(out, array.rows(self._meta))
+
+    def _open_ids(self) -> None:
+        """Read which ids are taken; ids of the other kind are replaced if none was committed."""
+        kind = "int64" if self._tail(IDS).array.dtype == np.int64 else "str"
+        if kind != self._meta.id_kind and not self._meta.n_bags:
+            replace_ids(self._group, self._meta)
+            self._tails[IDS.name] = self._open_tail(IDS)
+        tail = self._tail(IDS)
+        self._taken = TakenIds(self._meta.id_kind, self._meta.max_id, tail.blocks)

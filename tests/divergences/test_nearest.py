@@ -1,0 +1,48 @@
+"""The k-th neighbour by all distances: that of a sort in double, whatever the numbers."""
+
+import numpy as np
+import pytest
+
+from bagbasis.divergences import divergence_matrix, nearest, neighbours
+from bagbasis.divergences.nearest import AllDistances
+
+RNG = np.random.default_rng(0)
+
+
+def sorted_distances(queries, points, k):
+    """Every distance in double, sorted."""
+    gaps = queries[:, None, :] - points[None, :, :]
+    return np.sort(np.sqrt((gaps**2).sum(axis=2)), axis=1)[:, k - 1]
+
+
+@pytest.mark.parametrize("k", [1, 3, 25])
+@pytest.mark.parametrize("n", [25, 64, 65, 700])
+@pytest.mark.parametrize("d", [1, 10, 31])
+def test_equals_a_sort(k, n, d):
+    """Of clouds far from the origin, of repeated points, and of scales apart."""
+    points = RNG.normal(size=(n, d)) * 10.0 ** RNG.integers(-3, 3, d) + 1e4
+    points[n // 2 :: 3] = points[0]
+    queries = np.concatenate([points[:5], RNG.normal(size=(600, d)) + 1e4])
+    found = AllDistances(points).distances(queries, k)
+    np.testing.assert_allclose(found, sorted_distances(queries, points, k), rtol=1e-13, atol=0)
+
+
+def test_ties_closer_than_single_precision():
+    """Points whose distances differ in the ninth digit are told apart."""
+    directions = RNG.normal(size=(400, 12))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    points = directions * (1 + 1e-9 * RNG.permutation(400))[:, None]
+    found = AllDistances(points).distances(np.zeros((1, 12)), 25)
+    np.testing.assert_allclose(found, sorted_distances(np.zeros((1, 12)), points, 25), rtol=1e-15)
+
+
+def test_divergences_are_those_of_trees(monkeypatch):
+    """The matrix of GloScope, k = 25, on both ways; huge coordinates go to the tree."""
+    bags = [RNG.normal(i / 10, 1, (60 + 9 * i, 12)) for i in range(6)]
+    ours = divergence_matrix(bags, divergence="symmetric_kl", k=25)
+    huge = divergence_matrix([bag * 1e100 for bag in bags], divergence="symmetric_kl", k=25)
+    monkeypatch.setattr(neighbours, "MANY_DIMS", 100)
+    trees = divergence_matrix(bags, divergence="symmetric_kl", k=25)
+    np.testing.assert_allclose(ours, trees, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(huge, trees, rtol=1e-9, atol=1e-9)
+    assert nearest.MANY_DIMS < 12

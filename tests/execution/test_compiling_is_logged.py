@@ -1,0 +1,40 @@
+"""What a script sees while kernels are compiled."""
+
+import logging
+
+from numba.core import event
+
+from bagbasis.execution import lanes
+
+
+def compile_kernel(folder, name):
+    """Compile a kernel that a cache could have, as numba tells its listeners."""
+    path = folder / f"{name}.py"
+    path.write_text(f"import numba\n@numba.njit(cache=True)\ndef {name}(x):\n    return x + 1\n")
+    found = {}
+    exec(compile(path.read_text(), str(path), "exec"), found)  # noqa: S102 - written above
+    found[name](1)
+
+
+def test_compiling_is_logged_once_unless_somebody_says_it(tmp_path, caplog):
+    """As a warning of the log, which Python prints; not beside a progress that says it."""
+    said = []
+    listener = lanes._Compiling(lanes._log_unless_heard)
+    with event.install_listener("numba:compile", listener), caplog.at_level(logging.WARNING):
+        with lanes.hearing_compilers(said.append):
+            listener._has_told = False
+            compile_kernel(tmp_path, "first")
+        assert said == [lanes.COMPILING]
+        assert caplog.text == ""
+        listener._has_told = False
+        for name in ("second", "third"):
+            compile_kernel(tmp_path, name)
+    assert caplog.text.count(lanes.COMPILING) == 1
+    assert "bags warm-up" in caplog.text
+
+
+def test_a_lane_installs_the_listener():
+    """The first lane of a process."""
+    with lanes.lane():
+        pass
+    assert lanes.log_compilers.cache_info().currsize == 1

@@ -1,0 +1,66 @@
+"""The memory of this process: the least limit of its control groups, their parents, its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from bagbasis.execution.memory import group_limits, memory_limit
+
+SLURM = "system.slice/slurmstepd.scope/job_7/step_0"
+
+
+@pytest.fixture
+def found(tmp_path):
+    """The limits that are found, given what /proc says and the files of the groups."""
+
+    def limits(groups, files):
+        (tmp_path / "cgroup").write_text(groups)
+        for name, text in files.items():
+            file = tmp_path / "mount" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{text}\n")
+        return sorted({*group_limits(tmp_path / "cgroup", tmp_path / "mount")})
+
+    return limits
+
+
+def test_groups_below_the_root(found):
+    """Version 2: that of this process, and its parents up to the root; "max" is none."""
+    files = {f"{SLURM}/memory.max": "max", "memory.max": 9000, "other.slice/memory.max": 1}
+    job = SLURM.removesuffix("/step_0")
+    assert found(f"0::/{SLURM}\n", {**files, f"{job}/memory.max": 4096}) == [4096, 9000]
+
+
+def test_version_1(found):
+    """Its controller has a folder of its own; others are not looked at."""
+    groups = "5:cpu,cpuacct:/a\n4:memory,hugetlb:/job:7\n0::/\n"
+    name = "memory.limit_in_bytes"
+    files = {f"memory/job:7/{name}": 700, f"memory/{name}": 10**15, f"cpu/a/{name}": 1}
+    assert found(groups, files) == [700, 10**15]
+
+
+def test_a_container(found):
+    """What it sees at the root is its group, whose path is that of the host."""
+    assert found("0::/../../host.slice\n", {"memory.max": 5000}) == [5000]
+    assert found("0::/host.slice\n", {"memory.max": 5000}) == [5000]
+
+
+def test_no_groups(tmp_path):
+    assert list(group_limits(tmp_path / "none", tmp_path)) == []
+
+
+def test_this_process():
+    """At most what the machine has; a limit that the process was started with counts."""
+    assert 0 < memory_limit() <= psutil.virtual_memory().total
+    code = (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_RSS, (2**28, 2**28))\n"
+        "from bagbasis.execution.memory import memory_limit\n"
+        "print(memory_limit())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{2**28}\n"

@@ -1,0 +1,307 @@
+"""Kernels of many widths at once: `fuse` and `agg` against matrices, levels, power, stores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import BagStore, MomentsEmbedding
+from bagbasis.errors import BagbasisError
+from bagbasis.execution import lane
+from bagbasis.execution.costs import pass_limits
+from bagbasis.execution.lanes import use_cores
+from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test
+from bagbasis.hypotheses.kernels.scales import Scales
+from bagbasis.hypotheses.nulls.permutation import draw_splits, p_values
+from bagbasis.hypotheses.samples.samples import read_samples
+from bagbasis.hypotheses.two_samples import unit_sums
+from bagbasis.hypotheses.two_samples.aggregated import aggregate
+from bagbasis.hypotheses.two_samples.comparison import TwoSamples
+from bagbasis.hypotheses.two_samples.fused import BOTH
+from bagbasis.hypotheses.two_samples.unit_sums import bucket_labels, plan_units
+from tests.oracles.fused import fuse_by_matrices, perturbed_uniforms, two_mixtures
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((40, 3)), 0.4 + RNG.standard_normal((31, 3))
+
+
+def scales_of(a, b, statistic, kernel=BOTH, groups=None, seed=0):
+    """The scales that a test chooses, and the samples."""
+    labels = None if groups is None else dict(zip("ab", groups, strict=True))
+    samples = TwoSamples(
+        *read_samples({"a": a, "b": b}, groups=labels), "permutation", 9, seed, kernel=kernel
+    )
+    with lane():
+        return statistic.choose_scales(samples), samples
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("kernel", [None, "gaussian", "laplacian", "matern"])
+def test_statistic_and_null_of_all_pairs(exact, kernel):
+    """The observed split and every permutation: to 1e-10 those of the kernels' matrices."""
+    statistic, rows = Fuse(n_frequencies=16, exact=exact), np.vstack([X, Y])
+    r = two_sample_test(X, Y, statistic=statistic, kernel=kernel, n_permutations=9, seed=4)
+    scales, _ = scales_of(X, Y, statistic, kernel or BOTH, seed=4)
+    if exact:
+        grams = [one(rows, rows) for one in scales.kernels]
+    else:
+        features = scales(rows).reshape(71, len(scales.kernels), -1).swapaxes(0, 1)
+        grams = [z @ z.T for z in features]
+    splits = draw_splits(np.arange(71) < 40, 9, 4)
+    expected = [fuse_by_matrices(grams, scales.norms, one) for one in splits]
+    assert r.statistic == pytest.approx(expected[0], abs=1e-10)
+    np.testing.assert_allclose(r.null_distribution, np.sort(expected[1:]), atol=1e-10)
+    assert r.p_value == p_values(expected[0], np.array(expected[1:]))
+    assert sum(r.details["scales"]["weight"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_groups_are_compared_across(exact):
+    """Pairs within a group tell nothing of the samples, and are left out; groups are unequal."""
+    labels = np.repeat(np.arange(20), np.arange(20) % 4 + 1)[:40]
+    groups = labels, 100 + np.arange(31) // 2
+    statistic = Fuse(n_frequencies=16, exact=exact)
+    r = two_sample_test(X, Y, statistic=statistic, groups=groups, n_permutations=9)
+    scales, _ = scales_of(X, Y, statistic, groups=groups)
+    rows, both = np.vstack([X, Y]), np.concatenate(groups)
+    features = scales(rows).reshape(71, len(scales.kernels), -1).swapaxes(0, 1)
+    grams = [k(rows, rows) if exact else z @ z.T
+             for k, z in zip(scales.kernels, features, strict=True)]  # fmt: skip
+    expected = fuse_by_matrices(grams, scales.norms, np.arange(71) < 40, both)
+    assert r.statistic == pytest.approx(expected, abs=1e-10)
+    assert r.unit == "group"
+
+
+@pytest.mark.parametrize("sizes", [(40, 31), (200, 31), (900, 40), (31, 900)])
+def test_buckets_change_no_statistic(sizes, monkeypatch):
+    """Joined rows: the statistic of all rows, whatever the units; all rows are in some unit."""
+    a, b = RNG.standard_normal((sizes[0], 2)), RNG.standard_normal((sizes[1], 2))
+    statistic = Fuse(n_frequencies=8, exact=False)
+    whole = two_sample_test(a, b, statistic=statistic, n_permutations=1)
+    monkeypatch.setattr(unit_sums, "plan_units", lambda n, m, _: plan_units(n, m, 24))
+    r = two_sample_test(a, b, statistic=statistic, n_permutations=99)
+    assert r.statistic == pytest.approx(whole.statistic, abs=1e-10)
+    assert np.ptp(r.null_distribution) > 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "length", "counts"),
+    [
+        ((500, 500), 1, (500, 500)),
+        ((3, 2), 1, (3, 2)),
+        ((600, 500), 2, (300, 250)),
+        ((10**6, 10**6), 1954, (511, 511)),
+        ((10**6, 100), 1, (924, 100)),
+        ((100, 10**6), 1, (100, 924)),
+        ((10**6, 10**5), 781, (896, 128)),
+    ],
+)
+def test_plan_of_units(sizes, length, counts):
+    assert plan_units(*sizes, 1024) == (length, counts)
+
+
+def test_buckets_are_dealt_at_random():
+    """Of sorted data too: neighbours are no unit."""
+    sample = read_samples({"a": np.sort(RNG.standard_normal(1000)), "b": np.arange(9.0)})[0]
+    labels = bucket_labels(sample, 9, 110, 0)
+    assert np.bincount(labels).tolist() == [9] * 110 + [10]
+    means = np.bincount(labels, sample.rows[:, 0])[:110] / 9
+    assert means.std() == pytest.approx(1 / 3, rel=0.2)
+
+
+def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
+    """The same as of bags in memory, in tasks of any length, in buckets, of unequal sizes."""
+    rng = np.random.default_rng(1)
+    a, b = (
+        [shift + rng.standard_normal((rng.integers(5, 9), 2), np.float32) for _ in range(n)]
+        for n, shift in ((211, 0.0), (27, 1.2))
+    )
+    stores = [
+        BagStore.create(tmp_path / f"{name}.zarr", 2).append(bags)
+        for name, bags in (("a", a), ("b", b))
+    ]
+    given = {"embedding": MomentsEmbedding(box=[(-4, 4)] * 2), "thin": 6, "seed": 3}
+    for most in (1024, 30):
+        monkeypatch.setattr(unit_sums, "plan_units", lambda n, m, _, k=most: plan_units(n, m, k))
+        for statistic in (Fuse(8, exact=False), Fuse(), Aggregate(8, exact=False)):
+            one = two_sample_test(a, b, statistic=statistic, **given)
+            with pass_limits(rows_per_block=7, small_task_seconds=1e-5):
+                two = two_sample_test(*stores, statistic=statistic, **given)
+            assert two.statistic == pytest.approx(one.statistic, rel=1e-9)
+            assert (two.p_value, two.n, two.n_units) == (one.p_value, one.n, one.n_units)
+            assert one.p_value < 0.05
+            assert one.details["bags_left_out_of_a"] > 0
+
+
+def test_the_same_bits_on_any_number_of_cores():
+    a, b = RNG.standard_normal((3000, 5)), RNG.standard_normal((2500, 5))
+    found = []
+    for n in (1, 2, 3):
+        with use_cores(n):
+            found.append(two_sample_test(a, b, n_permutations=49))
+    for other in found[1:]:
+        assert other.statistic == found[0].statistic
+        np.testing.assert_array_equal(other.null_distribution, found[0].null_distribution)
+
+
+def test_offset_and_unit_change_nothing():
+    """Rows far from 0 keep their digits, in any unit."""
+    base = two_sample_test(X, Y, statistic=Fuse(exact=False), n_permutations=99)
+    for moved in ((X + 1e6, Y + 1e6), (X * 1e-20, Y * 1e-20), (X * 1e20, Y * 1e20)):
+        r = two_sample_test(*moved, statistic=Fuse(exact=False), n_permutations=99)
+        assert r.statistic == pytest.approx(base.statistic, rel=1e-4)
+        assert r.p_value == base.p_value
+
+
+DRAWN = {
+    "points": lambda rng: (rng.standard_normal((60, 2)), rng.standard_normal((45, 2)), {}),
+    "features": lambda rng: (
+        rng.standard_normal((300, 2)), rng.standard_normal((150, 2)), {},
+    ),
+    "ties": lambda rng: (rng.integers(0, 3, (70, 1)), rng.integers(0, 3, (40, 1)), {}),
+    "groups": lambda rng: (
+        *(np.repeat(rng.standard_normal((n, 2)), 3, axis=0) for n in (30, 20)),
+        {"groups": (np.repeat(np.arange(30), 3), 50 + np.repeat(np.arange(20), 3))},
+    ),
+    "series": lambda rng: (
+        rng.standard_normal((150, 1)), rng.standard_normal((120, 1)),
+        {"null": "wild_bootstrap", "memory": 3.0},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statistic", [Fuse(16), Aggregate(16)])
+@pytest.mark.parametrize("drawn", DRAWN)
+def test_levels(statistic, drawn):
+    """Without a difference each rejects about as often as α says; with a large one, always."""
+    values = []
+    for seed in range(150):
+        a, b, given = DRAWN[drawn](np.random.default_rng([1, seed]))
+        values.append(
+            two_sample_test(
+                a, b, statistic=statistic, n_permutations=99, seed=seed, **given
+            ).p_value
+        )
+    for alpha in (0.05, 0.1, 0.5):
+        share = (np.array(values) <= alpha).mean()
+        low = 0.5 if drawn == "series" else 0.0  # which is careful: 0.02 to 0.05 at α = .05
+        assert share - alpha < 0.01 + 4 * (alpha * (1 - alpha) / 150) ** 0.5
+        assert alpha - share < 0.02 + low * alpha + 4 * (alpha * (1 - alpha) / 150) ** 0.5
+    a, b, given = DRAWN[drawn](np.random.default_rng(2))
+    r = two_sample_test(a, b + 3, statistic=statistic, n_permutations=99, **given)
+    assert r.p_value <= 0.02
+
+
+@pytest.mark.parametrize("statistic", [None, "agg"])
+def test_power_where_the_median_sees_nothing(statistic):
+    """The papers' problems at the smallest size of their tables: within three standard errors of
+    40 data sets each of the printed powers of FUSE (.905, and .43 at 1,000) or above them."""
+    found = {"mixture": [], "perturbed": []}
+    for seed in range(40):
+        rng = np.random.default_rng([8, seed])
+        given = {"statistic": statistic, "n_permutations": 199, "seed": seed}
+        found["mixture"].append(two_sample_test(*two_mixtures(rng, 500, 2.0), **given).p_value)
+        pair = perturbed_uniforms(rng, 1000, 1, 0.2)
+        found["perturbed"].append(two_sample_test(*pair, **given).p_value)
+    for name, printed in (("mixture", 0.905), ("perturbed", 0.43)):
+        share = np.mean(np.array(found[name]) <= 0.05)
+        assert share >= printed - 3 * (printed * (1 - printed) / 40) ** 0.5, name
+
+
+def test_weights_name_the_scale_of_the_difference():
+    """A fine difference weighs on narrow kernels, a coarse one on wide ones."""
+    rng = np.random.default_rng(3)
+    coarse = rng.standard_normal((400, 1)), 0.5 + rng.standard_normal((400, 1))
+    fine = tuple(
+        np.round(rng.standard_normal((400, 1)) * 4) / 4 + offset for offset in (0.0, 0.125)
+    )
+    tops = []
+    for pair in (fine, coarse):
+        r = two_sample_test(*pair, kernel="gaussian", n_permutations=99)
+        scales = r.details["scales"]
+        tops.append(np.array(scales["bandwidth"])[np.argmax(scales["weight"])])
+        assert "largest weight" in r.report()
+        assert r.p_value == 0.01
+    assert tops[0] < 0.5 * tops[1]
+
+
+def test_standard_error_and_effect():
+    """The error is the statistic's own spread over data sets; the effect does not grow with n."""
+    effects = {}
+    for n in (150, 600):
+        found = []
+        for seed in range(60):
+            rng = np.random.default_rng([n, seed])
+            a, b = rng.standard_normal((n, 1)), 1 + rng.standard_normal((n * 2 // 3, 1))
+            r = two_sample_test(a, b, n_permutations=49, statistic=Fuse(exact=False))
+            found.append((r.statistic, r.standard_error, r.effect))
+        values = np.array(found)
+        error = (values[:, 1] ** 2).mean() ** 0.5
+        assert error == pytest.approx(values[:, 0].std(ddof=1), rel=0.35)
+        effects[n] = values[:, 2].mean()
+    assert effects[150] == pytest.approx(effects[600], rel=0.2)
+
+
+def test_aggregate_is_the_smallest_p_value_compared():
+    """By loops: a kernel's corrected p-value is how often any kernel does as well by chance."""
+    rng = np.random.default_rng(0)
+    drawn, values = rng.standard_normal((199, 4)), np.array([0.3, 2.9, -1.0, 1.2])
+    found = aggregate(values, drawn)
+    pool = np.vstack([values, drawn])
+    own = np.array([[(pool[:, k] >= v).mean() for k, v in enumerate(row)] for row in pool])
+    np.testing.assert_allclose(found.p_values, own[0])
+    smallest = own.min(axis=1)
+    assert found.top == 1
+    low = ((smallest < own[0].min()).sum() + 1) / 200
+    high = (smallest <= own[0].min()).mean()
+    assert low <= found.null.p_value <= high
+    assert found.corrected[1] == found.null.p_value
+    assert (found.corrected >= found.p_values).all()
+    assert -found.statistic == pytest.approx(np.log(own[0].min()), abs=np.log(2))
+
+
+def test_agg_says_which_scales_reject():
+    r = two_sample_test(*two_mixtures(np.random.default_rng(0), 500, 2.0), statistic="agg")
+    scales = r.details["scales"]
+    corrected = np.array(scales["corrected"])
+    assert r.p_value == corrected.min() <= 0.01
+    narrow = np.array(scales["bandwidth"]) < 3
+    assert (corrected[narrow] <= 0.05).any()
+    assert (corrected[~narrow] > 0.05).all()
+    assert "scales that reject" in r.report()
+
+
+def test_default_and_what_asks_for_another():
+    """A bandwidth, or a null of one kernel, asks for `mmd_u`, as it was."""
+    assert two_sample_test(X, Y, n_permutations=9).name == "fuse"
+    assert two_sample_test(X, Y, bandwidth=1.0, n_permutations=9).name == "mmd_u"
+    assert two_sample_test(X, Y, null="spectral").name == "mmd_u"
+    assert (
+        two_sample_test(X, Y, statistic=Fuse(8), n_permutations=9).name == "fuse(n_frequencies=8)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"statistic": "fuse", "bandwidth": 1.0}, "'fuse' takes ten of its own"),
+        ({"statistic": "fuse", "null": "gamma"}, "the statistic 'fuse' admits"),
+        ({"a": 1e200 * X}, "distances of two rows are from .*: take other units"),
+        ({"a": 0 * X, "b": 0 * Y}, "all rows of both samples are alike"),
+    ],
+)
+def test_refusals(change, told):
+    with pytest.raises(BagbasisError, match=told):
+        two_sample_test(**{"a": X, "b": Y, **change})
+
+
+def test_features_stand_for_their_kernels():
+    """Of many frequencies, products of features are the kernels' values."""
+    with lane():
+        scales = Scales.choose(("gaussian", "laplacian"), X, 4096, 0)
+        features = scales(X).reshape(40, len(scales.kernels), -1)
+    for k, kernel in enumerate(scales.kernels):
+        found = features[:, k] @ features[:, k].T
+        np.testing.assert_allclose(found, kernel(X, X), atol=0.08)
+        off = ~np.eye(40, dtype=bool)
+        assert scales.norms[k] == pytest.approx((kernel(X, X)[off] ** 2).mean() ** 0.5)

@@ -1,0 +1,244 @@
+"""Coordinates and targets that are told in SQL, and what is no such thing."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from bagbasis import BagStore
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.ingest import TableIngest, ingest_frame, ingest_tables
+from bagbasis.ingest.tables import Database
+from tests.ingest.formats.test_frames import long_frame
+
+BANDS = ["g", "r", "it's"]
+WAVES = [f"{wave}(2 * pi() * (hour % 24 / 24))" for wave in ("cos", "sin")]
+WEEK = "cos(2 * pi() * (epoch(day) / 86400 % 7 / 7))"
+SIZES = {"large": "n > 4", "logn": "ln(n)", "kind": "CASE WHEN n > 4 THEN 'large' ELSE 'small' END"}
+
+
+def frame_of():
+    frame = long_frame()
+    rng, n = np.random.default_rng(0), len(frame)
+    frame["hour"], frame["band"] = rng.uniform(0, 48, n), rng.choice(BANDS, n)
+    frame["day"] = pd.Timestamp("2020-01-05 06:00") + pd.to_timedelta(rng.integers(0, 60, n), "D")
+    frame["n"] = frame["size"].astype(int)
+    frame.loc[3, "hour"] = frame.loc[4, "band"] = None
+    return frame
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_expressions_are_what_pandas_makes(ending, tmp_path, client, ingest_cut):
+    """Of numbers, text, dates; named or not; a missing cell is a missing coordinate."""
+    frame = frame_of()
+    getattr(frame, f"to_{ending}")(path := tmp_path / f"f.{ending}", index=False)
+    store = ingest_cut(
+        path,
+        tmp_path / "s.zarr",
+        id_column="bag",
+        coordinates=[
+            *({wave: text} for wave, text in zip(("cos", "sin"), WAVES, strict=True)),
+            "v",
+            *({f"band = {label}": f"""band = '{label.replace("'", "''")}'"""} for label in BANDS),
+            {"week": WEEK},
+            'V * "hour"',  # names have no case, but where two differ in it alone
+        ],
+        targets=SIZES,
+        missing="drop_point",
+        dtype="float64",
+    )
+    kept = frame.drop([3, 4])
+    wave = 2 * np.pi * kept["hour"] / 24
+    week = 2 * np.pi * (kept["day"].dt.day_of_week + 4.25) / 7  # 1970-01-01 was a Thursday
+    made = [np.cos(wave), np.sin(wave), kept["v"], *(kept["band"] == label for label in BANDS)]
+    made = np.column_stack([*made, np.cos(week), kept["v"] * kept["hour"]]).astype(float)
+    groups = pd.DataFrame(made).groupby(kept["bag"].to_numpy())
+    assert store.ids().tolist() == list(groups.groups)
+    for bag, (_, rows) in zip(store.read(), groups, strict=True):
+        np.testing.assert_allclose(bag, rows, atol=1e-12)
+    n = kept.groupby("bag")["n"].first().to_numpy()
+    expected = np.column_stack([n > 4, np.log(n), np.where(n > 4, 0, 1)])
+    np.testing.assert_allclose(store.targets(), expected, rtol=1e-14)
+    assert store.meta.class_names == {"kind": ["large", "small"]}
+    names = ["cos", "sin", "v", *(f"band = {label}" for label in BANDS), "week", 'V * "hour"']
+    assert store.meta.source["coordinates"] == names
+
+
+def test_a_mapping_names_all(tmp_path):
+    """Also plain columns; and a column is what its name says, whatever SQL would make of it."""
+    frame = pd.DataFrame({"b": [1, 1], "ln(x)": [3.0, 4.0], "x": [1.0, 2.0]})
+    given = {"id_column": "b", "coordinates": {"a": "ln(x)", "twice": "2 * x", "x": "x"}}
+    store = ingest_frame(frame, tmp_path / "s.zarr", **given)
+    assert store.read().points.tolist() == [[3.0, 2.0, 1.0], [4.0, 4.0, 2.0]]
+    assert store.meta.source["coordinates"] == ["a", "twice", "x"]
+    with pytest.raises(ParameterError, match=r"coordinates are \['a'\]; .* has \['a', 'twice'"):
+        ingest_frame(frame, store.url, mode="append", id_column="b", coordinates={"a": "x"})
+
+
+def test_expressions_of_items_of_lists(tmp_path):
+    """Of one item of each list, and of a number of the bag's; of targets lists are refused."""
+    table = pa.table({"b": ["p", "q"], "x": [[1.0, 2.0], [3.0]], "m": [1.0, 10.0]})
+    given = {"id_column": "b", "coordinates": ["x", {"less": "x - m"}], "targets": {"t": "m * 2"}}
+    store = ingest_frame(table, tmp_path / "s.zarr", **given)
+    assert store.read().points.tolist() == [[1.0, 0.0], [2.0, 1.0], [3.0, -7.0]]
+    assert store.targets()[:, 0].tolist() == [2.0, 20.0]
+    with pytest.raises(DataError, match="target column 'x' is list, neither numbers nor text"):
+        ingest_frame(table, tmp_path / "t.zarr", **given | {"targets": ["len(x)"]})
+
+
+def test_the_types_of_csv_are_those_of_its_first_rows(tmp_path):
+    """Numbers, days, moments, times, truth values, text; or those that are given."""
+    rows = ["b,n,d,m,t,y,s", "1,1.5,2020-01-02,2020-01-02 12:00,06:00,true,a1", "1,,,,,,"]
+    (path := tmp_path / "f.csv").write_text("\n".join(rows))
+    made = ["n + 1", "d - DATE '2020-01-01'", "hour(m)", "epoch(t)", "y AND true", "length(s)"]
+    given = {"id_column": "b", "missing": "drop_point", "dtype": "float64"}
+    store = ingest_tables(path, tmp_path / "s.zarr", coordinates=made, **given)
+    assert store.read().points.tolist() == [[2.5, 1.0, 12.0, 21600.0, 1.0, 2.0]]
+    path.write_text("b,n\n1,7\n1,007\n")
+    given |= {"coordinates": ["length(n)", "n"], "read": {"types": {"n": "VARCHAR"}}}
+    store = ingest_tables(path, tmp_path / "t.zarr", **given)
+    assert store.read().points.tolist() == [[1.0, 7.0], [3.0, 7.0]]
+
+
+REFUSED = {
+    "hour; DROP TABLE x": "is not one expression: write no ';'",
+    "hour; SELECT 1": "is not one expression: write no ';'",
+    "hour, v": "is not one expression",
+    "hour FROM read_csv('/etc/passwd')": "is not one expression",
+    "hour WHERE false": "is not one expression",
+    "1 UNION SELECT 2": "is not one expression",
+    "(SELECT max(a) FROM read_csv('/etc/passwd') AS t(a))": "has a subquery",
+    "hour IN (SELECT 1)": "has a subquery",
+    "row_number() OVER ()": "has a window",
+    "*": "has a star",
+    "$1": "has a parameter",
+    "list_filter([v], x -> true)": "has a lambda",
+    "sum(hour)": "calls 'sum', which is no function of one row",
+    "random()": "calls 'random'",
+    "epoch(now())": "calls 'now'",
+    "current_setting('threads')": "calls 'current_setting'",
+    "read_text('/etc/passwd')": "calls 'read_text'",
+    "getenv('HOME')": "calls 'getenv'",
+    "nextval('s')": "calls 'nextval'",
+    "unnest([1, 2])": "calls 'unnest'",
+    "1 +": r"is neither a column of .*f\.csv nor an expression \(syntax error",
+    "hour v": "is not one expression",
+    "": "is neither a column of .* nor an expression",
+    "cos(band)": r"can not be computed of the columns of .*f\.csv .*cos\(VARCHAR\)",
+}
+
+
+@pytest.mark.parametrize("key", ["coordinates", "targets", "response_coordinates"])
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_expression_of_a_row(key, text, tmp_path):
+    """The key and the text are named; nothing of it is run, and nothing is left."""
+    frame_of().to_csv(path := tmp_path / "f.csv", index=False)
+    given = {"id_column": "bag", "coordinates": ["v"], key: [text]}
+    if key == "response_coordinates":
+        given["responses"] = path
+    with pytest.raises(ParameterError, match=REFUSED[text]) as refused:
+        ingest_tables(path, tmp_path / "s.zarr", **given)
+    assert str(refused.value).startswith(f"{key}: {text!r}")
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "s.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cos(bnd)", r"no column 'bnd' \(did you mean 'band'\?\) \(in coordinates: 'cos\(bnd\)'\)"),
+        ("CAST(band AS DOUBLE)", "row 1: bag 'b': .* can not be computed .*'r' to DOUBLE"),
+        ("1 / (hour - 2)", "row 1: bag 'b': coordinate .* is inf, not a finite float32"),
+        ("CASE band WHEN '1' THEN hour END", "row 1: bag 'b': coordinate .* is missing"),
+        ("2 * late", "row 20480: bag 'b': .*: late is 'x', not DOUBLE as in the first rows"),
+    ],
+)
+def test_the_first_row_that_can_not_be_computed(text, message, tmp_path, ingest_cut, client):
+    """File, row, bag, coordinate and why; whatever the policy for missing values."""
+    rows = ["a,1,1,0", "b,2,r,0", "c,3,1,0"] + ["b,3,1,1"] * 20_477 + ["b,3,1,x"]
+    (path := tmp_path / "f.csv").write_text("\n".join(["bag,hour,band,late", *rows]))
+    given = {"id_column": "bag", "coordinates": [text], "piece_bytes": 2**16}
+    with pytest.raises(DataError, match=message):
+        ingest_cut(path, tmp_path / "s.zarr", **given)
+    if "missing" not in message:
+        with pytest.raises(DataError, match=message):
+            ingest_cut(path, tmp_path / "s.zarr", missing="drop_point", **given)
+
+
+def test_targets_that_can_not_be_computed_or_are_no_numbers(tmp_path):
+    """As those of columns; an expression of a missing cell is not labelled."""
+    frame = pd.DataFrame({"bag": [1, 2, 3], "x": 1.0, "k": ["1", None, "three"]})
+
+    def ingest(text, **options):
+        given = {"id_column": "bag", "coordinates": ["x"], "targets": {"t": text}, **options}
+        return ingest_frame(frame, tmp_path / "s.zarr", **given)
+
+    with pytest.raises(DataError, match=r"row 2: bag 3: target 't' can not be computed .*'three'"):
+        ingest("CAST(k AS DOUBLE)")
+    with pytest.raises(DataError, match="row 2: target 't' is 'three', not a number"):
+        ingest("k", target_types={"t": "number"})
+    with pytest.raises(DataError, match="row 0: bag 1: target 't' is infinite"):
+        ingest("x / 0")
+    store = ingest("TRY_CAST(k AS DOUBLE)")
+    np.testing.assert_array_equal(store.targets()[:, 0], [1.0, np.nan, np.nan])
+
+
+GONE = {
+    "dates": (["day"], """{'day': 'epoch(CAST("day" AS TIMESTAMP)) / 86400'}"""),
+    "booleans": (["on"], """{'on': 'CAST("on" AS BOOLEAN)'}"""),
+    "cyclic": ({"hour": 24}, """'cos hour/24': 'cos(2 * pi() * ("hour" % 24) / 24)', 'sin hour"""),
+    "categories": ({"band": ["g", "it's"]}, """CASE WHEN "band" IN ('g', 'it''s') THEN "band" ="""),
+    "decimal": (",", "read: {'decimal_separator': ','}"),
+    "csv": ({"delimiter": ";", "quote": None}, "read: {'delim': ';', 'quote': ''}"),
+}
+
+
+@pytest.mark.parametrize("key", GONE)
+def test_keys_that_are_gone_say_what_to_write(key, tmp_path):
+    """By every way in; without an effect they are left out of older configs."""
+    value, words = GONE[key]
+    given = {"id_column": "bag", "coordinates": ["day", "hour", "band"], key: value}
+    frame = pd.DataFrame({"bag": [1]})
+    for ingest in (ingest_tables, TableIngest, ingest_frame):
+        with pytest.raises(ParameterError) as refused:
+            ingest(frame, tmp_path / "s.zarr", **given)
+        assert str(refused.value).startswith(f"{key} is gone; write ")
+        assert words in str(refused.value).replace("\\'", "'")
+
+
+def test_what_a_key_that_is_gone_says_to_write_works(tmp_path):
+    """The same coordinates and names that the keys made."""
+    frame_of().drop([3, 4]).to_csv(path := tmp_path / "f.csv", index=False)
+    coordinates: list[object] = ["v"]
+    gone = {"dates": ["day"], "cyclic": {"hour": 24}, "categories": {"band": BANDS}}
+    for key, value in gone.items():
+        with pytest.raises(ParameterError) as refused:
+            ingest_tables(
+                path, tmp_path / "s.zarr", id_column="bag", **{key: value}, coordinates=[]
+            )
+        coordinates.append(ast.literal_eval(str(refused.value).partition("column, ")[2]))
+    store = ingest_tables(path, tmp_path / "s.zarr", id_column="bag", coordinates=coordinates)
+    bands = [f"band = {label}" for label in BANDS]
+    names = ["v", "day", "cos hour/24", "sin hour/24", *bands]
+    assert BagStore.open(store.url).meta.source["coordinates"] == names
+    assert (store.read().points[:, -3:].sum(axis=1) == 1).all()
+
+
+def test_nothing_but_the_tables_can_be_read(tmp_path):
+    """Even by a query that no expression can ask."""
+    (tmp_path / "other.csv").write_text("a\n1\n")
+    with Database(2**26) as database:
+        for query in (
+            f"FROM read_csv('{tmp_path}/other.csv')",
+            f"COPY (SELECT 1) TO '{tmp_path}/new.csv'",
+            f"ATTACH '{tmp_path}/new.db'",
+            "INSTALL httpfs",
+            "LOAD httpfs",
+            "SET enable_external_access = true",
+        ):
+            assert database.complaint(f"{query} -- table:///of") != ""
+    assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]

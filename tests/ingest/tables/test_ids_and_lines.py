@@ -1,0 +1,82 @@
+"""Ids that are days or whole floats, lines of JSON, and what a user is told of a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.ingest import ingest_arrays, ingest_frame, ingest_tables
+from tests.ingest.formats.test_frames import long_frame
+from tests.ingest.long_tables import COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (np.repeat([12.0, 7.0, 2.0**40], 3), [7, 12, 2**40]),
+        (np.repeat(np.float32([12, 7, 3]), 3), [3, 7, 12]),
+        (pd.to_datetime(["2001-03-04 00:00", "1960-03-29 12:30", "1960-01-02 00:00"]).repeat(3),
+         ["1960-01-02", "1960-03-29 12:30:00", "2001-03-04"]),
+        (pd.to_datetime(["2001-03-04", "1960-01-02"]).repeat(4).date, ["1960-01-02", "2001-03-04"]),
+    ],
+)  # fmt: skip
+def test_ids_that_are_dates_or_whole_floats(ids, expected, tmp_path, client, ingest_cut):
+    """A day is its text and 12.0 is 12, alone and as a part of an id."""
+    frame = pd.DataFrame({"bag": ids, "x": np.arange(float(len(ids))), "one": 1})
+    frame.to_parquet(tmp_path / "p.parquet")
+    store = ingest_cut(
+        tmp_path / "p.parquet", tmp_path / "s.zarr", id_column="bag", coordinates=["x"]
+    )
+    assert store.ids().tolist() == expected
+    parts = {"id_column": ["one", "bag"], "coordinates": ["x"]}
+    store = ingest_frame(frame, tmp_path / "t.zarr", **parts)
+    assert store.ids().tolist() == sorted(f"1/{one}" for one in expected)
+
+
+@pytest.mark.parametrize("bad", [12.5, np.nan, np.inf, 1e300])
+def test_floats_that_are_no_ids(bad, tmp_path):
+    frame = pd.DataFrame({"bag": [1.0, bad], "x": [0.0, 1.0]})
+    with pytest.raises(DataError, match="row 1: the bag id is missing, or a number that is not w"):
+        ingest_frame(frame, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
+
+
+def test_a_table_in_memory_is_no_path(tmp_path):
+    frame = pd.DataFrame({"bag": [1], "x": [0.0]})
+    with pytest.raises(ParameterError, match="is no path: use ingest_frame"):
+        ingest_tables(frame, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
+
+
+def test_lines_of_json(tmp_path, client):
+    """Numbers, lists of points and dates; a line that is none is refused, the file is named."""
+    frame, path = long_frame(), tmp_path / "f.jsonl"
+    frame.to_json(path, orient="records", lines=True, double_precision=15)
+    frame.to_parquet(tmp_path / "f.parquet")
+    stores = [
+        ingest_tables(one, tmp_path / f"{one.suffix}.zarr", targets=["size", "kind"], **COLUMNS)
+        for one in (path, tmp_path / "f.parquet")
+    ]
+    for found, expected in zip(*([*s.read()] for s in stores), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert stores[0].meta.class_names == stores[1].meta.class_names
+    path.write_text('{"bag": 1, "u": [0.5, 1], "v": [2, 3]}\n{"bag": 2, "u": [1], "v": [0]}\n')
+    lists = ingest_tables(path, tmp_path / "l.zarr", **COLUMNS)
+    assert lists.read().sizes.tolist() == [2, 1]
+    path.write_text('{"bag": 1, "u": 1, "v": 2}\n{"bag": 2,\n')
+    with pytest.raises(DataError, match=r"f\.jsonl: can not be read"):
+        ingest_tables(path, tmp_path / "m.zarr", **COLUMNS)
+
+
+def test_constant_coordinates_are_told(tmp_path, caplog):
+    """Of tables by name, of arrays by number; not in an append, which can leave out none."""
+    frame = long_frame().assign(v=3.0)
+    ingest_frame(frame, tmp_path / "s.zarr", **COLUMNS)
+    assert "1 of 2 coordinates are constant: 'v'; leave them out" in caplog.text
+    caplog.clear()
+    ingest_frame(
+        frame.assign(bag="x" + frame["bag"]), tmp_path / "s.zarr", mode="append", **COLUMNS
+    )
+    assert "constant" not in caplog.text
+    ingest_arrays([np.ones((3, 9))], tmp_path / "t.zarr")
+    assert "9 of 9 coordinates are constant: 0, 1, 2, 3, 4, …" in caplog.text

@@ -1,0 +1,189 @@
+"""What stands beside columns of numbers: folders' names, Arrow files, truth values, data sets."""
+
+from __future__ import annotations
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pytest
+
+from bagbasis.errors import DataError
+from bagbasis.ingest import ingest_frame, ingest_tables
+from tests.ingest.formats.test_frames import assert_is_ragged, long_frame, ragged
+from tests.ingest.long_tables import COLUMNS, assert_holds
+
+PLACES = ["JFK", "a/b=c", "Zürich %", "it's"]
+
+
+def by_folders(tmp_path, ending):
+    """A long table cut by two columns, whose values are names of folders."""
+    frame = long_frame()
+    rng = np.random.default_rng(1)
+    place_of = dict(zip(frame["bag"].unique(), rng.choice(PLACES, 30), strict=True))
+    frame["st"] = frame["bag"].map(place_of)
+    frame["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 3, len(frame)), "D")
+    frame["level"] = rng.integers(-1, 2, len(frame))
+    parts = frame.assign(day=frame["day"].dt.date)
+    columns = ["st", "day", "level"]
+    if ending == ".parquet":
+        parts.to_parquet(tmp_path / "t", partition_cols=columns, index=False)
+        return frame, tmp_path / "t"
+    for i, (values, part) in enumerate(parts.groupby(columns)):
+        quoted = [
+            str(v).replace("%", "%25").replace("/", "%2F").replace("=", "%3D") for v in values
+        ]
+        folder = tmp_path.joinpath("t", *map("=".join, zip(columns, quoted, strict=True)))
+        folder.mkdir(parents=True)
+        part.drop(columns=columns).to_csv(folder / f"{i}.csv", index=False)
+    return frame, f"{tmp_path}/t/**/*.csv"
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_columns_that_folders_tell(ending, tmp_path, client, ingest_cut):
+    """As a part of the id, a target, a number or a date; the same in small pieces."""
+    frame, source = by_folders(tmp_path, ending)
+    store = ingest_cut(
+        *(source, tmp_path / "s.zarr"),
+        id_column=["st", "bag"],
+        coordinates=["u", {"depth": "-level"}, "day"],
+        read={"types": {"day": "DATE"}},
+        targets=["st"],
+        dtype="float64",
+    )
+    frame["days"] = (frame["day"] - pd.Timestamp(0)).dt.days
+    groups = frame.assign(id=frame["st"] + "/" + frame["bag"]).groupby("id")
+    assert store.ids().tolist() == list(groups.groups)
+    classes = store.meta.class_names["st"]
+    assert [classes[int(c)] for c in store.targets()[:, 0]] == groups["st"].first().tolist()
+    for bag, (_, rows) in zip(store.read(), groups, strict=True):
+        expected = rows.assign(level=-rows["level"])[["u", "level", "days"]]
+        expected = expected.sort_values(["u"]).to_numpy()
+        np.testing.assert_allclose(bag[np.argsort(bag[:, 0])], expected, rtol=1e-15)
+
+
+def test_folders_beside_lists_and_what_they_do_not_tell(tmp_path):
+    """A coordinate of all points of a file; a missing value; a column of the file comes first."""
+    table = ragged()
+    for name, rows in (("d=1.5", slice(0, 20)), ("d=__HIVE_DEFAULT_PARTITION__", slice(20, 30))):
+        (tmp_path / name).mkdir()
+        part = table.slice(rows.start, rows.stop - rows.start)
+        pa.parquet.write_table(part, tmp_path / name / "p.parquet")
+    given = {"id_column": "name", "coordinates": ["x", "d"], "targets": ["t"]}
+    with pytest.raises(DataError, match="coordinate 'd' is missing"):
+        ingest_tables(tmp_path, tmp_path / "s.zarr", **given)
+    store = ingest_tables(tmp_path, tmp_path / "s.zarr", missing="drop_bag", **given)
+    assert store.n_bags == 20
+    assert (store.read().points[:, 1] == 1.5).all()
+    (tmp_path / "x=7").mkdir()
+    pa.parquet.write_table(table, tmp_path / "x=7" / "p.parquet")
+    given["coordinates"] = ["x", "y"]
+    assert_is_ragged(ingest_tables(tmp_path / "x=7", tmp_path / "own.zarr", **given))
+    with pytest.raises(DataError, match="no column 'e'"):
+        ingest_tables(tmp_path, tmp_path / "e.zarr", **given | {"coordinates": ["x", "e"]})
+
+
+@pytest.mark.parametrize("kind", ["feather", "arrow", "ipc", "folder"])
+def test_arrow_files(kind, tmp_path, client):
+    """Files and streams, compressed or not, alone and in a folder beside Parquet."""
+    frame = long_frame()
+    half, path = len(frame) // 2, tmp_path / f"f.{kind}"
+    if kind == "feather":
+        frame.to_feather(path, compression="lz4")
+    elif kind == "folder":
+        path.mkdir()
+        frame[:half].to_parquet(path / "0.parquet", index=False)
+        frame[half:].reset_index(drop=True).to_feather(path / "1.feather")
+    else:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        new = pa.ipc.new_stream if kind == "arrow" else pa.ipc.new_file
+        with new(path, table.schema) as file:
+            file.write_table(table, max_chunksize=20)
+    store = ingest_tables(path, tmp_path / "s.zarr", targets=["size", "kind"], **COLUMNS)
+    assert_holds(store, frame, sorted(set(frame["bag"])))
+
+
+def test_arrow_files_that_can_not_be_used(tmp_path):
+    """The file is named, not its copy; so is the row."""
+    (tmp_path / "a.arrow").write_bytes(b"no such thing")
+    with pytest.raises(DataError, match=r"a\.arrow: can not be read"):
+        ingest_tables(tmp_path / "a.arrow", tmp_path / "s.zarr", **COLUMNS)
+    frame = long_frame()
+    frame.loc[3, "u"] = np.nan
+    frame.to_feather(tmp_path / "b.feather")
+    with pytest.raises(DataError, match=r"b\.feather, row 3: bag .* coordinate 'u' is missing|nan"):
+        ingest_tables(tmp_path / "b.feather", tmp_path / "s.zarr", **COLUMNS)
+    assert not (tmp_path / "s.zarr").exists()
+
+
+WORDS = {
+    "true": ["true", "false"],
+    "True": ["True", "False"],
+    "yes": ["YES", "no"],
+    "letters": ["T", "f"],
+    "numbers": ["1", "0"],
+}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
+    """In an expression however they are written; a word that is none is refused with its row."""
+    frame = long_frame()
+    flags = np.random.default_rng(2).random((len(frame), len(WORDS))) < 0.5
+    for j, (name, words) in enumerate(WORDS.items()):
+        frame[name] = np.where(flags[:, j], *words)
+    given = {"id_column": "bag", "dtype": "float64"}
+    given["coordinates"] = [*({name: f'CAST("{name}" AS BOOLEAN)'} for name in WORDS), "u"]
+    path = tmp_path / f"f{ending}"
+
+    def written():
+        frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path, index=False)
+        return path, tmp_path / "s.zarr"
+
+    store = ingest_cut(*written(), **given)
+    frame[list(WORDS)] = flags
+    for bag, (_, rows) in zip(store.read(), frame.groupby("bag"), strict=True):
+        np.testing.assert_array_equal(bag, rows[[*WORDS, "u"]].to_numpy(float))
+    if ending == ".csv":
+        types = {"types": dict.fromkeys(WORDS, "BOOLEAN")}
+        plain = given | {"coordinates": [*WORDS, "u"], "read": types}
+        again = ingest_tables(*written(), mode="overwrite", **plain)
+        np.testing.assert_array_equal(again.read().points, store.read().points)
+    frame["letters"] = "maybe"
+    told = r"row 0: bag .* coordinate 'letters' can not be .*'maybe' to BOOL"
+    with pytest.raises(DataError, match=told):
+        ingest_tables(*written(), mode="overwrite", **given)
+
+
+@pytest.mark.parametrize("kind", ["lists", "arrays", "stream", "selected", "saved"])
+def test_data_sets_of_huggingface(kind, tmp_path):
+    """Lists per coordinate or arrays of points; streamed, shuffled, and the files of one."""
+    table = ragged("arrays" if kind == "arrays" else "lists")
+    data = datasets.Dataset.from_dict(table.to_pydict())
+    names = ["x", "y"]
+    if kind == "arrays":
+        points = datasets.Array2D((None, 2), "float64")
+        data, names = data.cast_column("p", points), ["p"]
+    if kind == "stream":
+        data = data.to_iterable_dataset()
+    if kind == "selected":
+        data = datasets.concatenate_datasets([data, data]).select(range(45, 15, -1))
+    given = {"id_column": "name", "coordinates": names, "targets": ["t"]}
+    if kind == "saved":
+        data.save_to_disk(tmp_path / "d")
+        store = ingest_tables(tmp_path / "d", tmp_path / "s.zarr", **given)
+    else:
+        store = ingest_frame(data, tmp_path / "s.zarr", **given)
+    assert_is_ragged(store)
+
+
+def test_a_data_set_without_rows(tmp_path):
+    """Refused, as is one of several splits."""
+    data = datasets.Dataset.from_dict({"b": [], "x": []})
+    given = {"id_column": "b", "coordinates": ["x"]}
+    with pytest.raises(DataError, match="there are no rows"):
+        ingest_frame(data, tmp_path / "s.zarr", **given)
+    with pytest.raises(DataError, match=r"points is .*expected a table"):
+        ingest_frame(datasets.DatasetDict({"train": data}), tmp_path / "s.zarr", **given)

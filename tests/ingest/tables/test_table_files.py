@@ -1,0 +1,194 @@
+"""Table files as DuckDB reads them, whole or in pieces: every row is in exactly one piece."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import nullcontext
+from itertools import product
+
+import fsspec
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from bagbasis.errors import DataError, StoreError
+from bagbasis.ingest.tables import ingest_tables
+from bagbasis.ingest.tables.database import Database
+from bagbasis.ingest.tables.engines import range_starts
+from bagbasis.ingest.tables.files import check_pages, open_table
+from bagbasis.ingest.tables.scans import Coding, Scan, scans_of
+from bagbasis.ingest.tables.surveys import Kind, resolve_kinds, sample_ids, survey_scan
+from bagbasis.ingest.tables.values import Columns, values_of
+
+X = values_of("coordinates", ["x"])
+COLUMNS = Columns(("id",), X, values_of("targets", ["c"]))
+ROWS = [
+    ("1", 1.0, "short"),
+    ("22", -2.5, None),
+    ("a,b", 1e-300, "a rather long label, with a comma"),
+    ('say "hi"', 4.0, "NA"),
+    ("ü", None, "e"),
+    (None, 6.0, "f"),
+    ("7", 7.25, "g"),
+]
+TEXT = (
+    "x,unused,id,c\n"
+    "1,,1,short\n"
+    "-2.5,u,22,NA\n"
+    '1e-300,u,"a,b","a rather long label, with a comma"\n'
+    '4,u,"say ""hi""","NA"\n'
+    "nan,u,ü,e\n"
+    "6,u,,f\n"
+    "7.25,u,7,g"
+)
+
+
+def rows_of(path, piece_bytes):
+    """The rows of all pieces, and the number of pieces."""
+    _, [file] = open_table(path, COLUMNS)
+    pieces = file.cut(piece_bytes, 3)
+    rows = []
+    with Database(2**28) as database:
+        for piece in pieces:
+            scan = Scan(COLUMNS, (piece,))
+            query = f"SELECT id, x0, y0 FROM ({scan.values([0])}) ORDER BY row"
+            rows += map(tuple, map(dict.values, database.fetch(query)))
+    return rows, len(pieces)
+
+
+@pytest.mark.parametrize("size", [3, 10, 13, 14, 15, 40, 10**6])
+@pytest.mark.parametrize(
+    "text",
+    [TEXT, TEXT + "\n", TEXT.replace("\n", "\r\n"), "\ufeff" + TEXT, TEXT + "\n\n"],
+    ids=["no last line break", "last line break", "two-byte line breaks", "BOM", "empty line"],
+)
+def test_a_csv_file_gives_the_same_rows_however_it_is_cut(text, size, tmp_path):
+    """Cuts within lines, at their ends and within the header; quotes, nulls and any text."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode())
+    rows, n_pieces = rows_of(path, size)
+    assert rows == ROWS
+    assert n_pieces == -(-path.stat().st_size // size)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, 4), (50, 4), (10**6, 1)])
+def test_a_parquet_file_gives_the_same_rows_however_it_is_cut(size, expected, tmp_path):
+    """Pieces are whole row groups; the number of rows of each is known."""
+    frame = pd.DataFrame(ROWS, columns=["id", "x", "c"])
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=2)
+    rows, n_pieces = rows_of(tmp_path / "t.parquet", size)
+    assert rows == ROWS
+    assert n_pieces == expected
+    _, [file] = open_table(tmp_path / "t.parquet", COLUMNS)
+    assert sum(piece.n_rows for piece in file.cut(size, 3)) == 7
+
+
+def test_rows_are_numbered_through_all_files(tmp_path):
+    """Files of another layout, with other columns or with types of their own, are other scans."""
+    frames = [pd.DataFrame({"id": ["a"] * n, "x": range(n), "c": "k"}) for n in (3, 1, 4, 2)]
+    frames[1].to_csv(tmp_path / "1.csv", index=False)
+    frames[2].astype({"x": "float32"}).to_parquet(tmp_path / "2.parquet")
+    for i in (0, 3):
+        frames[i].to_parquet(tmp_path / f"{i}.parquet")
+    _, files = open_table(
+        [
+            tmp_path / f"{i}.{kind}"
+            for i, kind in enumerate(["parquet", "csv", "parquet", "parquet"])
+        ],
+        COLUMNS,
+    )
+    scans = scans_of(COLUMNS, files)
+    assert [len(scan.files) for scan in scans] == [1, 1, 1, 1]
+    starts, coding = [[0], [3], [4], [8]], Coding("text", "float64", {"c": ["k"]})
+    query = " UNION ALL ".join(s.coded(at, coding) for s, at in zip(scans, starts, strict=True))
+    with Database(2**28) as database:
+        rows = [tuple(row.values()) for row in database.fetch(f"{query} ORDER BY row")]
+    expected = [*range(3), 0, *range(4), *range(2)]
+    assert rows == [("a", row, float(x), 0.0) for row, x in enumerate(expected)]
+
+
+def test_tables_on_another_filesystem():
+    """Globs and files by URL, with the URL in errors."""
+    fs = fsspec.filesystem("memory")
+    fs.pipe_file("/tables/b.csv", TEXT.encode())
+    fs.pipe_file("/tables/a.csv", TEXT.encode() + b",too,long")
+    try:
+        _, files = open_table("memory://tables/*.csv", COLUMNS)
+        assert [file.url.rsplit("/", 1)[1] for file in files] == ["a.csv", "b.csv"]
+        with Database(2**28) as database:
+            assert len(database.fetch(Scan(COLUMNS, files[1:]).values([0]))) == 7
+            with pytest.raises(DataError, match=r"memory://.*a\.csv: can not .*Expected 4 columns"):
+                database.fetch(Scan(COLUMNS, files[:1]).values([0]))
+        with pytest.raises(DataError, match=r"memory://.*a\.csv: no column 'y'"):
+            open_table("memory://tables/a.csv", Columns(("y",)))
+    finally:
+        fs.rm("/tables", recursive=True)
+
+
+def test_kinds_of_several_files_are_resolved():
+    """What CSV leaves open follows the other files; numbers and text do not mix."""
+    number, text, either = (Kind(kind, f"{kind}.file") for kind in ("number", "text", "either"))
+    assert resolve_kinds("it", [either, either]) == "number"
+    assert resolve_kinds("it", [either, number]) == "number"
+    assert resolve_kinds("it", [text, either]) == "text"
+    with pytest.raises(DataError, match=r"it holds numbers in number\.file and text in text\.file"):
+        resolve_kinds("it", [either, text, number])
+
+
+def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
+    """Whatever the order of the rows and the sizes of the pieces; a huge bag has its own range."""
+    ids = [*range(4000), *[10**6] * 4000, *range(4000, 8000)]
+    frame, columns = pd.DataFrame({"id": ids, "x": 0.0}), Columns(("id",), X)
+    surveys = []
+    for name, part in (("a", frame[:1000]), ("b", frame[1000:9000]), ("c", frame[9000:])):
+        part.to_parquet(tmp_path / f"{name}.parquet")
+        scan = Scan(*open_table(tmp_path / f"{name}.parquet", columns))
+        with Database(2**28) as database:
+            [survey] = survey_scan(scan, "float32", 0.0, database)
+            surveys.append((survey.n_rows, sample_ids(scan, 512, database)))
+    starts = range_starts(surveys, 6, "number")
+    assert starts == sorted(set(starts))
+    sizes = pd.Series(pd.cut(ids, [-1, *[s - 1 for s in starts], 10**7])).value_counts(sort=False)
+    assert starts[-1] == 10**6
+    assert sizes.tolist() == pytest.approx([2000, 2000, 2000, 2000, 4000], rel=0.25)
+    assert range_starts(surveys, 1, "number") == []
+
+
+def test_sorting_without_room_is_one_clear_error(tmp_path):
+    """Neither memory nor disk suffice: the folder and what to do are named."""
+    with Database(2**24, str(tmp_path / "spill")) as database:
+        database.fetch("SET max_temp_directory_size = '1MB'")
+        with pytest.raises(StoreError, match="set TMPDIR") as caught:
+            for _ in database.stream(
+                "SELECT random() AS a, i FROM range(10000000) t(i) ORDER BY a"
+            ):
+                pass
+    assert "\n" not in str(caught.value)
+
+
+def test_the_function_has_a_name():
+    """`ingest_tables`, made from a class, is shown and pickled like any other function."""
+    assert ingest_tables.__name__ == "ingest_tables"
+    assert pickle.loads(pickle.dumps(ingest_tables)) is ingest_tables
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "data_page_version": "2.0"}])
+def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
+    """A flipped bit of any column and row group is an error in its piece, and in no other."""
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame(ROWS, columns=["id", "x", "c"])
+    frame.to_parquet(path, row_group_size=2, compression=None, **options)
+    assert not open_table(path, COLUMNS)[1][0].has_checksums
+    frame.to_parquet(path, row_group_size=2, compression=None, write_page_checksum=True, **options)
+    whole, metadata = path.read_bytes(), pq.read_metadata(path)
+    for group, column in product(range(4), range(3)):
+        chunk = metadata.row_group(group).column(column)
+        end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
+        path.write_bytes(whole[: end - 1] + bytes([whole[end - 1] ^ 1]) + whole[end:])
+        _, [file] = open_table(path, COLUMNS)
+        for i, piece in enumerate(file.cut(1, 3)):
+            refused = pytest.raises(DataError, match=f"{path}: can not be read .*checksum")
+            with refused if i == group else nullcontext():
+                check_pages(piece, COLUMNS)
+        with Database(2**28) as database, pytest.raises(DataError, match="checksum"):
+            survey_scan(Scan(COLUMNS, (file,)), "float32", 0.0, database)

@@ -1,0 +1,367 @@
+"""Long tables that can not be used: one clear error each, and nothing left behind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis.errors import DataError, ParameterError, StoreError
+from bagbasis.ingest.tables import ingest_tables
+from bagbasis.storage.zarr_writer import WriterStore
+from bagbasis.store import BagStore
+from tests.ingest.long_tables import COLUMNS, assert_holds, write
+
+pytestmark = pytest.mark.usefixtures("client")
+
+
+def good(**changes):
+    """Six points of three bags, with targets; ``changes`` replace or (None) remove columns."""
+    table = {
+        "bag": [1, 2, 3, 1, 2, 3],
+        "u": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5],
+        "v": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5],
+        "k": [10.0, 20.0, np.nan, 10.0, 20.0, np.nan],
+        "c": ["a", "b", "a", "a", "b", "a"],
+    }
+    return pd.DataFrame({k: v for k, v in (table | changes).items() if v is not None})
+
+
+@pytest.fixture(params=[".parquet", ".csv"])
+def path(request, tmp_path):
+    """A table file of each kind."""
+    return tmp_path / f"p{request.param}"
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Ingest, and assert that it is refused with all the words and leaves nothing."""
+
+    def check(points, *words, error=DataError, ingest=ingest_tables, **options):
+        url = tmp_path / "s.zarr"
+        with pytest.raises(error) as caught:
+            ingest(points, url, **(COLUMNS | options))
+        assert type(caught.value) is error
+        for word in words:
+            assert str(word) in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert not url.exists()
+
+    return check
+
+
+def test_a_good_table_is_taken(path, tmp_path):
+    """The table all others here differ from is itself fine."""
+    store = ingest_tables(write(good(), path), tmp_path / "s.zarr", targets=["k", "c"], **COLUMNS)
+    assert_holds(store, good(), [1, 2, 3])
+    np.testing.assert_array_equal(store.targets(), [[10, 0], [20, 1], [np.nan, 0]])
+
+
+@pytest.mark.parametrize("missing", ["bag", "v", "k"])
+def test_a_missing_column_is_named_with_those_there_are(missing, path, refused):
+    """Of the id, of a coordinate, of a target."""
+    write(good(**{missing: None}), path)
+    refused(path, path, f"no column {missing!r}", "'u'", targets=["k"])
+
+
+def test_files_with_differing_columns(path, tmp_path, refused):
+    """Each file of a table needs every column: the one that lacks it is named."""
+    other = write(good(v=None, w=1.0), tmp_path / f"other{path.suffix}")
+    refused([write(good(), path), other], other, "no column 'v'", "'w'")
+
+
+def test_two_columns_of_one_name(tmp_path, refused):
+    """Which of them is meant can not be known."""
+    (tmp_path / "p.csv").write_text("bag,u,v,u\n1,2,3,4\n")
+    refused(tmp_path / "p.csv", "two columns are called 'u'")
+
+
+def test_text_in_a_coordinate_column(path, refused):
+    """The value in CSV, the type in Parquet."""
+    write(good(v=["1", "2", "3", "4", "five", "6"]), path)
+    if path.suffix == ".csv":
+        refused(path, f"{path}, row 4", "bag '2'", "coordinate 'v' is 'five', not a number")
+    else:
+        refused(path, path, "coordinate column 'v'", "string, not numbers")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
+def test_a_coordinate_that_is_not_a_finite_float32(value, path, refused):
+    """NaN, infinite or too large for the dtype of the store: the bag and the row are named."""
+    write(good(u=[0.0, 0.0, value, 0.0, 0.0, 0.0]), path)
+    bag = repr("3" if path.suffix == ".csv" else 3)
+    refused(path, f"{path}, row 2: bag {bag}: coordinate 'u' is", "not a finite float32")
+
+
+def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, ingest_cut, refused):
+    """Also when the file is read in many pieces, and after another file."""
+    u = np.zeros(600)
+    u[471] = np.inf
+    frame = pd.concat([good()] * 100, ignore_index=True)
+    write(frame, tmp_path / "a.csv")
+    write(frame.assign(u=u), tmp_path / "b.csv")
+    words = (f"{tmp_path / 'b.csv'}, row 471:", "coordinate 'u' is inf")
+    refused(f"{tmp_path}/*.csv", *words, ingest=ingest_cut)
+
+
+@pytest.mark.parametrize("ids", [[1, 2, None, 1, 2, 3], ["x", "y", None, "x", "y", "z"]])
+def test_a_missing_id(ids, path, refused):
+    """In Parquet, a missing integer is found by its row as well as a missing text."""
+    frame = good(bag=ids)
+    frame["bag"] = frame["bag"].convert_dtypes()
+    refused(write(frame, path), f"{path}, row 2: the bag id is missing")
+
+
+def test_an_empty_id(tmp_path, refused):
+    """An empty text names no bag."""
+    path = write(good(bag=["x", "", "z"] * 2), tmp_path / "p.parquet")
+    refused(path, f"{path}, row 1: the bag id is missing")
+
+
+def test_ids_that_are_neither_numbers_nor_text_nor_dates(tmp_path, refused):
+    """Truth values; a float that is no number, which pandas makes of a missing integer."""
+    path = write(good(bag=[True, False, True] * 2), tmp_path / "p.parquet")
+    refused(path, path, "id column 'bag' is bool; ids are whole numbers, text or dates")
+    path = write(good(bag=[1.0, np.nan, 3.0] * 2), tmp_path / "p.parquet")
+    refused(path, f"{path}, row 1: the bag id is missing")
+
+
+def test_ids_beyond_int64(tmp_path, refused):
+    """Unsigned integers that do not fit."""
+    path = write(good(bag=np.array([1, 2, 2**63] * 2, dtype=np.uint64)), tmp_path / "p.parquet")
+    refused(path, path, "exceed int64")
+
+
+def test_ids_that_are_integers_in_one_file_and_text_in_another(tmp_path, refused):
+    """1 and "1" may or may not be the same bag."""
+    a = write(good(), tmp_path / "a.parquet")
+    b = write(good(bag=["x", "y", "z"] * 2), tmp_path / "b.parquet")
+    refused([a, b], a, b, "such as 'x'")
+
+
+def test_targets_that_are_numbers_in_one_file_and_text_in_another(tmp_path, refused):
+    """A class and a number are not the same target."""
+    a = write(good(), tmp_path / "a.parquet")
+    b = write(good(k=good()["c"]), tmp_path / "b.csv")
+    refused([a, b], "target 'k'", a, b, targets=["k"])
+
+
+def test_no_file(tmp_path, refused):
+    """A path, a glob and a directory without tables, and no path at all."""
+    (tmp_path / "empty").mkdir()
+    for source in ("none.parquet", "*.csv", "empty"):
+        refused(tmp_path / source, tmp_path / source, "no files found")
+    refused([], "no table files given")
+
+
+def test_a_file_of_another_kind_or_given_twice(path, tmp_path, refused):
+    """Neither is read."""
+    write(good(), path)
+    refused([path, f"{tmp_path}/p*"], path, "given twice")
+    (tmp_path / "p.txt").write_text("bag,u,v\n1,2,3\n")
+    refused(tmp_path / "p.txt", "p.txt: not a table")
+
+
+def test_an_unreadable_file(path, tmp_path, refused):
+    """Bytes that are not what the name says."""
+    path.write_bytes(b"\x00\xff\xfe" * 100)
+    refused([write(good(), tmp_path / "a.csv"), path], path)
+
+
+def test_a_file_cut_off(tmp_path, refused):
+    """A Parquet file without its end, a Parquet file with a damaged page, a gzip cut short."""
+    parquet = write(good(), tmp_path / "p.parquet")
+    whole = parquet.read_bytes()
+    parquet.write_bytes(whole[:-40])
+    refused(parquet, parquet, "can not be read")
+    parquet.write_bytes(b"PAR1" + b"\xff" * 400 + whole[404:])
+    refused(parquet, parquet, "can not be read")
+    good_one = write(good(), tmp_path / "good.parquet")
+    refused([good_one, parquet], parquet, "can not be read")
+    gzip = write(pd.concat([good()] * 99), tmp_path / "p.csv.gz")
+    gzip.write_bytes(gzip.read_bytes()[:-20])
+    refused(gzip, gzip, "can not be read")
+
+
+def test_a_csv_row_of_another_length(tmp_path, refused):
+    """Not filled up, not cut."""
+    path = write(good(), tmp_path / "p.csv")
+    path.write_text(path.read_text() + "1,2\n")
+    refused(path, path, "Expected 5 columns, got 2")
+
+
+def test_no_rows(path, refused):
+    """A table of headers alone."""
+    refused(write(good()[:0], path), path, "the table has no rows")
+
+
+def test_a_target_that_varies_within_a_bag(path, refused):
+    """The bag and both values, for numbers, labels and a value that is there only sometimes."""
+    write(good(), path)
+    write(good(k=[10.0, 20.0, 3.0, 10.0, 21.5, 3.0]), path)
+    refused(path, "bag 2: target 'k' is 20.0 in one row and 21.5", targets=["k"])
+    write(good(c=["a", "b", "a", "a", "b", "b"]), path)
+    refused(path, "bag 3: target 'c' is 'a' in one row and 'b'", targets=["c"])
+    write(good(k=[10.0, 20.0, 3.0, np.nan, 20.0, 3.0]), path)
+    refused(path, "bag 1: target 'k' is 10.0 in one row and nan", targets=["k"])
+
+
+def test_an_integer_that_float64_does_not_tell_from_its_neighbours(path, tmp_path, refused):
+    """Two classes would be one; as the names of classes they stay themselves."""
+    write(good(k=[1, 2**60 + 1, 2**60] * 2), path)
+    told = f"target 'k': {2**60 + 1} is an integer beyond ±2^53"
+    refused(path, f"{path}, row 1", told, "target_types to class", targets=["k"])
+    ingested = {"targets": ["k"], "target_types": {"k": "class"}, **COLUMNS}
+    store = ingest_tables(path, tmp_path / "classes.zarr", **ingested)
+    assert store.meta.class_names["k"] == ["1", str(2**60), str(2**60 + 1)]
+
+
+def test_an_infinite_target(path, refused):
+    """The file and the row."""
+    write(good(k=[1, np.inf, 3, 1, 2, 3]), path)
+    refused(path, f"{path}, row 1", "target 'k' is infinite", targets=["k"])
+
+
+def test_free_text_is_no_class(path, refused):
+    """More labels than any classifier has: most likely the wrong column."""
+    labels = [f"remark {i}" for i in range(2**14 + 1)]
+    write(pd.DataFrame({"bag": range(len(labels)), "u": 0.0, "v": 0.0, "c": labels}), path)
+    refused(path, "target 'c' is text with more than 16384 different values", targets=["c"])
+
+
+def test_a_target_table_with_a_repeated_id(path, tmp_path, refused):
+    """Both rows are named, in whatever files they are."""
+    points = write(good(), tmp_path / "points.parquet")
+    write(pd.DataFrame({"bag": [1, 2], "k": [1.0, 2.0]}), path)
+    again = write(pd.DataFrame({"bag": [3, 2], "k": [3.0, 2.0]}), tmp_path / "again.csv")
+    words = (f"{again}, row 1: id 2 is repeated", f"first in {path}, row 1")
+    refused(points, *words, targets=["k"], target_table=[path, again])
+
+
+def test_a_target_table_with_an_unknown_id(path, tmp_path, refused):
+    """An id that no point has: most likely the wrong table."""
+    points = write(good(), tmp_path / "points.parquet")
+    write(pd.DataFrame({"bag": [1, 99], "k": [1.0, 2.0]}), path)
+    words = (f"{path}, row 1: id 99", "unknown")
+    refused(points, *words, targets=["k"], target_table=path)
+
+
+def test_a_target_table_without_a_column_or_a_value_or_rows(path, tmp_path, refused):
+    """The target table is checked as the points are."""
+    points = write(good(), tmp_path / "points.parquet")
+    labels = pd.DataFrame({"bag": [1, 2, None], "k": [1.0, 2.0, 3.0]}).convert_dtypes()
+    options = {"targets": ["k"], "target_table": write(labels, path)}
+    refused(points, f"{path}, row 2: the bag id is missing", **options)
+    refused(points, path, "no column 'name'", target_id_column="name", **options)
+    write(labels[:0], path)
+    refused(points, path, "the table has no rows", **options)
+
+
+def answers(**changes):
+    """Responses in the plane for two of the bags."""
+    table = {"bag": [3, 1, 3], "p": [0.0, 1.0, 2.0], "q": [5.0, 6.0, 7.0]}
+    return pd.DataFrame({k: v for k, v in (table | changes).items() if v is not None})
+
+
+def test_responses_of_an_unknown_bag(path, tmp_path, refused):
+    """An id that no point has is named with its file and row, wherever it sorts."""
+    points = write(good(), tmp_path / "points.parquet")
+    for unknown in (-99, 2_000):
+        write(answers(bag=[3, unknown, 3]), path)
+        words = (f"{path}, row 1: id {unknown} of the response table", "no point has it")
+        refused(points, *words, responses=path, response_coordinates=["p", "q"])
+
+
+def test_a_table_of_responses_is_checked_as_the_points_are(path, tmp_path, refused):
+    """A value that is not finite, a missing column or id, ids of another kind, no rows."""
+    points = write(good(), tmp_path / "points.parquet")
+    options = {"responses": path, "response_coordinates": ["p", "q"]}
+    write(answers(q=[1.0, 1e39, 2.0]), path)
+    refused(points, f"{path}, row 1: bag", "coordinate 'q' is", "finite float32", **options)
+    write(answers(q=None), path)
+    refused(points, path, "no column 'q'", **options)
+    refused(points, path, "no column 'name'", response_id_column="name", **options)
+    write(answers(bag=["x", "y", "z"]), path)
+    refused(points, points, path, "such as 'x'", **options)
+    write(answers()[:0], path)
+    refused(points, path, "the table has no rows", **options)
+    refused(points, "none.csv", "no files found", **options | {"responses": tmp_path / "none.csv"})
+
+
+def test_parameters_of_responses(path, refused):
+    """Those that make sense only with a table of responses, and those that it needs."""
+    write(good(), path)
+    for name, value in (
+        ("response_coordinates", ["u"]),
+        ("response_id_column", "bag"),
+        ("response_box", [(0, 1)]),
+    ):
+        refused(path, f"{name} is given, but no responses", error=ParameterError, **{name: value})
+    refused(path, "no response_coordinates", error=ParameterError, responses=path)
+    options = {"responses": path, "response_coordinates": ["u"]}
+    refused(path, "response_box has 2 dimensions", response_box=[(0, 1)] * 2, **options)
+    refused(path, "response_coord", error=ParameterError, **options | {"response_coordinates": "u"})
+
+
+def test_parameters_out_of_range(path, refused):
+    """Nothing is read for them."""
+    write(good(), path)
+    refused(path, "coordinates", error=ParameterError, coordinates="uv")
+    refused(path, "n_dims is 0", error=ParameterError, coordinates=[])
+    refused(path, "targets", error=ParameterError, targets=["k", "k"])
+    refused(path, "target_table", error=ParameterError, target_table=path)
+    refused(path, "no target_table", error=ParameterError, target_id_column="bag")
+    refused(path, "int32", error=ParameterError, dtype="int32")
+    refused(path, "1 dimensions", box=[(0, 1)])
+
+
+def test_a_store_that_is_there_is_kept(path, tmp_path):
+    """It is replaced only on request, and then not before all rows were found to be good."""
+    url = tmp_path / "s.zarr"
+    ingest_tables(write(good(), path), url, **COLUMNS)
+    with pytest.raises(StoreError, match="exists already"):
+        ingest_tables(path, url, **COLUMNS)
+    write(good(u=np.nan), path)
+    with pytest.raises(DataError):
+        ingest_tables(path, url, overwrite=True, **COLUMNS)
+    assert_holds(BagStore.open(url), good(), [1, 2, 3])
+    write(good()[:5], path)
+    ingest_tables(path, url, overwrite=True, **COLUMNS)
+    assert_holds(BagStore.open(url), good()[:5], [1, 2, 3])
+
+
+def test_what_is_there_and_is_no_store_is_never_replaced(path, tmp_path):
+    """Not even on request."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    with pytest.raises(StoreError, match="not a bag store"):
+        ingest_tables(write(good(), path), tmp_path / "notes", overwrite=True, **COLUMNS)
+    assert (tmp_path / "notes" / "mine.txt").read_text() == "keep"
+
+
+@pytest.mark.parametrize("calls", range(5))
+def test_writing_that_fails_leaves_nothing(calls, path, monkeypatch, refused):
+    """A disk that is full at once, when the store is made for good, and before the commit."""
+    sync, left = WriterStore.sync, [calls]
+
+    def full(self):
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        sync(self)
+
+    monkeypatch.setattr(WriterStore, "sync", full)
+    refused(write(good(), path), "No space left on device", error=StoreError)
+
+
+def test_an_interrupt_leaves_nothing(path, tmp_path):
+    """Control-C while the points are written."""
+    url = tmp_path / "s.zarr"
+
+    def interrupt(done: int, total: int) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest_tables(write(good(), path), url, progress=interrupt, **COLUMNS)
+    assert not url.exists()

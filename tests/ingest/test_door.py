@@ -1,0 +1,8 @@
+"""What the room shows of itself."""
+
+import bagbasis.ingest
+
+
+def test_every_public_name_is_listed():
+    """`dir`, which completes names on a tab, has those that are imported later, too."""
+    assert set(bagbasis.ingest.__all__) <= set(dir(bagbasis.ingest))

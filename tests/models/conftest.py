@@ -1,0 +1,37 @@
+"""A store to predict, cut into many blocks, and places for models."""
+
+from __future__ import annotations
+
+import uuid
+
+import fsspec
+import pytest
+
+from bagbasis.execution.costs import pass_limits
+from tests.models.predicting import BAGS, IDS, N, Y, fitted
+from tests.oracles.labelled import stored
+
+
+@pytest.fixture(scope="module", params=["int", "str"])
+def store(request, tmp_path_factory):
+    """Bags with integer or string ids, in many partitions."""
+    url = tmp_path_factory.mktemp("data") / "s.zarr"
+    return stored(url, BAGS, Y, ids=IDS[request.param], chunk_points=50)
+
+
+@pytest.fixture
+def many_blocks():
+    """Predictions are cut into blocks of a dozen bags, each of several partitions."""
+    seconds = 12 * fitted("one target").features_.cost.seconds(N, sum(map(len, BAGS))) / N
+    with pass_limits(block_seconds=seconds, partition_bytes=60 * 16):
+        yield
+
+
+@pytest.fixture
+def memory_url():
+    """A place in a filesystem of objects."""
+    place = f"memory://{uuid.uuid4().hex}/p"
+    yield place
+    fs = fsspec.filesystem("memory")
+    if fs.exists(place):
+        fs.rm(place, recursive=True)

@@ -1,0 +1,209 @@
+"""`embedding="auto"`: what is chosen, from what, and that it is a function of the data alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    cross_val_score,
+    load_model,
+)
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.execution.lanes import use_cores
+from bagbasis.fitting.choice.short_list import short_list
+
+SMALL = RandomFourierFeatures(64)
+
+
+def bags_of(n=60, d=2, seed=0, size=20):
+    """Bags whose label is the spread of their first coordinate."""
+    rng = np.random.default_rng(seed)
+    spread = rng.uniform(0.2, 2.0, n)
+    points = [rng.normal(size=(size, d)) * np.r_[s, np.ones(d - 1)] for s in spread]
+    return Bags.from_list(points), np.log(spread)
+
+
+def test_the_default_chooses_and_says_what_it_tried():
+    bags, y = bags_of()
+    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    found = model.report_["choice"]
+    tried = found["tried"]
+    assert json.loads(json.dumps(found)) == found
+    assert found["chosen"] == tried[0]["name"]
+    assert tried[0]["error"] == min(one["error"] for one in tried)
+    assert {"moments", "mean map", "sliced Wasserstein", "projection", "js"} <= {
+        one["name"] for one in tried
+    }
+    assert all(one["standard_error"] > 0 for one in tried)
+    assert tried[0]["error"] < 0.3
+    assert model.features_.second.scale > 0
+    assert model.embedding == "auto"
+
+
+def test_none_is_the_projection_of_before():
+    bags, y = bags_of()
+    before = DoubleBasisRegressor(None, SMALL).fit(bags, y)
+    explicit = DoubleBasisRegressor(ProjectionEmbedding(), SMALL).fit(bags, y)
+    np.testing.assert_array_equal(before.coef_, explicit.coef_)
+    assert "choice" not in before.report_
+
+
+def test_the_fit_is_that_of_the_embedding_and_width_chosen():
+    """Given by hand, what was chosen has the same bits."""
+    bags, y = bags_of()
+    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    width = model.report_["choice"]["tried"][0]["width"]
+    names = {one.name: one for one in short_list(2)}
+    name, _, scale = model.report_["choice"]["chosen"].partition(", ")
+    first, *others = (names[part] for part in name.split(" + "))
+    chosen = first.plus(others[0]) if others else first
+    chosen = chosen.on(scale) if scale else chosen
+    second = clone(SMALL).set_params(scale_multiplier=width)
+    again = DoubleBasisRegressor(chosen.made(), second).fit(bags, y)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 30, 500, 2000])
+def test_every_dimension_has_a_default(d):
+    bags, y = bags_of(24, d, size=6)
+    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    assert "left_out" not in model.report_["choice"]
+    assert np.isfinite(model.predict(bags)).all()
+    for one in short_list(d):
+        marginals = one.embedding.get_params().get("marginals", 0)
+        assert d <= 3 or marginals is not None
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 9])
+def test_few_bags_are_no_reason_to_refuse(n):
+    bags, y = bags_of(n)
+    model = DoubleBasisRegressor(random_features=SMALL, alpha=0.1).fit(bags, y)
+    assert np.isfinite(model.predict(bags)).all()
+
+
+def test_no_label_is_refused_as_ever():
+    bags, _ = bags_of(5)
+    with pytest.raises(DataError, match="no labelled bags to fit"):
+        DoubleBasisRegressor().fit(bags, np.full(5, np.nan))
+
+
+def test_another_text_is_refused():
+    bags, y = bags_of(5)
+    with pytest.raises(ParameterError, match="embedding is 'best'"):
+        DoubleBasisRegressor("best").fit(bags, y)
+
+
+def test_a_store_and_memory_choose_alike_on_any_number_of_cores(tmp_path):
+    bags, y = bags_of(50)
+    box = [(-8, 8), (-8, 8)]
+    store = BagStore.create(tmp_path / "s.zarr", n_dims=2, target_names=["y"], box=box)
+    store.append(bags, targets={"y": y})
+    found = []
+    for cores in (1, 2):
+        with use_cores(cores):
+            model = DoubleBasisRegressor(random_features=SMALL).fit(store)
+        report = {**model.report_["choice"], "seconds": 0}
+        found.append((report, model.coef_.tobytes()))
+    assert found[0] == found[1]
+
+
+def test_held_out_and_unlabelled_bags_are_not_looked_at(tmp_path):
+    bags, y = bags_of(80)
+    y[::7] = np.nan
+    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y, holdout=0.3)
+    assert model.report_["choice"]["n_bags"] == model.report_["n_bags_fitted"]
+
+
+def test_groups_are_left_out_whole(tmp_path):
+    """Where a group's bags are copies but for its label, folds of bags find a label that folds of
+    groups cannot: errors of grouped folds are those of new groups."""
+    rng = np.random.default_rng(1)
+    n_groups, per_group = 40, 4
+    labels, centres = rng.normal(size=n_groups), rng.uniform(-3, 3, (n_groups, 2))
+    groups = np.repeat(np.arange(n_groups), per_group)
+    points = [centres[g] + 0.01 * rng.normal(size=(10, 2)) for g in groups]
+    box = [(-4, 4), (-4, 4)]
+    store = BagStore.create(tmp_path / "g.zarr", n_dims=2, target_names=["y", "g"], box=box)
+    store.append(Bags.from_list(points), targets={"y": labels[groups], "g": groups})
+    model = DoubleBasisRegressor(random_features=SMALL)
+    alone = model.fit(store, target="y").report_["choice"]
+    grouped = clone(model).fit(store, target="y", holdout={"groups": "g"}).report_["choice"]
+    assert (alone["by"], grouped["by"]) == ("bags", "groups")
+    assert alone["tried"][0]["error"] < 0.3
+    assert grouped["tried"][0]["error"] > 0.8
+
+
+def test_classes_and_densities_choose_too():
+    bags, y = bags_of()
+    classes = np.where(y > np.median(y), "wide", "narrow")
+    model = DoubleBasisClassifier(random_features=SMALL).fit(bags, classes)
+    assert model.score(bags, classes) > 0.9
+    triple = TripleBasisRegressor("auto", SMALL, ProjectionEmbedding(n_per_dim=4)).fit(
+        bags, list(bags)
+    )
+    assert triple.report_["choice"]["tried"]
+
+
+def test_without_random_features_ridge_on_the_embeddings_decides():
+    bags, y = bags_of()
+    model = DoubleBasisRegressor(random_features=False).fit(bags, y)
+    assert model.features_.second is None
+    assert all(one["width"] is None for one in model.report_["choice"]["tried"])
+
+
+def test_a_width_that_is_given_stays():
+    bags, y = bags_of()
+    for second in (RandomFourierFeatures(64, scale_multiplier=0.3), RandomFourierFeatures(64, 0.9)):
+        model = DoubleBasisRegressor(random_features=second).fit(bags, y)
+        widths = {one["width"] for one in model.report_["choice"]["tried"]}
+        assert widths == {0.3 if second.scale == "median" else None}
+        if second.scale == 0.9:
+            assert model.features_.second.scale == 0.9
+
+
+def test_an_outlier_does_not_keep_others_from_being_told_apart():
+    """One point ten thousand deviations away stretches the box of bags in memory."""
+    bags, y = bags_of(100)
+    points = bags.points.copy()
+    points[0] = 1e4
+    model = DoubleBasisRegressor(random_features=SMALL).fit(Bags(points, bags.offsets), y)
+    names = {one["name"] for one in model.report_["choice"]["tried"]}
+    assert any(name.endswith(("standardised", "tails drawn in")) for name in names)
+    assert model.score(bags[1:], y[1:]) > 0.7
+
+
+def test_it_is_saved_and_its_parameter_is_auto(tmp_path):
+    bags, y = bags_of()
+    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    model.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    assert loaded.embedding == "auto"
+    assert loaded.report_["choice"] == model.report_["choice"]
+    np.testing.assert_array_equal(loaded.predict(bags), model.predict(bags))
+
+
+def test_folds_choose_anew():
+    """Labels of test bags have no part in the choice: of labels that are noise R² is not above
+    chance, whatever is tried."""
+    bags, _ = bags_of(40)
+    y = np.random.default_rng(5).normal(size=40)
+    scores = cross_val_score(DoubleBasisRegressor(random_features=SMALL), bags, y, cv=3)
+    assert scores.mean() < 0.1
+
+
+def test_nested_parameters_are_those_of_the_projection():
+    model = DoubleBasisRegressor().set_params(embedding__n_per_dim=3)
+    assert model.embedding.n_per_dim == 3
+    assert isinstance(DoubleBasisRegressor(MomentsEmbedding()).embedding, MomentsEmbedding)

@@ -1,0 +1,234 @@
+"""What can not be fitted or predicted is refused in one line that names it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    features,
+)
+from bagbasis.errors import DataError, ModelError, ParameterError
+from bagbasis.execution.costs import pass_limits
+from bagbasis.fitting.plan import FitPlan
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.outcomes.reals import Reals
+from tests.oracles.labelled import labelled_bags, stored
+
+BAGS, Y = labelled_bags(30, most=9)
+KINDS = (DoubleBasisRegressor, DoubleBasisClassifier)
+
+
+def small(kind=DoubleBasisRegressor, embedding=None, **params):
+    embedding = embedding or ProjectionEmbedding(n_per_dim=3)
+    return kind(embedding, RandomFourierFeatures(16), **{"alpha": 1.0, **params})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return stored(tmp_path / "s.zarr", BAGS, np.stack([Y, Y > 0], axis=1), ["y", "sign"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "y is missing"),
+        (Y[:-1] > 0, r"y has shape \(29,\), there are 30 bags"),
+        (np.zeros((30, 1, 1)), "y holds one array of points per bag"),
+        (np.zeros((30, 0)), r"y has shape \(30, 0\)"),
+        (np.where(Y > 1e-9, np.inf, Y), "y has an infinite value"),
+        (Y + 1j, "y has dtype complex128; expected numbers"),
+    ],
+)
+def test_targets_in_memory(kind, y, message):
+    """y of another length or shape, missing, infinite or complex."""
+    with pytest.raises(DataError, match=message):
+        small(kind).fit(BAGS, y)
+
+
+def test_targets_that_are_text():
+    """A regressor does not read numbers out of text."""
+    with pytest.raises(DataError, match="y has dtype <U1; expected numbers"):
+        small().fit(BAGS, ["1"] * 30)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_targets_of_a_store(store, kind):
+    """An unknown target, none where there are two, an empty list, or y beside a store."""
+    with pytest.raises(DataError, match=r"no target 'z'; there are \['y', 'sign'\]"):
+        small(kind).fit(store, target="z")
+    with pytest.raises(DataError, match=r"no target 'sing' \(did you mean 'sign'\?\)"):
+        small(kind).fit(store, target="sing")
+    with pytest.raises(DataError, match=r"has the targets \['y', 'sign'\]; say which"):
+        small(kind).fit(store)
+    with pytest.raises(DataError, match="target= is empty"):
+        small(kind).fit(store, target=[])
+    with pytest.raises(ParameterError, match="a BagStore carries its targets"):
+        small(kind).fit(store, Y)
+    with pytest.raises(ParameterError, match="target names a column of a BagStore"):
+        small(kind).fit(BAGS, Y > 0, target="y")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_to_fit(tmp_path, kind):
+    """A store or Bags without bags, and bags without labels."""
+    empty = BagStore.create(tmp_path / "empty.zarr", 2, ["y"])
+    with pytest.raises(DataError, match=r"empty\.zarr: no bags to fit"):
+        small(kind).fit(empty)
+    with pytest.raises(DataError, match="no bags to fit"):
+        small(kind).fit(Bags.from_list(BAGS)[:0], [])
+    with pytest.raises(DataError, match="no bags"):
+        small(kind).fit([], [])
+    unlabelled = stored(tmp_path / "nan.zarr", BAGS, None)
+    message = "no labelled bags to fit" if kind is DoubleBasisRegressor else "needs two classes"
+    for attempt in (
+        lambda: small(kind).fit(unlabelled),
+        lambda: small(kind).fit(BAGS, np.full(30, np.nan)),
+    ):
+        with pytest.raises(DataError, match=message):
+            attempt()
+
+
+def test_everything_held_out():
+    """Nothing left to fit, or nothing to validate on, is said."""
+    with pytest.raises(DataError, match=r"no labelled bags to fit.*held out"):
+        small().fit(BAGS[:3], Y[:3], holdout=0.9999)
+    with pytest.raises(DataError, match="no labelled bag was held out for validation"):
+        small(alpha="validation", validation_fraction=1e-9).fit(BAGS, Y)
+
+
+def test_store_without_targets(tmp_path):
+    """A store that never had targets can not be fitted."""
+    store = stored(tmp_path / "s.zarr", BAGS, None, [])
+    with pytest.raises(DataError, match=r"has the targets \[\]"):
+        small().fit(store)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"alpha": -1.0}, "alpha is -1.0"),
+        ({"alpha": np.inf}, "alpha is inf"),
+        ({"alpha": np.nan}, "alpha is nan"),
+        ({"alpha": None}, "alpha is None"),
+        ({"alpha": "loo"}, "alpha is 'loo'"),
+        ({"alpha": []}, r"alpha is \[\]"),
+        ({"alpha": [1.0, "x"]}, r"alpha is \[1.0, 'x'\]"),
+        ({"alpha": [1.0, 0.0]}, "only numbers > 0"),
+        ({"alpha": "gcv", "alphas": [1.0, -1.0]}, r"alphas is \[1.0, -1.0\]"),
+        ({"alpha": 1.0, "alphas": [1.0]}, "alphas is the grid of"),
+        ({"precision": "float16"}, "precision is 'float16'"),
+        ({"validation_fraction": 0.0}, "validation_fraction is 0.0"),
+        ({"validation_fraction": "half"}, "validation_fraction is 'half'"),
+        ({"embedding": ProjectionEmbedding(n_per_dim=0)}, "n_per_dim is 0"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters(kind, params, message):
+    """Every wrong parameter is refused before any bag is read, in one line naming it."""
+    with pytest.raises(ParameterError, match=message):
+        small(kind, **params).fit(BAGS, Y > 0)
+
+
+@pytest.mark.parametrize("holdout", [1.0, -0.1, "some"])
+def test_holdout(holdout):
+    """The holdout is a share."""
+    with pytest.raises(ParameterError, match="holdout is"):
+        small().fit(BAGS, Y, holdout=holdout)
+
+
+def test_wrong_second_basis():
+    """A parameter of the random features is refused by the estimator's fit."""
+    with pytest.raises(ParameterError, match="n_features is 7"):
+        DoubleBasisRegressor(random_features=RandomFourierFeatures(7)).fit(BAGS, Y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_failed_fit_keeps_the_old_one(kind):
+    """A fit that is refused leaves what was fitted before."""
+    model = small(kind).fit(BAGS, Y > 0)
+    before = model.predict(BAGS)
+    with pytest.raises(DataError):
+        model.fit(BAGS, Y[:3] > 0)
+    np.testing.assert_array_equal(model.predict(BAGS), before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bags_of_another_dimension(tmp_path, kind):
+    """A model refuses bags and stores of another dimension, at once and not when computed."""
+    model = small(kind).fit(BAGS, Y > 0)
+    flat = [bag[:, :1] for bag in BAGS]
+    with pytest.raises(ModelError, match="fitted on bags of dimension 2, these have 1"):
+        model.predict(flat)
+    store = stored(tmp_path / "flat.zarr", flat, None)
+    with pytest.raises(ModelError, match=r"flat\.zarr holds dimension 1"):
+        model.predict(store)
+
+
+def test_one_array_is_not_a_list_of_bags():
+    """A matrix is refused rather than read as bags of one point."""
+    with pytest.raises(DataError, match="expected bags, got one array"):
+        small().fit(np.zeros((5, 2)), np.zeros(5))
+
+
+@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
+    """Bags that got past validation with a NaN are refused when they are embedded, by the
+    position among all bags."""
+    monkeypatch.setattr("bagbasis.fitting.feature_map.ROWS_PER_BLOCK", 8)
+    bags = Bags.from_list(BAGS)
+    model = small(embedding=ProjectionEmbedding(basis, 3), precision=precision).fit(bags, Y)
+    bags.points[bags.offsets[19]] = np.nan
+    with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
+        model.predict(bags)
+    labelled = LabelledBags(bags, Targets((), Y[:, None]))
+    fit = FitPlan(labelled, model.features_, Reals(1), None, precision)
+    with (
+        pass_limits(rows_per_block=8),
+        pytest.raises(DataError, match="bag 19: its embedding is not finite"),
+    ):
+        fit.run()
+
+
+@pytest.mark.parametrize("mode", ["error", "drop"])
+def test_points_outside_that_are_refused(tmp_path, mode):
+    """out_of_box="error", and "drop" with no point left, name the store and the bag: at fit and
+    at predict, wherever the partitions end."""
+    bags = [*BAGS[:20], np.full((3, 2), 1.5), *BAGS[20:]]
+    store = stored(tmp_path / "s.zarr", bags, np.append(Y, 0.0), chunk_points=5)
+    embedding = ProjectionEmbedding(n_per_dim=3, out_of_box=mode, box=[(0, 1), (0, 1)])
+    message = "3 points lie outside the box|no point lies inside the box"
+    with pytest.raises(DataError, match=rf"s\.zarr: a bag: ({message}) \[\[0\.0, 1\.0\]"):
+        small(embedding=embedding).fit(store)
+    given = DoubleBasisRegressor(embedding, RandomFourierFeatures(8, scale=1.0), 1.0)
+    with pytest.raises(DataError, match=rf"s\.zarr, bag 20: ({message})"):
+        given.fit(store)
+    model = given.fit(BAGS, Y)
+    with pytest.raises(DataError, match=rf"^bag 20: ({message})"):
+        model.predict(bags)
+    lazy = (model.predict(store), features(store, embedding))
+    for array in lazy:
+        with pytest.raises(DataError, match=rf"s\.zarr, bag 20: ({message})"):
+            array.compute()
+
+
+def test_features_of_mismatched_parts(store, tmp_path):
+    """A fitted basis for other data is refused when features are asked for, not when computed."""
+    embedding = ProjectionEmbedding(n_per_dim=3).fit(store)
+    flat = stored(tmp_path / "flat.zarr", [bag[:, :1] for bag in BAGS], None)
+    with pytest.raises(DataError, match="bags have dimension 1, the embedding was fitted for 2"):
+        features(flat, embedding)
+    second = RandomFourierFeatures(8).fit(np.random.default_rng(0).random((9, 5)))
+    with pytest.raises(DataError, match="9 coefficients, the random features were fitted for 5"):
+        features(store, embedding, second)
+    with pytest.raises(ParameterError, match="dtype is 'float16'"):
+        features(store, embedding, dtype="float16")

@@ -1,0 +1,208 @@
+"""`DoubleBasisClassifier`: one ridge per class on one-hot targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    Bags,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    evaluate,
+    load_model,
+)
+from bagbasis.errors import DataError
+from bagbasis.evaluation import permutation_importance
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.models.ridge_model import RidgeModel
+from tests.oracles.labelled import labelled_bags, stored
+
+BAGS, Y = labelled_bags(200, most=150)
+NEW, NEW_Y = labelled_bags(60, seed=1, most=150)
+CODES = np.digitize(Y, [-0.3, 0.4])  # three classes
+NAMES = np.array(["low", "middle", "upper"])
+
+
+def bases(n_features=64):
+    return ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features)
+
+
+def classifier(alpha=0.05, precision="float64", **params):
+    return DoubleBasisClassifier(*bases(), alpha, precision=precision, **params)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.0, "gcv", "validation"])
+def test_equals_one_fit_a_class(alpha):
+    """Scores are those of a regressor on the one-hot columns, the class that of the largest."""
+    model = classifier(alpha).fit(BAGS, CODES)
+    one_hot = np.eye(3)[CODES]
+    columns = [
+        DoubleBasisRegressor(*bases(), model.alpha_, precision="float64")
+        .fit(BAGS, one_hot[:, c])
+        .predict(NEW)
+        for c in range(3)
+    ]
+    scores = np.stack(columns, axis=1)
+    np.testing.assert_array_equal(model.predict(NEW), scores.argmax(axis=1))
+    clipped = np.maximum(scores, 0)
+    np.testing.assert_allclose(
+        model.predict_proba(NEW), clipped / clipped.sum(axis=1, keepdims=True), atol=1e-6
+    )
+    assert model.coef_.shape == (3, 64)
+
+
+def test_accuracy():
+    """The classes are learned: score is the accuracy on new bags."""
+    model = classifier().fit(BAGS, CODES)
+    truth = np.digitize(NEW_Y, [-0.3, 0.4])
+    assert model.score(NEW, truth) == np.mean(model.predict(NEW) == truth) > 0.7
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 0.05, 1e4])
+def test_probabilities(alpha):
+    """Rows sum to one and lie in [0, 1]; scores are at the true shares in the mean."""
+    model = classifier(alpha).fit(BAGS, CODES)
+    shares = model.predict_proba(NEW)
+    assert shares.shape == (60, 3)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
+    assert (shares >= 0).all()
+    fitted = model.model_.decision_rows(Bags.from_list(BAGS)).mean(axis=0)
+    np.testing.assert_allclose(fitted, np.bincount(CODES) / len(CODES), atol=1e-6)
+
+
+def test_probabilities_without_any_positive_score(monkeypatch):
+    """Where no class has a positive score all are equally likely, and one is still chosen."""
+    model = classifier().fit(BAGS, CODES)
+    scores = np.array([[-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
+    monkeypatch.setattr(RidgeModel, "_rows", lambda *_: (scores, np.empty((0, 2))))
+    predicted = model.model_.predicted(Bags.from_list(BAGS)[:2])
+    assert predicted.values.tolist() == [1, 0]
+    np.testing.assert_allclose(predicted.probabilities, 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (CODES, [0, 1, 2]),
+        (CODES * 10 - 5, [-5, 5, 15]),
+        (CODES * 0.5, [0.0, 0.5, 1.0]),
+        (CODES > 0, [0, 1]),
+        (NAMES[CODES], ["low", "middle", "upper"]),
+        (NAMES[CODES].astype(object), ["low", "middle", "upper"]),
+        (CODES.astype(object), [0, 1, 2]),
+        (NAMES[CODES].tolist(), ["low", "middle", "upper"]),
+    ],
+)
+def test_labels_come_back_as_they_were_given(labels, classes):
+    """Numbers or text, sorted; predictions are labels of the same kind."""
+    model = classifier().fit(BAGS, labels)
+    assert model.classes_.tolist() == classes
+    predicted = model.predict(BAGS)
+    assert predicted.dtype == model.classes_.dtype
+    assert np.mean(predicted == np.asarray(labels)) > 0.8
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, ""])
+def test_missing_labels(missing):
+    """None, NaN or empty text among the labels is a bag without a label, not a class."""
+    labels = NAMES[CODES].astype(object)
+    labels[::5] = missing
+    model = classifier().fit(BAGS, labels)
+    assert model.classes_.tolist() == NAMES.tolist()
+    assert model.report_["n_bags_unlabelled"] == 40
+    keep = np.arange(200) % 5 > 0
+    codes = np.where(keep, CODES, np.nan)
+    np.testing.assert_array_equal(model.coef_, classifier().fit(BAGS, codes).coef_)
+
+
+def test_labels_of_two_kinds():
+    """Text among numbers is an error, not a class of its own; so is anything else."""
+    with pytest.raises(DataError, match="mixes text with other labels"):
+        classifier().fit(BAGS, np.where(CODES == 0, "low", CODES.astype(object)))
+    with pytest.raises(DataError, match="neither text nor a number"):
+        classifier().fit(BAGS, np.array([(1, 2), *CODES[1:].tolist()], dtype=object))
+
+
+def test_one_column():
+    """A classifier has one target."""
+    with pytest.raises(DataError, match=r"y has shape \(200, 1\); expected one class per bag"):
+        classifier().fit(BAGS, CODES[:, None])
+
+
+def test_from_a_store(tmp_path):
+    """The names that a store has for its classes are the classes; else its numbers are."""
+    named = {"class_names": {"level": NAMES.tolist()}}
+    store = stored(tmp_path / "a.zarr", BAGS, {"level": NAMES[CODES]}, ["level"], **named)
+    model = classifier().fit(store)
+    assert model.classes_.tolist() == NAMES.tolist()
+    assert model.target_names_ == ("level",)
+    np.testing.assert_array_equal(model.predict(store), model.predict(BAGS))
+    assert model.score(store) == model.score(BAGS, NAMES[CODES]) > 0.7
+    np.testing.assert_allclose(model.coef_, classifier().fit(BAGS, CODES).coef_, rtol=0, atol=1e-9)
+    two = stored(tmp_path / "b.zarr", BAGS, np.stack([Y, CODES], axis=1), ["y", "level"])
+    assert classifier().fit(two, target="level").classes_.tolist() == [0, 1, 2]
+    with pytest.raises(DataError, match="a classifier has one target"):
+        classifier().fit(two, target=["y", "level"])
+
+
+def test_another_store_numbers_its_classes_by_itself(tmp_path):
+    """Labels are compared by name: a store without the first class, in another order, with more."""
+    level = np.array([*NAMES, "top"])
+    named = {"class_names": {"level": ["top", "upper", "low"]}}
+    known = {"class_names": {"level": ["low", "middle", "upper"]}}
+    few = np.flatnonzero(CODES != 1)
+    codes = np.where(np.quantile(Y, 0.97) < Y, 3, CODES)
+    bags = Bags.from_list([BAGS[i] for i in few])
+    store = stored(tmp_path / "a.zarr", BAGS, {"level": NAMES[CODES]}, ["level"], **known)
+    other = stored(tmp_path / "b.zarr", bags, {"level": level[codes[few]]}, ["level"], **named)
+    for weights in (None, {"low": 2.0}, {"0": 2.0}):  # "0" as saved models of before have it
+        model = classifier(class_weight=weights).fit(store)
+    truth = level[codes[few]]
+    assert model.score(other) == np.mean(model.predict(bags) == truth) > 0.7
+    found = evaluate(model, other, subset="all")
+    assert 1 - found.error == pytest.approx(model.score(other))
+    per_class = found.details.values(found)["level"]["per_class"]
+    assert {name: one["n"] for name, one in per_class.items()} == {
+        name: int((truth == name).sum()) for name in ("low", "middle", "upper", "top")
+    }
+    assert permutation_importance(model, other, n_repeats=2).score == model.score(other)
+
+
+def test_classes_of_the_holdout_are_known(tmp_path):
+    """A class that only held-out bags have is a class still; it is never scored."""
+    held = Split(0.1, HOLDOUT_SEED).members(0, 200)
+    codes = CODES.copy()
+    codes[np.flatnonzero(held)[:2]] = 7
+    store = stored(tmp_path / "s.zarr", BAGS, codes.astype(float))
+    model = classifier().fit(store, holdout=0.1)
+    assert model.classes_.tolist() == [0, 1, 2, 7]
+    assert 7 not in model.predict(BAGS)
+    np.testing.assert_allclose(model.predict_proba(BAGS)[:, 3], 0, atol=1e-12)
+
+
+def test_too_few_and_too_many_classes(monkeypatch):
+    """One class can not be told apart; a real-valued target is not a class."""
+    with pytest.raises(DataError, match="needs two classes, the labels have 1"):
+        classifier().fit(BAGS, np.zeros(200))
+    monkeypatch.setattr("bagbasis.outcomes.training_labels.MAX_CLASSES", 100)
+    with pytest.raises(DataError, match="more than 100 classes: is the target a real number"):
+        classifier().fit(BAGS, Y)
+
+
+def test_booleans_stay_booleans(tmp_path):
+    """Classes True and False are predicted as such, by a loaded model too, with bags unlabelled."""
+    labels = np.array(CODES) > 0
+    model = classifier().fit(BAGS, labels)
+    assert model.classes_.tolist() == [False, True]
+    assert model.predict(BAGS).dtype == bool
+    assert model.score(BAGS, labels) == classifier().fit(BAGS, labels.astype(int)).score(
+        BAGS, labels.astype(int)
+    )
+    model.save(tmp_path / "model.zarr")
+    assert load_model(tmp_path / "model.zarr").predict(BAGS).dtype == bool
+    some = [None, *labels[1:].tolist()]
+    assert classifier().fit(BAGS, some).predict(BAGS).dtype == bool
+    assert classifier().fit(BAGS, labels.astype(int)).predict(BAGS).dtype == np.int64

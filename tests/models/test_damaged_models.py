@@ -1,0 +1,121 @@
+"""Models that are damaged, of another version, or none: one clear error when they are loaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import zarr
+
+from bagbasis import load_model
+from bagbasis.errors import ModelError
+from bagbasis.models import saving
+from tests.models.predicting import BAGS, Y, fitted
+from tests.oracles.labelled import stored
+
+
+def test_not_a_model(tmp_path):
+    """Nothing, a file, an empty folder, another Zarr group and a bag store are no models."""
+    (tmp_path / "file").write_text("{}")
+    (tmp_path / "folder").mkdir()
+    zarr.open_group(str(tmp_path / "group"), mode="w").attrs["bagbasis_model"] = 5
+    stored(tmp_path / "store", BAGS, Y)
+    with pytest.raises(ModelError, match="nothing: no model there"):
+        load_model(tmp_path / "nothing")
+    for name in ("file", "folder", "group", "store"):
+        with pytest.raises(ModelError, match=f"{name}: not a saved model"):
+            load_model(tmp_path / name)
+
+
+def state_of(place):
+    group = zarr.open_group(str(place), mode="r+")
+    return group, dict(group.attrs)[saving.ATTRIBUTE]
+
+
+def changed(place, change):
+    group, state = state_of(place)
+    change(state)
+    group.attrs[saving.ATTRIBUTE] = state
+
+
+@pytest.fixture
+def saved(tmp_path):
+    fitted("one target").save(tmp_path / "m.zarr")
+    return tmp_path / "m.zarr"
+
+
+def test_model_of_a_later_version(saved):
+    """A format this version does not know is refused with both numbers."""
+    changed(saved, lambda state: state.update(format_version=2))
+    with pytest.raises(ModelError, match="model of format 2; this version reads 1"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.update(estimator="os.system"),
+        lambda state: state.pop("features"),
+        lambda state: state.update(params={"colour": 1}),
+        lambda state: state["features"]["embedding"].update(name="hologram"),
+        lambda state: state["features"]["embedding"].update(n_per_dim=5),
+        lambda state: state["features"]["embedding"].update(basis="haar"),
+        lambda state: state["features"]["embedding"].update(box=[[0, 0], [0, 1]]),
+        lambda state: state["features"]["random_features"].update(n_features=64),
+        lambda state: state["features"]["random_features"].update(n_inputs=17),
+        lambda state: state["features"]["random_features"].update(wrong=1),
+        lambda state: state.update(classes=[1, 2, 3]),
+        lambda state: state.update(features=None),
+        lambda state: state.update(random_features=7),
+    ],
+)
+def test_damaged_description(saved, change):
+    """A description that does not fit together is one clear error, never a wrong prediction."""
+    changed(saved, change)
+    with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
+        load_model(saved)
+
+
+def chunk_of(place, array):
+    return next(path for path in (place / array).rglob("*") if path.is_file() and "c" in path.parts)
+
+
+@pytest.mark.parametrize("array", ["coef", "intercept", "alphas"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "emptied"])
+def test_damaged_chunk(saved, array, damage):
+    """A chunk cut short, with one bit changed, or emptied is found when the model is loaded."""
+    chunk = chunk_of(saved, array)
+    content = bytearray(chunk.read_bytes())
+    if damage == "truncated":
+        content = content[: len(content) // 2]
+    elif damage == "emptied":
+        content = bytearray()
+    else:
+        content[len(content) // 2] ^= 4
+    chunk.write_bytes(content)
+    with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("array", ["coef", "intercept"])
+@pytest.mark.parametrize("lost", ["chunk", "array"])
+def test_lost_data(saved, array, lost):
+    """Coefficients that are gone are an error, not zeros."""
+    if lost == "chunk":
+        chunk_of(saved, array).unlink()
+    else:
+        shutil.rmtree(saved / array)
+    with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("current", ["../other.zarr", "coef", f"generation-{'0' * 32}", 7])
+def test_a_model_that_points_nowhere(saved, current):
+    """What holds the arrays is a generation within the model, and nothing else."""
+    fitted("one target").save(saved.parent / "other.zarr")
+    metadata = json.loads((saved / "zarr.json").read_text())
+    metadata["attributes"]["bagbasis_current"] = current
+    (saved / "zarr.json").write_text(json.dumps(metadata))
+    with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
+        load_model(saved)

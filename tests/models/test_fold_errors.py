@@ -1,0 +1,100 @@
+"""Errors over folds against models that are fitted fold by fold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.fitting.choice.fold_errors import (
+    EXPONENTS,
+    FoldRows,
+    choose_folds,
+    fold_errors,
+    landmark_features,
+    median_of,
+    squared_distances,
+)
+
+
+def rows_of(n=60, k=2, weighted=False, groups=None, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    y = np.column_stack([np.sin(x[:, 0]) + 0.1 * rng.normal(size=n), x[:, 1] ** 2])[:, :k]
+    weights = rng.uniform(0.2, 2.0, n) if weighted else np.ones(n)
+    clusters = np.arange(n) if groups is None else groups
+    folds = choose_folds(n, groups=groups)
+    return x, FoldRows(y, folds, y.var(axis=0), weights, clusters)
+
+
+def kernel_ridge(kernel, y, weights, train, test, alpha):
+    """Weighted kernel ridge with an intercept, by a dense solve of ψ = Z coefficients, Z = K^½."""
+    values, vectors = np.linalg.eigh(kernel)
+    z = vectors * np.sqrt(np.maximum(values, 0))
+    w = weights[train][:, None]
+    mean_z, mean_y = (w * z[train]).sum(0) / w.sum(), (w * y[train]).sum(0) / w.sum()
+    zc, yc = z[train] - mean_z, y[train] - mean_y
+    psi = np.linalg.solve(zc.T @ (w * zc) + alpha * w.sum() * np.eye(len(z)), zc.T @ (w * yc))
+    return (z[test] - mean_z) @ psi + mean_y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(15), 4)], ids=["bags", "groups"])
+def test_errors_equal_models_fitted_fold_by_fold(weighted, groups):
+    x, rows = rows_of(weighted=weighted, groups=groups)
+    squares = squared_distances(x, rows.landmarks)
+    kernel = np.exp(-0.5 * squares / median_of(squares) ** 2)
+    found = fold_errors(landmark_features(kernel, rows.landmarks), rows)
+    losses = np.zeros((len(EXPONENTS), len(rows)))
+    for e, exponent in enumerate(EXPONENTS):
+        for folds in rows.folds:
+            for fold in np.unique(folds):
+                test = folds == fold
+                if groups is not None:
+                    assert not set(groups[test]) & set(groups[~test])
+                said = kernel_ridge(kernel, rows.y, rows.weights, ~test, test, 10.0**exponent)
+                left = (said - rows.y[test]) ** 2 / rows.units
+                losses[e, test] += left.mean(axis=1) / len(rows.folds)
+    errors = losses @ rows.weights / rows.weights.sum()
+    assert found.alpha == 10.0 ** EXPONENTS[errors.argmin()]
+    np.testing.assert_allclose(found.error, errors.min(), rtol=1e-5)
+    np.testing.assert_allclose(found.losses, losses[errors.argmin()], rtol=1e-3, atol=1e-5)
+
+
+def test_standard_errors_are_those_of_a_mean_over_clusters():
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(20), 5)
+    effects, spread = rng.normal(size=(2000, 20)), rng.normal(size=(2000, 100))
+    y = np.zeros((100, 1))
+    rows = FoldRows(y, np.zeros((1, 100), int), np.ones(1), np.ones(100), clusters)
+    losses = effects[:, clusters] + spread
+    told = np.mean([rows.standard_error(one) ** 2 for one in losses[:300]]) ** 0.5
+    np.testing.assert_allclose(told, losses.mean(axis=1).std(), rtol=0.06)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40])
+def test_folds_are_of_all_rows_and_no_fold_is_empty(n):
+    for folds in choose_folds(n):
+        counts = np.bincount(folds)
+        assert len(counts) == min(5, n)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_folds_have_equal_shares_of_classes():
+    classes = np.array([0] * 90 + [1] * 10)
+    for folds in choose_folds(100, classes):
+        assert {int((classes[folds == j] == 1).sum()) for j in range(5)} == {2}
+
+
+def test_folds_of_groups_are_even_and_whole():
+    groups = np.repeat(np.arange(12), [30, 1, 1, 8, 8, 8, 8, 8, 8, 8, 8, 4])
+    for folds in choose_folds(len(groups), groups=groups):
+        assert all(len(set(folds[groups == g])) == 1 for g in range(12))
+        assert np.bincount(folds).max() == 30
+
+
+def test_equal_rows_have_features():
+    rows = np.zeros((6, 2))
+    squares = squared_distances(rows, np.arange(6))
+    assert median_of(squares) == 1.0
+    z = landmark_features(np.exp(-squares), np.arange(6))
+    np.testing.assert_allclose(z @ z.T, np.ones((6, 6)), atol=1e-4)

@@ -1,0 +1,169 @@
+"""`holdout=` by groups and by time: what is left out, of which fits, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    evaluate,
+    load_model,
+)
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.evaluation import judge_fit
+from bagbasis.labelled.holdout import Holdout
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.tuning import Search, tune
+from tests.oracles.labelled import labelled_bags
+from tests.oracles.planned import planned, posed
+
+N = 240
+BAGS, Y = labelled_bags(N, most=12)
+PATIENT = np.arange(N) // 6 % 20 - 3
+DAY = 20_400.0 + np.random.default_rng(3).permutation(N) / 2
+MONTHS = [str(datetime.date(1970, 1, 1) + datetime.timedelta(int(day)))[:7] for day in DAY]
+MONTH_NAMES = sorted(set(MONTHS))
+NAMES = ["y", "patient", "day", "month", "sparse", "two"]
+LATE = "2026-01-10"
+DAY_OF_LATE = 20_463
+BY_GROUPS = {"fraction": 0.2, "groups": "patient"}
+
+
+def append(store, n=N):
+    columns = [Y, PATIENT, DAY, MONTHS, np.where(np.arange(N) == 7, np.nan, 1.0), PATIENT > -3]
+    return store.append(
+        BAGS[:n], {name: column[:n] for name, column in zip(NAMES, columns, strict=True)}
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    url = tmp_path_factory.mktemp("holdout") / "s.zarr"
+    made = BagStore.create(url, 2, NAMES, class_names={"month": MONTH_NAMES})
+    return append(made)
+
+
+def small(alpha="gcv", **parameters):
+    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32)
+    return DoubleBasisRegressor(*bases, alpha=alpha, precision="float64", **parameters)
+
+
+def members(store, holdout):
+    bags = LabelledBags(store)
+    return Holdout.of(holdout).resolve(bags).split(bags).members(0, store.n_bags)
+
+
+BY_TIME = {
+    "a date": ({"after": LATE, "time": "day"}, DAY > DAY_OF_LATE),
+    "a date of YAML": ({"after": datetime.date(2026, 1, 10), "time": "day"}, DAY > DAY_OF_LATE),
+    "a number": ({"after": 20_463.2, "time": "day"}, DAY > 20_463.2),
+    "a class": ({"after": "2026-01", "time": "month"}, np.array(MONTHS) > "2026-01"),
+}
+
+
+@pytest.mark.parametrize(("holdout", "late"), BY_TIME.values(), ids=BY_TIME)
+def test_later_bags_are_left_out(store, holdout, late):
+    """By dates and numbers; the fit is that of the earlier bags."""
+    model = small(0.01).fit(store, target="y", holdout=holdout)
+    earlier = small(0.01).fit([BAGS[i] for i in np.flatnonzero(~late)], Y[~late])
+    assert model.report_["n_bags_held_out"] == late.sum()
+    np.testing.assert_array_equal(members(store, holdout), late)
+    assert earlier.report_["n_bags_fitted"] == model.report_["n_bags_fitted"]
+
+
+def test_groups_stay_together(store, tmp_path):
+    """About a fifth of the bags, whole patients; the same ones when the store has grown."""
+    model = small().fit(store, target="y", holdout=BY_GROUPS)
+    out = members(store, model.holdout_)
+    assert 0.1 < out.mean() < 0.4
+    assert not set(PATIENT[out]) & set(PATIENT[~out])
+    assert model.report_["n_bags_held_out"] == out.sum()
+    url = tmp_path / "grown.zarr"
+    half = append(BagStore.create(url, 2, NAMES, class_names={"month": MONTH_NAMES}), 160)
+    kept = small().fit(half, target="y", holdout=BY_GROUPS)
+    before = members(half, kept.holdout_)
+    grown = half.append(BAGS[160:], dict.fromkeys(NAMES, np.zeros(N - 160)))
+    np.testing.assert_array_equal(members(grown, kept.holdout_)[:160], before)
+
+
+def test_what_is_judged(store, tmp_path):
+    """evaluate, judge_fit, a smoother and a tuned model judge the bags that the fit left out."""
+    model = small().fit(store, target="y", holdout=BY_GROUPS)
+    out = members(store, BY_GROUPS)
+    model.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert again.holdout_ == model.holdout_
+    for fitted in (model, again):
+        errors = evaluate(fitted, store)
+        assert (errors.subset, errors.n) == ("holdout", out.sum())
+    assert judge_fit(again, store)["n"] == out.sum()
+    smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=3), in_memory=True)
+    smoother.fit(store, target="y", holdout=model.holdout_)
+    assert smoother.model_.training.n_bags == N - out.sum()
+    search = Search([ProjectionEmbedding(n_per_dim=3)], (0.5, 1.0), first_bags=N)
+    tuned = tune(store, small(), search, target="y", holdout=BY_GROUPS).model
+    assert tuned.holdout_ == model.holdout_
+    np.testing.assert_array_equal(tuned.coef_.shape, model.coef_.shape)
+
+
+@pytest.mark.parametrize("alphas", [None, [0.01, 1.0]])
+@pytest.mark.parametrize("solver", ["cholesky", "cg"])
+def test_validation_takes_whole_groups(store, solver, alphas):
+    """None of a group that is held out, and all of a group or nothing."""
+    model = small("validation", alphas=alphas, solver=solver, validation_fraction=0.3)
+    plan = planned(model, posed(model, store, None, "y", holdout=BY_GROUPS))
+    validation = plan.validation
+    apart, out = validation.members(0, N), plan.bags.left_out.members(0, N)
+    assert not set(PATIENT[apart & ~out]) & set(PATIENT[~apart & ~out])
+    share = (apart & ~out).sum() / (~out).sum()
+    assert 0.15 < share < 0.6
+    index = np.array([17, 18, 3, 200, 200, 5])
+    np.testing.assert_array_equal(validation.of(index), apart[index])
+    fitted = model.fit(store, target="y", holdout=BY_GROUPS)
+    assert fitted.report_["n_bags_fitted"] == (~out).sum()
+    only = model.fit(store, target="y", holdout={"groups": "patient"})
+    assert (only.holdout_, only.report_["n_bags_fitted"]) == (0.0, N)
+
+
+REFUSED = [
+    ({}, ParameterError, "expected a share"),
+    ({"share": 0.2}, ParameterError, "expected a share"),
+    ({"fraction": 1.2, "groups": "patient"}, ParameterError, "fraction of holdout is 1.2"),
+    ({"fraction": 0.2, "groups": 3}, ParameterError, "groups of holdout is 3"),
+    ({"fraction": 0.2, "after": 3}, ParameterError, "choose one of them"),
+    ({"after": "soon", "time": "day"}, ParameterError, "after of holdout is 'soon'"),
+    ({"after": LATE}, ParameterError, r"name its column, of \['patient'"),
+    ({"fraction": 0.2, "time": "day"}, ParameterError, "time of holdout"),
+    ({"fraction": 0.2, "groups": "nothing"}, DataError, "no target 'nothing'"),
+    ({"fraction": 0.2, "groups": "two"}, DataError, "groups of 'two' are too large.*95%"),
+    ({"fraction": 0.2, "groups": "sparse"}, DataError, "sparse: bag 7 has none"),
+    ({"after": "2031-01-01", "time": "day"}, DataError, "no bag is after 2031-01-01 by 'day'"),
+    ({"after": 0, "time": "day"}, DataError, "all bags are after 0"),
+]
+
+
+@pytest.mark.parametrize(("holdout", "kind", "message"), REFUSED)
+def test_refused(store, holdout, kind, message):
+    """By name, before any pass."""
+    with pytest.raises(kind, match=message):
+        small().fit(store, target="y", holdout=holdout)
+
+
+def test_memory_has_no_columns():
+    """Groups of bags in memory are refused."""
+    with pytest.raises(ParameterError, match="groups of holdout is a column of a BagStore"):
+        small().fit(BAGS, Y, holdout=BY_GROUPS)
+
+
+@pytest.mark.parametrize("after", ["2026-01-10T00:00+12:00", "2026-01-10T00:00Z"])
+def test_a_time_zone_is_refused(store, after):
+    """Columns have no time zones: an offset would be dropped, and other bags left out."""
+    with pytest.raises(ParameterError, match="without its UTC offset"):
+        small().fit(store, target="y", holdout={"after": after, "time": "day"})

@@ -1,0 +1,239 @@
+"""Predictions written beside the bags' ids: whole, in order, and never over something else."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import BagStore, DoubleBasisClassifier, connect
+from bagbasis.errors import ModelError, ParameterError, StoreError
+from bagbasis.models import iter_predictions, write_predictions
+from bagbasis.models.predictions import stored as stored_predictions
+from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
+from tests.oracles.labelled import stored
+
+pytestmark = pytest.mark.usefixtures("many_blocks")
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_written_as_zarr(store, tmp_path, name):
+    """Arrays of predictions, probabilities and ids, and names in the attributes."""
+    model = fitted(name)
+    write_predictions(model, store, tmp_path / "p.zarr")
+    arrays, attributes = read_zarr(tmp_path / "p.zarr")
+    assert arrays["ids"].tolist() == ids_of(store)
+    expected = model.predict(BAGS)
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(arrays["predictions"], expected, atol=1e-12)
+    else:
+        assert arrays["predictions"].tolist() == expected.tolist()
+    assert attributes["data_url"] == store.url
+    assert attributes["target_names"] == []
+    if isinstance(model, DoubleBasisClassifier):
+        np.testing.assert_allclose(arrays["probabilities"], model.predict_proba(BAGS), atol=1e-12)
+        assert attributes["classes"] == model.classes_.tolist()
+    else:
+        assert set(arrays) == {"ids", "predictions"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.zarr"]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_written_as_parquet(store, tmp_path, name):
+    """One table in the order of the store: id, a column per target, and p_<class>."""
+    model = fitted(name)
+    write_predictions(model, store, tmp_path / "p", format="parquet")
+    table = pd.read_parquet(tmp_path / "p")
+    assert table["id"].tolist() == ids_of(store)
+    expected = model.predict(BAGS)
+    if name == "two targets":
+        values = table[["prediction_0", "prediction_1"]].to_numpy()
+    else:
+        values = table["prediction"].to_numpy()
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(values, expected, atol=1e-12)
+    else:
+        assert values.tolist() == expected.tolist()
+    if isinstance(model, DoubleBasisClassifier):
+        columns = [f"p_{label}" for label in model.classes_.tolist()]
+        np.testing.assert_allclose(table[columns], model.predict_proba(BAGS), atol=1e-12)
+    assert len(list((tmp_path / "p").iterdir())) == len(model.predict(store).chunks[0])
+
+
+def test_columns_are_named_by_the_targets(tmp_path):
+    """A model fitted on a store's targets writes columns of their names."""
+    table = np.stack([Y, Y**2], axis=1)
+    two = stored(tmp_path / "s.zarr", BAGS, table, ["income", "age"])
+    write_predictions(
+        regressor().fit(two, target=["age", "income"]), two, tmp_path / "a", format="parquet"
+    )
+    assert pd.read_parquet(tmp_path / "a").columns.tolist() == ["id", "age", "income"]
+    write_predictions(regressor().fit(two, target="age"), two, tmp_path / "b", format="parquet")
+    assert pd.read_parquet(tmp_path / "b").columns.tolist() == ["id", "age"]
+
+
+def test_on_workers(store, tmp_path):
+    """Workers write their own blocks: the same files, ids and values as from one process."""
+    with connect("local", n_workers=1, cores_per_worker=1):
+        for name in FITS:
+            model = fitted(name)
+            for format in ("zarr", "parquet"):
+                place = tmp_path / f"{name} {format}"
+                seen = []
+                write_predictions(
+                    model, store, place, format=format,
+                    progress=lambda done, total, seen=seen: seen.append((done, total)),
+                )  # fmt: skip
+                assert seen[-1] == (N, N)
+                assert seen == sorted(seen)
+            expected = model.predict(BAGS).tolist()
+            arrays, _ = read_zarr(tmp_path / f"{name} zarr")
+            assert arrays["ids"].tolist() == ids_of(store)
+            table = pd.read_parquet(tmp_path / f"{name} parquet")
+            assert table["id"].tolist() == ids_of(store)
+            written = table.iloc[:, 1:3].to_numpy() if name == "two targets" else table.iloc[:, 1]
+            for values in (arrays["predictions"].tolist(), np.asarray(written).tolist()):
+                assert values == (
+                    expected if "class" in name else pytest.approx(np.array(expected), abs=1e-12)
+                )
+        rows = np.concatenate([block.rows for block in iter_predictions(fitted("classes"), store)])
+        assert sorted(rows) == list(range(N))
+        lazy = fitted("class names").predict(store).compute()
+        assert lazy.tolist() == fitted("class names").predict(BAGS).tolist()
+
+
+@pytest.mark.parametrize("format", ["zarr", "parquet"])
+def test_other_filesystems(store, memory_url, format):
+    """Predictions go to any URL, and are replaced there when asked."""
+    for model, overwrite in ((fitted("classes"), False), (fitted("one target"), True)):
+        write_predictions(model, store, memory_url, format=format, overwrite=overwrite)
+        if format == "zarr":
+            arrays, _ = read_zarr(memory_url)
+            values, ids = arrays["predictions"], arrays["ids"]
+        else:
+            table = pd.read_parquet(memory_url)
+            values, ids = table["prediction"], table["id"]
+        np.testing.assert_allclose(values, model.predict(BAGS), atol=1e-12)
+        assert ids.tolist() == ids_of(store)
+
+
+def test_empty_store(tmp_path):
+    """Of no bags there are no predictions, written all the same."""
+    empty = BagStore.create(tmp_path / "s.zarr", 2)
+    write_predictions(fitted("classes"), empty, tmp_path / "p.zarr")
+    arrays, _ = read_zarr(tmp_path / "p.zarr")
+    assert arrays["predictions"].shape == (0,)
+    write_predictions(fitted("classes"), empty, tmp_path / "p", format="parquet")
+    assert list((tmp_path / "p").iterdir()) == []
+    assert list(iter_predictions(fitted("classes"), empty)) == []
+
+
+@pytest.mark.parametrize("format", ["zarr", "parquet"])
+def test_overwriting(store, tmp_path, format):
+    """Predictions that are there are replaced only when asked, whatever their format."""
+    place = tmp_path / "p"
+    write_predictions(fitted("one target"), store, place, format="zarr")
+    before = {path.name for path in place.iterdir()}
+    with pytest.raises(ModelError, match="exists already"):
+        write_predictions(fitted("classes"), store, place, format=format)
+    assert {path.name for path in place.iterdir()} == before
+    for _ in range(2):
+        write_predictions(fitted("classes"), store, place, format=format, overwrite=True)
+    if format == "parquet":
+        assert len(pd.read_parquet(place)) == N
+    else:
+        assert len(read_zarr(place)[0]["probabilities"]) == N
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_only_predictions_are_replaced(tmp_path):
+    """overwrite=True never deletes the data, a model or somebody's folder."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    fitted("one target").save(tmp_path / "m.zarr")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "part-000000000000.parquet").write_text("")
+    (folder / "thesis.txt").write_text("years")
+    for place in (store.url, tmp_path / "m.zarr", folder, folder / "thesis.txt"):
+        with pytest.raises(ModelError, match="exists and is not written predictions"):
+            write_predictions(fitted("one target"), store, place, overwrite=True)
+    store.verify()
+    assert (folder / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.parametrize("format", ["zarr", "parquet"])
+def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
+    """A failure in the middle leaves no half-written predictions, and the old ones as they
+    were; a full disk is one clear error."""
+    place = tmp_path / "p"
+    write_predictions(fitted("one target"), store, place, format=format)
+    files = sorted(path.name for path in place.rglob("*"))
+    finish = stored_predictions._Predictions.finish
+
+    def failing(self):
+        block = finish(self)
+        if block.rows[0] > 30:
+            raise OSError(28, "No space left on device")
+        return block
+
+    monkeypatch.setattr(stored_predictions._Predictions, "finish", failing)
+    for target in (place, tmp_path / "q"):
+        with pytest.raises(ModelError, match=r"writing predictions failed \(No space left"):
+            write_predictions(fitted("classes"), store, target, format=format, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+    assert sorted(path.name for path in place.rglob("*")) == files
+
+
+def test_no_place_to_write(store, tmp_path):
+    """A place that can not be written is one clear error."""
+    (tmp_path / "file").write_text("")
+    for format in ("zarr", "parquet"):
+        with pytest.raises(ModelError, match=r"file/p: writing predictions failed"):
+            write_predictions(fitted("one target"), store, tmp_path / "file" / "p", format=format)
+
+
+def test_damaged_store(tmp_path):
+    """A chunk that can not be read is the store's error, and leaves no predictions."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
+    shard = tmp_path / "s.zarr" / "points" / "c" / "0" / "0"
+    shard.write_bytes(shard.read_bytes()[:100])
+    with pytest.raises(StoreError, match=r"s\.zarr: array 'points'"):
+        write_predictions(fitted("one target"), BagStore.open(store.url), tmp_path / "p.zarr")
+    assert not (tmp_path / "p.zarr").exists()
+
+
+def test_csv(tmp_path, store):
+    """One file, in the order of the bags, of numbers with all digits; it is replaced whole."""
+    model, place = fitted("two targets"), tmp_path / "p.csv"
+    write_predictions(model, store, place)
+    table = pd.read_csv(place)
+    assert table["id"].tolist() == ids_of(store)
+    assert np.abs(table.drop(columns="id").to_numpy() - model.predict(BAGS)).max() <= 1e-12
+    before = place.read_bytes()
+    with pytest.raises(ModelError, match="exists already"):
+        write_predictions(model, store, place)
+    write_predictions(fitted("classes"), store, place, overwrite=True)
+    assert before != place.read_bytes()
+    assert list(tmp_path.glob("p.csv*")) == [place]
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "text"),
+    [
+        (
+            "p.csv",
+            "zarr",
+            "format is 'zarr'; name it .zarr, or take format 'csv'",
+        ),
+        ("p.PARQUET", "csv", "ends in .parquet"),
+        ("p.txt", None, "names that end in .zarr, .parquet, .csv"),
+    ],
+)
+def test_the_names_ending_says_the_format(tmp_path, store, name, format, text):
+    with pytest.raises(ParameterError, match=re.escape(text)):
+        write_predictions(fitted("one target"), store, tmp_path / name, format=format)
+    assert not (tmp_path / name).exists()
+    write_predictions(fitted("one target"), store, tmp_path / "p.parquet")
+    assert sorted(pd.read_parquet(tmp_path / "p.parquet")["id"]) == sorted(ids_of(store))

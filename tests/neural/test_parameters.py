@@ -1,0 +1,66 @@
+"""Values that no parameter of a network wants are refused by name, before anything is compiled."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from bagbasis import neural
+from bagbasis.errors import BagbasisError, ParameterError
+from bagbasis.sklearn_bases import BaseEstimator
+from tests.contract.docstrings import described, docstring_of, entries
+from tests.contract.values import four_values
+
+ESTIMATORS = [name for name in neural.__all__ if isinstance(getattr(neural, name), type)]
+BAGS = [np.zeros((3, 2))] * 4
+LABELLED = ("Regressor", "Classifier")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_junk_is_refused(name, monkeypatch):
+    """Four values of each parameter, by `fit`, which does not begin."""
+    kind = getattr(neural, name)
+
+    def begin(*_):
+        raise AssertionError("a network was made")
+
+    monkeypatch.setattr(kind, "_network", begin)
+    assert set(kind.PARAMETERS) == set(inspect.signature(kind).parameters)
+    for key, constraint in kind.PARAMETERS.items():
+        for junk in four_values(constraint).values():
+            if not constraint.accepts(junk):
+                with pytest.raises(ParameterError, match=key):
+                    kind(**{key: junk}).fit(BAGS)
+    needs_labels = name.endswith(LABELLED) and not name.startswith("NextPoint")
+    if needs_labels:
+        with pytest.raises(BagbasisError, match="y is missing"):
+            kind().fit(BAGS)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_docstrings_say_what_the_table_does(name):
+    """As `tests/contract/test_docstrings.py` has it; some entries are in the base's docstring."""
+    kind = getattr(neural, name)
+    parameters = inspect.signature(kind).parameters
+    seen = set()
+    for one in kind.__mro__:
+        if not issubclass(one, BaseEstimator) or not one.__doc__:
+            continue
+        for names, said in entries(docstring_of(one)):
+            for key in set(names) & set(kind.PARAMETERS) - seen:
+                wanted = described(kind.PARAMETERS[key], parameters[key].default)
+                if wanted is not None and key != "transformation":
+                    assert said == wanted, f"{name}.{key}"
+                seen.add(key)
+    assert seen == set(kind.PARAMETERS)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_scikit_learn_conventions(name):
+    """The constructor stores parameters; they are read and changed by name."""
+    model = getattr(neural, name)(seed=3)
+    assert model.get_params()["seed"] == 3
+    assert model.set_params(seed=4).seed == 4
+    assert not [key for key in vars(model) if key.endswith("_")]

@@ -1,0 +1,136 @@
+"""Networks of bags: order, masks, leave-one-out terms, and what they learn."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from bagbasis import Bags, BagStore
+from bagbasis.errors import BagbasisError
+from bagbasis.neural import BagDensity, DeepSetsClassifier, DeepSetsRegressor, load_network
+from bagbasis.neural.deep_sets import DeepSet
+
+SMALL = {"n_hidden": 16, "n_pooled": 8, "batch_size": 8}
+DENSE = {"n_hidden": 32, "n_pooled": 16, "n_condition": 8, "batch_size": 8, "n_components": 3,
+         "conditional": "multi_ind", "transformation": "none", "linear": False,
+         "validate_every": 100, "decay_steps": 300}  # fmt: skip
+
+
+def shifted(n, d=2, seed=0, size=20):
+    """Bags of normal points whose means differ, and the means."""
+    rng = np.random.default_rng(seed)
+    means = rng.normal(0, 2, (n, d))
+    return [
+        m + 0.5 * rng.standard_normal((size + int(i % 3), d)) for i, m in enumerate(means)
+    ], means
+
+
+def test_deep_sets_by_definition():
+    """The mean over points that are there, in any order; without each point as if it were away."""
+    network = DeepSet(2, 5, 6, 3, jax.random.key(0))
+    points = np.random.default_rng(0).standard_normal((7, 2)).astype(np.float32)
+    mask = np.array([1, 1, 1, 1, 1, 0, 0], np.float32)
+    whole = network(points, mask)
+    rows = np.array([network.of_point(p) for p in points[:5]])
+    np.testing.assert_allclose(whole, network.of_mean(rows.mean(axis=0)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(network(points[[3, 1, 0, 4, 2]], np.ones(5)), whole, rtol=1e-5)
+    left = network.without_each(points, mask)
+    for j in range(5):
+        others = np.delete(np.arange(5), j)
+        np.testing.assert_allclose(
+            left[j], network(points[others], np.ones(4)), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_regressor_and_classifier(tmp_path):
+    """The spread of a bag as a number and as a class; bags of many sizes; from a store, too."""
+    rng = np.random.default_rng(0)
+    spread = rng.uniform(0.5, 2, 240)
+    bags = [
+        s * rng.standard_normal((int(m), 2))
+        for s, m in zip(spread, rng.integers(20, 40, 240), strict=True)
+    ]
+    given = {**SMALL, "learning_rate": 0.01, "n_steps": 250}
+    model = DeepSetsRegressor(**given).fit(bags[:200], spread[:200])
+    assert model.score(bags[200:], spread[200:]) > 0.7
+    classes = np.where(spread > 1.2, "wide", "narrow")
+    judge = DeepSetsClassifier(**given).fit(bags[:200], classes[:200])
+    assert judge.score(bags[200:], classes[200:]) > 0.8
+    store = BagStore.create(tmp_path / "a.zarr", n_dims=2, target_names=["s"], box=[(-9, 9)] * 2)
+    store.append(Bags.from_list(bags[:60]), targets={"s": spread[:60]})
+    stored = DeepSetsRegressor(**{**given, "n_steps": 10}).fit(store, target="s")
+    assert stored.predict(store).shape == (60,)
+    for one in (model, judge):
+        one.save(tmp_path / "one.npz")
+        np.testing.assert_array_equal(
+            load_network(tmp_path / "one.npz").predict(bags), one.predict(bags)
+        )
+
+
+def test_bag_density_follows_the_bag(tmp_path):
+    """Log density of points given the others, near that of the truth; samples lie at the bag."""
+    bags, means = shifted(250)
+    model = BagDensity(**DENSE, learning_rate=0.01, n_steps=700).fit(bags[:200])
+    truth = -np.log(2 * np.pi * 0.25) - 1
+    pooled = np.concatenate(bags[:200])
+    marginal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(pooled.T))[1]
+    found = model.score(bags[200:])
+    assert truth - 0.5 < found < truth + 0.1
+    assert found > marginal + 1
+    drawn = model.sample(bags[200:204], 200, seed=1)
+    np.testing.assert_allclose(drawn.means, means[200:204], atol=0.6)
+    logs = model.log_density(bags[200:202], means[200:202])
+    assert logs[0, 0] > logs[0, 1]
+    model.save(tmp_path / "bag.npz")
+    loaded = load_network(tmp_path / "bag.npz")
+    np.testing.assert_array_equal(
+        loaded.log_density(bags[:2], means[:2]), model.log_density(bags[:2], means[:2])
+    )
+
+
+def test_leave_one_out_terms_by_hand():
+    """Each point of a bag, scored given the embedding of the others."""
+    bags, _ = shifted(12, size=5)
+    model = BagDensity(**{**DENSE, "validate_every": 5}, n_steps=5, validation=0.0).fit(bags)
+    terms = []
+    for bag in bags:
+        rows = [
+            model.log_density([np.delete(bag, j, axis=0)], bag[[j]])[0, 0] for j in range(len(bag))
+        ]
+        terms.append(np.mean(rows))
+    assert model.score(bags) == pytest.approx(np.mean(terms), rel=1e-4)
+
+
+def test_densities_of_responses():
+    """Responses about the mean of the bag times −1; bags without one are left out."""
+    bags, means = shifted(200, seed=1)
+    rng = np.random.default_rng(2)
+    responses = [-m + 0.3 * rng.standard_normal((10, 2)) for m in means]
+    given = [None if i == 3 else r for i, r in enumerate(responses)]
+    model = BagDensity(True, **DENSE, learning_rate=0.01, n_steps=700).fit(bags[:160], given[:160])
+    truth = -np.log(2 * np.pi * 0.09) - 1
+    assert model.score(bags[160:], responses[160:]) > truth - 1
+    by_hand = [
+        model.log_density([b], r).mean()
+        for b, r in zip(bags[160:165], responses[160:165], strict=True)
+    ]
+    assert model.score(bags[160:165], responses[160:165]) == pytest.approx(
+        np.mean(by_hand), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: BagDensity().fit([np.ones((1, 2))] * 4), "two points"),
+        (lambda: BagDensity().fit([np.ones((2, 2))] * 4, [np.ones((2, 2))] * 4), "response=True"),
+        (lambda: BagDensity().sample([np.ones((1, 2))], 2), "call fit first"),
+        (lambda: DeepSetsRegressor().fit([np.ones((2, 2))] * 4, [1.0] * 3), "shape"),
+        (lambda: DeepSetsClassifier().fit([np.ones((2, 2))] * 4, [1] * 4), "of the class"),
+    ],
+)
+def test_refusals(call, told):
+    """Each says what is wrong."""
+    with pytest.raises(BagbasisError, match=told):
+        call()

@@ -1,0 +1,25 @@
+"""The warnings of the library that a test has caught."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from bagbasis.errors import BagbasisWarning
+
+
+class Warned:
+    """What was warned of so far, in words."""
+
+    def __init__(self, found: Sequence[warnings.WarningMessage]) -> None:
+        self._found, self._seen = found, 0
+
+    @property
+    def text(self) -> str:
+        """The messages since the last `clear`, a line each."""
+        new = self._found[self._seen :]
+        return "\n".join(str(one.message) for one in new if one.category is BagbasisWarning)
+
+    def clear(self) -> None:
+        """Forget what was warned of."""
+        self._seen = len(self._found)
