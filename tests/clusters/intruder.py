@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 from distributed import Security
@@ -34,6 +35,16 @@ def ports_of(*pids):
             sockets = process.net_connections("inet")
             found |= {one.laddr.port for one in sockets if one.status == psutil.CONN_LISTEN}
     return found
+
+
+def ports_told(client):
+    """The ports that a cluster says it listens on: of its scheduler, workers, nannies and pages."""
+    scheduler = client.scheduler_info()
+    yield urlsplit(scheduler["address"]).port
+    yield from scheduler["services"].values()
+    for address, worker in scheduler["workers"].items():
+        yield from (urlsplit(address).port, urlsplit(worker["nanny"]).port)
+        yield from worker["services"].values()
 
 
 def _tree(pid):

@@ -15,7 +15,7 @@ from bagbasis.clusters.job_queue import job_queue_cluster
 from bagbasis.clusters.profiles import load_profile
 from bagbasis.errors import ClusterError, ConfigError
 from bagbasis.execution import current_client
-from tests.clusters.intruder import open_to_others, ports_of
+from tests.clusters.intruder import open_to_others, ports_of, ports_told
 from tests.clusters.problem import assert_same, cores_of_lanes, fitted
 from tests.execution.gated import Gate, until
 
@@ -79,9 +79,9 @@ def test_same_model(profile, url, expected, interface):
         assert len(jobs()) == 2
         workers = client.run(lambda: (os.getpid(), os.getppid())).values()
         processes = [os.getpid(), *(pid for pids in workers for pid in pids)]
-        # the kernel's list may lack one while other sockets come and go
-        until(lambda: len(ports_of(*processes) - before) >= 8)
-        ports = ports_of(*processes) - before
+        told = list(ports_told(client))
+        assert len(told) == 8
+        ports = {*told, *(ports_of(*processes) - before)}
         assert open_to_others(ports) == []
         assert_same(fitted(url), expected)
     until(lambda: jobs() == set())
