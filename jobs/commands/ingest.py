@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, model_validator
 
 from bagbasis.parameters.ingest import refuse_gone
-from bagbasis.store import BagStore
 
 from ..cluster import running_on
 from ..configs import ClusterConfig, ReportConfig, with_parameters
@@ -18,6 +17,7 @@ from .stores.info import describe_responses, with_short_classes
 if TYPE_CHECKING:
     from bagbasis.execution import Progress
     from bagbasis.ingest import Tally
+    from bagbasis.store import BagStore
 
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points")
 MODES = ("mode", "overwrite")
@@ -60,6 +60,7 @@ class Config(_Tables):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Ingest the tables; returns the report."""
     from bagbasis.ingest import Tally
+    from bagbasis.store import BagStore
 
     begun, tally = time.perf_counter(), Tally()
     with running_on(config.cluster), console.progress("ingest", "points") as progress:

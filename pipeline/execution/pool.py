@@ -120,9 +120,11 @@ def run_kernel(kernel: Callable[..., None], edges: Sequence[int], *arguments: ob
 def even_edges(n: int, seconds: float) -> list[int]:
     """Return the edges of ranges of n equal units of work that take ``seconds`` each.
 
-    The seconds are an order of magnitude. There is one range at least, which may be empty.
+    The seconds are an order of magnitude, or 0 where a unit holds nothing. There is one range at
+    least, which may be empty.
     """
-    size = max(1, int(RANGE_SECONDS / seconds), -(-n // MOST_RANGES))
+    enough = int(RANGE_SECONDS / seconds) if seconds else n
+    size = max(1, enough, -(-n // MOST_RANGES))
     return [*range(0, n, size), n] if n else [0, 0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis.execution.lanes import use_cores
-from bagbasis.execution.pool import run_parts
+from bagbasis.execution.pool import MOST_RANGES, even_edges, run_parts
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5])
@@ -112,3 +112,13 @@ def test_a_forked_process_has_threads_of_its_own():
         child.start()
         assert queue.get(timeout=60) == list(range(20))
         child.join(60)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 1000, 10**6])
+@pytest.mark.parametrize("seconds", [0.0, 1e-12, 1e-3, 10.0])
+def test_edges(n, seconds):
+    """Ranges that together are all units, each once, and never more than a pool has use for."""
+    edges = even_edges(n, seconds)
+    assert (edges[0], edges[-1]) == (0, n)
+    assert 2 <= len(edges) <= MOST_RANGES + 1
+    assert n == 0 or (np.diff(edges) > 0).all()

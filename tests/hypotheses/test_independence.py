@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -59,7 +61,7 @@ class TestStatistics:
         assert other.p_value > 0.02
         assert (np.diff(found.null_distribution) >= 0).all()
         assert found.to_dict()["null"] == null
-        assert f"p-value         {found.p_value:.4g}" in found.report()
+        assert re.search(rf"^p-value +{found.p_value:.4g}$", found.report(), re.MULTILINE)
 
     def test_values(self):
         """The names give the formulas' values, with the median distances as bandwidths."""
@@ -238,7 +240,7 @@ class TestVariables:
              "9 pairs; null 'chi_square' at 10 locations needs 11"),
             (np.arange(9), np.arange(9), {"statistic": "dcov", "null": "gamma"}, "'dcov' admits"),
             (np.arange(9), np.arange(9), {"statistic": KCCA(ridge=1e12)}, "leaves nothing"),
-            (2.0 ** np.arange(40) ** 2, np.arange(40), {"statistic": "dcov", "null": "spectral"},
+            (2.0 ** np.arange(31) ** 2, np.arange(31), {"statistic": "dcov", "null": "spectral"},
              "take null='permutation'"),
         ],
     )  # fmt: skip

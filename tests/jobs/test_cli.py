@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,6 +44,11 @@ def is_store(url):
     return True
 
 
+def command_of(job):
+    """How a job is called: bags test two-sample, bags drift fit."""
+    return re.sub("^(test|drift)-", r"\1 ", job)
+
+
 def test_refused_configs_import_nothing_heavy():
     """A wrong key, or a config that is not there, is refused by each job before the library is
     imported; one process tells of all jobs, for what one imported the next ones would find."""
@@ -68,11 +74,11 @@ def test_help_imports_nothing_heavy():
 
 def test_help_lists_every_job():
     """bags --help names each job and what it is for."""
-    printed, of_tests = done("--help"), done("test", "--help")
+    printed = {group: done(*group.split(), "--help") for group in ("", "test", "drift")}
     for job, text in JOBS.items():
-        name = job.removeprefix("test-")
-        assert name in (printed if name == job else of_tests)
-        assert text in (printed if name == job else of_tests)
+        group, _, name = command_of(job).rpartition(" ")
+        assert name in printed[group]
+        assert text in printed[group]
 
 
 def test_every_command_has_a_heading():
@@ -106,7 +112,7 @@ def test_json_is_the_report_and_nothing_else(regression, tmp_path):
 @pytest.mark.parametrize("job", JOBS)
 def test_help_of_a_job_lists_its_keys(job):
     """bags JOB --help shows the keys of its config."""
-    printed = done(*job.replace("test-", "test ").split(), "--help")
+    printed = done(*command_of(job).split(), "--help")
     assert JOBS[job] in printed
     assert ("out_dir" if job in ("evaluate", "demo", "experiment") else "url") in printed
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import zarr
 
-from bagbasis import BagStore, TripleBasisRegressor, load_model
+from bagbasis import BagStore, TripleBasisRegressor, evaluate, load_model
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 MODEL = {
@@ -49,7 +49,8 @@ def test_fit_and_evaluate(fitted, tmp_path):
     assert_picture(tmp_path / "densities.png")
     done("evaluate", *urls, *settings(out_dir=tmp_path / "all", subset="all"))
     whole = json.loads((tmp_path / "all/report.json").read_text())["densities"]
-    assert whole["r2"] == pytest.approx(model.score(store), rel=1e-9)
+    assert whole["r2"] == pytest.approx(evaluate(model, store, subset="all").score, rel=1e-9)
+    assert errors["r2"] == pytest.approx(model.score(store), rel=1e-9)
     assert "smoother" not in whole
 
 

@@ -284,7 +284,7 @@ def test_several_targets_at_once(tmp_path):
         {"a": means, "b": -means, "c": np.full(80, np.nan)},
     )
     urls = settings(data_url=store.url, model_url=tmp_path / "model.zarr")
-    model = settings(model__random_features__n_features=32)
+    model = settings(model__random_features__n_features=32, model__embedding__name="projection")
     assert "say which" in refused(1, "fit", *urls, *model)
     done("fit", *urls, *model, *settings(target="[a, b]"))
     done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))

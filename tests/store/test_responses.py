@@ -140,7 +140,8 @@ def test_a_snapshot_keeps_its_responses(url):
 def paired(tmp_path):
     """Make a store of ragged bags and responses, one of them of 500 points, and what it holds."""
     rng = np.random.default_rng(0)
-    bags, responses = random_bags(rng, SIZES, 2, np.float32), random_responses(rng, len(SIZES), 3)
+    bags = random_bags(rng, SIZES, 2, np.float32)
+    responses = random_responses(np.random.default_rng(0), len(SIZES), 3, np.float32)
     responses[9] = random_bags(rng, [500], 3, np.float32)[0]
     store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=3, chunk_points=8)
     return store.append(bags, responses=responses), bags, responses

@@ -104,7 +104,7 @@ class Aggregated:
         most = names[self.top]
         return {
             "scales_that_reject": f"{n} of {len(names)} at {LEVEL:g}",
-            "smallest_p_value": f"{most}: {self.corrected[self.top]:.3g}, corrected",
+            "least_p_value": f"{most}: {self.corrected[self.top]:.3g}, corrected",
         }
 
 
