@@ -60,7 +60,6 @@ class Config(_Tables):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Ingest the tables; returns the report."""
     from bagbasis.ingest import Tally
-    from bagbasis.store import BagStore
 
     begun, tally = time.perf_counter(), Tally()
     with running_on(config.cluster), console.progress("ingest", "points") as progress:
