@@ -81,7 +81,7 @@ def test_the_penalty_is_that_of_models_without_a_group(n_features, weighted):
     assert (found.alpha_scores_[:8] > 1.1 * ungrouped.alpha_scores_[:8]).all()
     coef, _ = ridge.ridge(z, y[:, None], found.alpha_)
     if not weighted:
-        np.testing.assert_allclose(found.coef_, coef, atol=1e-7 * np.abs(coef).max())
+        np.testing.assert_allclose(np.atleast_2d(found.coef_), coef, atol=1e-7 * np.abs(coef).max())
 
 
 def test_the_error_told_is_that_of_new_groups():
