@@ -80,8 +80,11 @@ class Weights:
         return replace(self, column=Column.of(data, "sample_weight", self.column.name))
 
 
+LEAST, MOST = 1e-30, 1e30  # of weights that are not 0: float32 has sums of up to 3e38
+
+
 def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
-    """Return weights as float64; DataError for one that is negative or infinite."""
+    """Return weights as float64; DataError for one that is negative, infinite or far from 1."""
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name} has dtype {values.dtype}; expected numbers ≥ 0")
     weights: Floats = values.astype(np.float64)
@@ -89,4 +92,11 @@ def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
     if bad.any():
         i = int(bad.argmax())
         raise DataError(f"{name}: the weight of bag {index[i]} is {weights[i]:g}; expected ≥ 0")
+    far = (weights > 0) & ~((weights >= LEAST) & (weights <= MOST))
+    if far.any():
+        i = int(far.argmax())
+        raise DataError(
+            f"{name}: the weight of bag {index[i]} is {weights[i]:g}; expected 0, or from "
+            f"{LEAST:g} to {MOST:g}: divide all by their mean"
+        )
     return weights

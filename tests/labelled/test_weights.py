@@ -157,6 +157,8 @@ def test_however_a_pass_is_cut(store, tmp_path):
 
 
 REFUSED = [
+    (np.full(N, 1e200), DataError, r"is 1e\+200; expected 0, or from 1e-30 to 1e\+30"),
+    (np.geomspace(1e-200, 1, N), DataError, "the weight of bag 0 is 1e-200"),
     ("negative", DataError, "negative: the weight of bag 0 is -"),
     ("zero", DataError, "weights of all labelled bags to fit are 0"),
     ("nothing", DataError, "no target 'nothing'"),
