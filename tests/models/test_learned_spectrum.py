@@ -210,7 +210,8 @@ def test_each_fold_learns_from_its_own_bags(which):
     folds = _choose_folds(source, 3, given.get("groups"), given.get("time"))
     for j, score in enumerate(found):
         fitted, out = folds < j if which == "in time" else folds != j, folds == j
-        model = regressor(kind=kind).fit(BAGS, np.where(fitted, labels, np.nan))
+        kept = np.where(fitted, labels, np.nan)
+        model = regressor(kind=kind).fit(BAGS, kept, groups=given.get("groups"))
         tested = [BAGS[i] for i in np.flatnonzero(out)]
         np.testing.assert_allclose(score, model.score(tested, labels[out]), rtol=1e-6)
 

@@ -140,8 +140,8 @@ def test_wrong_requests(store, tmp_path):
         next(iter_predictions(model, store, subset="test"))
     with pytest.raises(ModelError, match="held no bags out"):
         next(iter_predictions(model, store, subset="holdout"))
-    with pytest.raises(ParameterError, match="format is 'csv'"):
-        write(model, store, format="csv")
+    with pytest.raises(ParameterError, match="format is 'json'"):
+        write(model, store, format="json")
     with pytest.raises(ModelError, match="not fitted"):
         write(regressor(), store)
     flat = stored(tmp_path / "flat.zarr", [bag[:, :1] for bag in BAGS], None)

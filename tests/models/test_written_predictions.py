@@ -156,9 +156,15 @@ def test_only_predictions_are_replaced(tmp_path):
     folder.mkdir()
     (folder / "part-000000000000.parquet").write_text("")
     (folder / "thesis.txt").write_text("years")
-    for place in (store.url, tmp_path / "m.zarr", folder, folder / "thesis.txt"):
+    places = {
+        store.url: None,
+        tmp_path / "m.zarr": None,
+        folder: None,
+        folder / "thesis.txt": "zarr",
+    }
+    for place, format in places.items():
         with pytest.raises(ModelError, match="exists and is not written predictions"):
-            write_predictions(fitted("one target"), store, place, overwrite=True)
+            write_predictions(fitted("one target"), store, place, format=format, overwrite=True)
     store.verify()
     assert (folder / "thesis.txt").read_text() == "years"
 
