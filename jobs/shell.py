@@ -98,20 +98,30 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
         complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug)
         return INTERRUPTED
     except BagbasisError as error:
+        if isinstance(error.__cause__, ModuleNotFoundError) and _names_extra(
+            name, error.__cause__, debug
+        ):
+            return WRONG_CONFIG
         complain(f"{name}: {error}", debug)
         if isinstance(error, BusyError):
             return BUSY
         return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
     except Exception as error:  # a bug, or something unforeseen: still one line
-        extra = extra_with(error.name or "") if isinstance(error, ModuleNotFoundError) else None
-        if extra:
-            complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
+        if _names_extra(name, error, debug):
             return WRONG_CONFIG
         if "no locator available" in str(error):  # of Numba, when a kernel's module is imported
             complain(f"{name}: {NO_CACHE}", debug)
             return FAILED
         complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
         return FAILED
+
+
+def _names_extra(name: str, error: BaseException | None, debug: bool) -> bool:
+    """Whether a module of an extra of ours is missing, which is then named on stderr."""
+    extra = extra_with(error.name or "") if isinstance(error, ModuleNotFoundError) else None
+    if extra:
+        complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
+    return extra is not None
 
 
 def extra_with(module: str) -> str | None:

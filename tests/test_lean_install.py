@@ -22,10 +22,10 @@ import numpy as np
 from distributed.security import Security
 from bagbasis import BagStore, DoubleBasisClassifier, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis import cross_val_score, evaluate, load_model
-from bagbasis.clusters.connect import profile_of
+from bagbasis.clusters.connections import profile_of
 from bagbasis.ingest import ingest_arrays
 from bagbasis.registry import log_model
-from bagbasis.regression import write_predictions
+from bagbasis.models import write_predictions
 
 rng = np.random.default_rng(0)
 spread = rng.uniform(0.1, 0.4, 60)
@@ -122,6 +122,6 @@ def test_the_core_fits_predicts_and_saves(environment):
 @pytest.mark.parametrize(("extras", "command", "words"), REFUSED)
 def test_commands_name_the_extra_that_is_missing(environment, extras, command, words):
     done = run(environment(*extras), "-m", "bagbasis.jobs", *command.split())
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
