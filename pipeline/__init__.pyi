@@ -24,6 +24,7 @@ from .models import (
     DoubleBasisClassifier as DoubleBasisClassifier,
     DoubleBasisRegressor as DoubleBasisRegressor,
     KernelSmoother as KernelSmoother,
+    StreamingRidge as StreamingRidge,
     TripleBasisRegressor as TripleBasisRegressor,
     features as features,
     load_model as load_model,

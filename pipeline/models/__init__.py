@@ -12,6 +12,7 @@ __all__ = [
     "DoubleBasisRegressor",
     "KernelSmoother",
     "PredictedBlock",
+    "StreamingRidge",
     "TripleBasisRegressor",
     "features",
     "iter_predictions",

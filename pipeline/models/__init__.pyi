@@ -63,6 +63,9 @@ from .saving import (
 from .smoothing.smoother import (
     KernelSmoother as KernelSmoother,
 )
+from .streaming_ridge import (
+    StreamingRidge as StreamingRidge,
+)
 from .triple_basis import (
     TripleBasisRegressor as TripleBasisRegressor,
 )

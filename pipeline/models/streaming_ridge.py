@@ -139,9 +139,22 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         return self._solved().alpha
 
     def predict(self, X: ArrayLike) -> Floats:
-        """Return the predictions of rows, shape (n,) or (n, n_targets)."""
+        """Return the predictions of rows, shape (n,) or (n, n_targets).
+
+        Parameters
+        ----------
+        X : shape (n, n_features)
+
+        Raises
+        ------
+        DataError
+            Rows of another number of features.
+        """
         solution = self._solved()
-        found: Floats = as_array("X", X, np.float64) @ solution.coef.T + solution.intercept
+        rows = as_array("X", X, np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
+            raise DataError(f"X has shape {rows.shape}; expected (n, {self.n_features_in_})")
+        found: Floats = rows @ solution.coef.T + solution.intercept
         return found[:, 0] if self._is_single else found
 
     def _solved(self) -> RidgeSolution:

@@ -43,8 +43,9 @@ def divergence_blocks(
     """Divergences of all pairs of bags, block by block, exact: with k = 25 GloScope's matrix.
 
     The blocks of a store are computed on the open cluster; those of bags in memory in this
-    process. Each finished block is kept in ``checkpoint``: the same call goes on where one was
-    cut off. GloScope's estimate (Wang et al., Genome Biology 2024) is that of "symmetric_kl".
+    process. Each finished block is kept in ``checkpoint`` under a digest of its points: the same
+    call goes on where one was cut off, and changed bags are computed anew. GloScope's estimate
+    (Wang et al., Genome Biology 2024) is that of "symmetric_kl".
 
     Parameters
     ----------
@@ -74,9 +75,7 @@ def divergence_blocks(
     n = source.n_bags if isinstance(source, BagStore) else len(source)
     if divergence in ("kl", "renyi"):
         raise ParameterError(f"{divergence!r} has a direction; take one that has none")
-    folder = None
-    if checkpoint is not None:
-        folder = f"{normalize_url(checkpoint)}/{_identity(source, divergence, k)}"
+    folder = None if checkpoint is None else normalize_url(checkpoint)
     starts = range(0, n, bags_per_block)
     blocks = [
         (i, min(n, i + bags_per_block), j, min(n, j + bags_per_block))
@@ -109,32 +108,32 @@ class _BlockTask:
         return [(block, self._values(block))]
 
     def _values(self, block: Block) -> Floats:
-        place = None if self.folder is None else f"{self.folder}/{'-'.join(map(str, block))}.bin"
         a, b, c, d = block
+        rows = self._read(a, b)
+        columns = rows if (a, b) == (c, d) else self._read(c, d)
+        place = None if self.folder is None else f"{self.folder}/{self._name(rows, columns)}"
         kept = None if place is None else read_bytes(place)
         if kept is not None and len(kept) == 8 * (b - a) * (d - c):
             return np.frombuffer(kept, dtype="<f8").reshape(b - a, d - c).copy()
-        rows = self._read(a, b)
-        columns = None if (a, b) == (c, d) else self._read(c, d)
-        values = divergence_matrix(rows, columns, self.divergence, k=self.k)
+        others = None if columns is rows else columns
+        values = divergence_matrix(rows, others, self.divergence, k=self.k)
         if place is not None:
             with writing(place) as path:
                 path.write_bytes(np.ascontiguousarray(values, dtype="<f8").tobytes())
         return values
 
+    def _name(self, rows: Bags, columns: Bags) -> str:
+        """Return a name for the divergences of these points: other points have another one."""
+        digest = hashlib.sha256(json.dumps([self.divergence, self.k]).encode())
+        for bags in (rows, columns):
+            sizes = np.diff(bags.offsets)
+            digest.update(
+                json.dumps([bags.points.dtype.str, bags.n_dims, *sizes.tolist()]).encode()
+            )
+            digest.update(np.ascontiguousarray(bags.points).data)
+        return f"divergences-{digest.hexdigest()[:32]}.bin"
+
     def _read(self, start: int, stop: int) -> Bags:
         if isinstance(self.source, BagStore):
             return self.source.read(start, stop)
         return self.source[start:stop]
-
-
-def _identity(source: BagStore | Bags, divergence: str, k: int | None) -> str:
-    """Return a name for the blocks of these bags: other bags have other ones."""
-    digest = hashlib.sha256(json.dumps([divergence, k]).encode())
-    if isinstance(source, BagStore):
-        digest.update(json.dumps([source.url, source.n_bags, source.n_points]).encode())
-        digest.update(source.ids(0, source.n_bags).astype(str).tobytes())
-    else:
-        digest.update(np.ascontiguousarray(source.offsets).tobytes())
-        digest.update(np.ascontiguousarray(source.points).tobytes())
-    return f"divergences-{digest.hexdigest()[:24]}"

@@ -122,6 +122,25 @@ MODEL_EXAMPLES: dict[str, Example] = {
         models.KernelSmoother(w.embedding).fit(w.arrays, w.y).score,
         {"X": w.arrays, "y": w.y},
     ),
+    "models.StreamingRidge": lambda w: (
+        lambda **values: models.StreamingRidge(**values).fit(w.features, w.y).solve(),
+        {},
+    ),
+    **{
+        f"models.StreamingRidge.{name}": lambda w, name=name: (
+            getattr(models.StreamingRidge(), name),
+            {"X": w.features, "y": w.y},
+        )
+        for name in ("fit", "partial_fit")
+    },
+    "models.StreamingRidge.solve": lambda w: (
+        models.StreamingRidge().fit(w.features, w.y).solve,
+        {},
+    ),
+    "models.StreamingRidge.predict": lambda w: (
+        models.StreamingRidge().fit(w.features, w.y).predict,
+        {"X": w.features},
+    ),
     "models.features": lambda w: (
         models.features,
         {"store": w.store, "embedding": w.embedding, "random_features": w.second},

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold
 
+from bagbasis import StreamingRidge
 from bagbasis.errors import DataError
-from bagbasis.models.streaming_ridge import StreamingRidge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(2, 1, (301, 17))
@@ -55,3 +55,6 @@ def test_rows_that_cannot_be_used():
         with pytest.raises(DataError):
             ours.partial_fit(*bad)
     assert sum(one.n for one in ours.folds_) == 301
+    for rows in (X[0], X[:, :3]):
+        with pytest.raises(DataError, match=r"expected \(n, 17\)"):
+            ours.predict(rows)

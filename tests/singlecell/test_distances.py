@@ -72,6 +72,15 @@ def test_a_break_costs_the_block_it_hits(tmp_path, monkeypatch):
         divergence_blocks(BAGS, "kl")
 
 
+def test_blocks_of_a_store_are_kept_by_its_points(tmp_path):
+    """Another store of that URL, with the same ids and sizes, has its own divergences."""
+    options = {"k": 7, "bags_per_block": 2, "checkpoint": tmp_path / "kept"}
+    for bags in (BAGS, [bag[:, ::-1] + 0.1 * bag for bag in BAGS]):
+        store = BagStore.create(tmp_path / "s.zarr", 12, overwrite=True).append(bags)
+        found = divergence_blocks(store, **options)
+        np.testing.assert_allclose(found, gloscope(bags, 7), rtol=1e-12, atol=1e-12)
+
+
 @pytest.fixture(scope="module")
 def cells():
     """Cells of 12 samples in two groups, in any order; a donor has two samples."""
@@ -93,7 +102,7 @@ def cells():
     return anndata.AnnData(points[order], obs=obs, obsm={"X_pca": points[order]})
 
 
-@pytest.mark.parametrize("method", ["knn", "mixture", "mean_map", "sliced"])
+@pytest.mark.parametrize("method", ["knn", "mixture", "js", "mean_map", "sliced"])
 def test_replicates_of_a_donor_are_near(cells, method):
     """By each representation; kept in ``uns`` until forced."""
     ours = BagbasisSamples("sample", method=method, k=5)
@@ -108,7 +117,7 @@ def test_replicates_of_a_donor_are_near(cells, method):
     assert ours.evaluate_representation("disease")["score"] == 1
     assert ours.calculate_distance_matrix() is cells.uns[ours.DISTANCES_UNS_KEY]
     has_vectors = ours.sample_representation is not None
-    assert has_vectors == (method in ("mean_map", "sliced"))
+    assert has_vectors == (method in ("js", "mean_map", "sliced"))
     with pytest.raises(DataError, match=r"'depth'.*not constant within"):
         ours.metadata(["depth"])
 
