@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
 
+DECIDED = ("kernel", "n_features", "bandwidth", "nu", "seed", "phase")
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
 
 
@@ -36,10 +37,13 @@ class MeanMapSpec(EmbeddingSpec):
     bandwidth: float
     nu: float
     seed: int
+    phase: bool = False
 
     PARAMETERS: ClassVar[Table] = {
         **EmbeddingSpec.PARAMETERS,
-        **decided(TABLES["MeanMapEmbedding"], "kernel", "n_features", "bandwidth", "nu", "seed"),
+        **decided(
+            TABLES["MeanMapEmbedding"], "kernel", "n_features", "bandwidth", "nu", "seed", "phase"
+        ),
     }
 
     @property
@@ -50,7 +54,9 @@ class MeanMapSpec(EmbeddingSpec):
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""
         width = f"width {self.bandwidth:.3g} of the box"
-        return Description(f"mean of {self.n_features} features of a {self.kernel} kernel, {width}")
+        what = "phases" if self.phase else "mean"
+        features = f"{self.n_features} features of a {self.kernel} kernel"
+        return Description(f"{what} of {features}, {width}")
 
     def frequencies(self) -> Floats:
         """Columns ω of the kernel's spectrum, shape (n_dims, n_features / 2)."""
@@ -62,6 +68,22 @@ class MeanMapSpec(EmbeddingSpec):
         """See `EmbeddingSpec.fill`."""
         turns = _turns(self, out.dtype.name)
         self.run_kernel(MEAN_MAPS[out.itemsize], bags, turns, out, outside)
+        if self.phase:
+            sines, cosines = np.hsplit(out, 2)
+            lengths = np.hypot(sines, cosines)
+            scale = np.sqrt(2 / self.n_features) / np.where(lengths == 0, 1, lengths)
+            sines *= scale
+            cosines *= scale
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`; without a phase as before there was one."""
+        values = super().to_dict()
+        return values if self.phase else {n: v for n, v in values.items() if n != "phase"}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`."""
+        return super().from_dict({"phase": False, **values})
 
 
 @lru_cache(maxsize=4)
@@ -95,6 +117,11 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         ν of the Matérn kernel, at least ½; ½ is exp(−‖Δ‖₂ / σ), large ν nears the Gaussian.
     seed : int from 0 to 2^64 − 1, default 0
         Frequencies are those of (seed, block), on any machine and in any order.
+    phase : bool, default False
+        Whether each pair of a sine and a cosine is divided by its length, so that its phase alone
+        is left (Law, Yau & Sejdinovic 2017, Testing and learning on distributions with symmetric
+        noise, §3): noise on the points that is symmetric, of whatever size in each bag, moves no
+        phase but that of a small sample. Distances are then no longer MMDs.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted. The kernel
         itself needs no walls: with a wide box no point is touched.
@@ -136,6 +163,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         bandwidth: float | str = "median",
         nu: float = 1.5,
         seed: int = 0,
+        phase: bool = False,
         out_of_box: str = "clip",
         box: BoxLike | None = None,
         dtype: str = "float32",
@@ -145,6 +173,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         self.bandwidth = bandwidth
         self.nu = nu
         self.seed = seed
+        self.phase = phase
         self.out_of_box = out_of_box
         self.box = box
         self.dtype = dtype
@@ -158,6 +187,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
             1.0 if isinstance(bandwidth, str) else bandwidth,
             self.nu,
             self.seed,
+            self.phase,
             out_of_box=out_of_box,
             box=box,
         )

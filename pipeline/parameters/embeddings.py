@@ -50,6 +50,7 @@ TABLES: dict[str, Table] = {
         "bandwidth": Real(ge=LEAST_BANDWIDTH, kind=SHARE) | OneOf("median"),
         "nu": Real(ge=0.5),
         "seed": Seed,
+        "phase": Boolean,
         **COMMON,
     },
     "HistogramEmbedding": {

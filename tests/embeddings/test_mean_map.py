@@ -126,6 +126,28 @@ def test_kernel_of_bags_in_two_lines():
     assert expected.min() < 0.3
 
 
+def test_symmetric_noise_moves_no_phase():
+    """Bags whose points carry normal noise, of another size in each bag, have the phases of those
+    without; their mean maps move by ten times as much. A saved spec says so, and one of before
+    there was a phase has none."""
+    rng = np.random.default_rng(5)
+    clean = [rng.beta(a, 3, (200_000, 1)) for a in (1.0, 2.0, 4.0)]
+    noisy = [
+        x + s * rng.standard_normal(x.shape) for x, s in zip(clean, (0, 0.1, 0.2), strict=True)
+    ]
+    moved = {}
+    for phase in (False, True):
+        given = {"n_features": 64, "bandwidth": 0.3, "phase": phase, "box": [(-1, 2)]}
+        embedding = MeanMapEmbedding(**given, dtype="float64").fit(clean)
+        A, B = embedding.transform(clean), embedding.transform(noisy)
+        moved[phase] = np.linalg.norm(A - B, axis=1)
+        saved = embedding.spec_.to_dict()
+        assert ("phase" in saved) is phase
+        assert type(embedding.spec_).from_dict(saved) == embedding.spec_
+    assert (moved[True][1:] * 10 < moved[False][1:]).all()
+    np.testing.assert_allclose(np.linalg.norm(B, axis=1), 1.0)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern"])
 def test_norm_of_one_point_is_one(dtype, name):

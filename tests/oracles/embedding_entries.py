@@ -27,7 +27,7 @@ from .histogram import (
     words_by_loop,
 )
 from .implementation import DTYPES, Implementation
-from .mean_map import mean_map_by_loop
+from .mean_map import mean_map_by_loop, phases_of
 from .ragged import SIZES
 from .series_entries import HI, LO, ragged_bags
 
@@ -47,6 +47,7 @@ def embeddings() -> Iterator[Implementation]:
     for kernel in ("laplacian", "matern"):
         yield _mean_map(**doubles, kernel=kernel, n_features=600, bandwidth=0.4, nu=2.5, seed=3)
     yield _mean_map(**doubles, n_features=2, bandwidth=0.05, out_of_box="drop")
+    yield _mean_map(**doubles, n_features=64, bandwidth=0.3, phase=True, out_of_box="drop")
     for distance in ("chi2", "intersection", "l2"):
         yield _histogram(**doubles, distance=distance, n_bins=7, n_lambdas=2)
     yield _histogram(**doubles, distance="js", n_bins=1, out_of_box="drop")
@@ -62,7 +63,8 @@ def _mean_map(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementa
     def oracle(bags: Bags) -> Any:
         frequencies = _spec(embedding, n_dims).frequencies()
         mode = embedding.out_of_box
-        return mean_map_by_loop(list(bags), frequencies, LO[:n_dims], HI[:n_dims], mode)
+        found, outside = mean_map_by_loop(list(bags), frequencies, LO[:n_dims], HI[:n_dims], mode)
+        return (phases_of(found) if embedding.phase else found), outside
 
     return _entry(embedding, oracle, n_dims, dtypes, params)
 

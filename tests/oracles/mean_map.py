@@ -60,3 +60,10 @@ def mean_map_by_loop(
         means.append(np.hstack([np.sin(phases), np.cos(phases)]).mean(axis=0))
         n_outside.append(outside)
     return np.array(means) / np.sqrt(frequencies.shape[1]), np.array(n_outside)
+
+
+def phases_of(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each pair of a sine and a cosine divided by its length, all pairs together of length 1."""
+    n_pairs = means.shape[1] // 2
+    pairs = np.stack([means[:, :n_pairs], means[:, n_pairs:]])
+    return np.hstack(list(pairs / np.linalg.norm(pairs, axis=0))) / np.sqrt(n_pairs)
