@@ -65,7 +65,8 @@ def shuffle_frames(
         Workers were lost, or their disks are full.
     """
     client = get_client()
-    with listening(client, Tally(sizes, progress)) as topic, _quiet():
+    tally = Tally(sizes, progress)
+    with listening(client, tally) as topic, _quiet():
         tasks = range(len(pieces))
         frame = dd.from_map(_read, pieces, tasks, args=(read, topic), meta=meta, label="read")
         ranges = frame.set_index(by, divisions=list(divisions), shuffle_method="p2p").to_delayed()
@@ -74,7 +75,7 @@ def shuffle_frames(
         try:
             while futures:
                 try:
-                    result = gathered(futures[0])
+                    result = gathered(futures[0], tally.warn)
                 except BagbasisError:
                     raise
                 except (OSError, RuntimeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]  # (units done, units in all)
 Report = Callable[[int], None]  # units of this task done so far
+
+logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_EVENTS = 1.0  # of a worker: people watch, and the scheduler has other work
 
@@ -86,6 +89,13 @@ class Tally:
     def say(self, text: str) -> None:
         """Show a line beside the count."""
         say(self._progress, text)
+
+    def warn(self, text: str) -> None:
+        """Show a line beside the count, or log it where the progress shows no lines."""
+        if self.can_say:
+            self.say(text)
+        else:
+            logger.warning("%s", text)
 
     def finish(self, task: int) -> None:
         """Count all units of a task."""

@@ -28,7 +28,7 @@ from .lazy_dask import dask, distributed
 from .memory import memory_limit
 from .notebook import watched
 from .progress import Progress, Report, Tally, listening, log_finished, log_said, worker_report
-from .waiting import gathered
+from .waiting import each_gathered, gathered
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -151,7 +151,7 @@ def map_tasks(
         futures = client.compute(leaves, retries=RETRIES, optimize_graph=False)
         index = {future.key: i for i, future in enumerate(futures)}
         try:
-            for future in distributed.as_completed(futures):
+            for future in each_gathered(futures, tally.warn):
                 i = index[future.key]
                 value = gathered(future)
                 tally.finish(i)
@@ -322,6 +322,6 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
 def _result(client: Client, root: Delayed, tally: Tally) -> Any:
     future = client.compute(root, retries=RETRIES, optimize_graph=False)
     try:
-        return gathered(future, tally.say)
+        return gathered(future, tally.warn)
     finally:
         client.cancel(future)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ClusterError
@@ -16,18 +18,50 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LOOKS = 10.0
 PATIENCE = 1800.0  # seconds without a worker: a queue may give none for a while
 
+logger = logging.getLogger(__name__)
 
-def _say_nothing(_: str) -> None:
-    """Ignore what is said."""
+Say = Callable[[str], None]
 
 
-def gathered(future: Future, say: Callable[[str], None] = _say_nothing) -> Any:
+def gathered(future: Future, say: Say = logger.warning) -> Any:
     """Return a future's result; ClusterError where workers died or the scheduler is gone.
 
     While there is no worker ``say`` is told so, and after half an hour that is an error, too.
     """
+    watch = _Watch(future.client, say)
+    while not future.done():
+        try:
+            return _result_of(future, SECONDS_BETWEEN_LOOKS)
+        except TimeoutError:
+            if future.done():  # it came meanwhile, or the error is the task's own
+                break
+        watch.look()
+    return _result_of(future)
+
+
+def each_gathered(futures: Sequence[Future], say: Say = logger.warning) -> Iterator[Future]:
+    """Yield futures as they are done; their results are `gathered` without waiting."""
+    if not futures:
+        return
+    watch = _Watch(futures[0].client, say)
+    done: SimpleQueue[Future] = SimpleQueue()
+    for future in futures:
+        future.add_done_callback(done.put)
+    for _ in futures:
+        yield _next_of(done, watch)
+
+
+def _next_of(done: SimpleQueue[Future], watch: _Watch) -> Future:
+    while True:
+        try:
+            return done.get(timeout=SECONDS_BETWEEN_LOOKS)
+        except Empty:
+            watch.look()
+
+
+def _result_of(future: Future, timeout: float | None = None) -> Any:
     try:
-        return _waited(future, say)
+        return future.result(timeout=timeout)
     except distributed.KilledWorker as error:
         raise ClusterError(
             f"workers died running one task ({error}); most often their memory is too small"
@@ -40,30 +74,34 @@ def gathered(future: Future, say: Callable[[str], None] = _say_nothing) -> Any:
         ) from error
 
 
-def _waited(future: Future, say: Callable[[str], None]) -> Any:
-    last = time.monotonic()  # that there was a worker
-    while True:
-        try:
-            return future.result(timeout=SECONDS_BETWEEN_LOOKS)
-        except TimeoutError:
-            if future.done():  # it came meanwhile, or the error is the task's own
-                return future.result(timeout=SECONDS_BETWEEN_LOOKS)
-        if _has_workers(future.client):
-            last = time.monotonic()
-            continue
-        since = time.monotonic() - last
+class _Watch:
+    """Says once that there are no workers, and gives up when that lasts."""
+
+    def __init__(self, client: Client, say: Say) -> None:
+        self._client, self._say = client, say
+        self._last = time.monotonic()  # that there was a worker
+        self._has_said = False
+
+    def look(self) -> None:
+        """Ask the scheduler; ClusterError when there have been no workers for too long."""
+        if self._has_workers():
+            self._last, self._has_said = time.monotonic(), False
+            return
+        since = time.monotonic() - self._last
         if since > PATIENCE:
             raise ClusterError(
                 f"the cluster has had no workers for {since / 60:.0f} minutes; start it again when "
                 "there are some: with checkpoints it does only what is missing"
             )
-        at = time.strftime("%H:%M", time.localtime(time.time() - since))
-        say(f"no workers since {at}; waiting for others, {PATIENCE / 60:.0f} minutes at most")
+        if not self._has_said:
+            self._has_said = True
+            at = time.strftime("%H:%M", time.localtime(time.time() - since))
+            limit = f"{PATIENCE / 60:.0f} minutes"
+            self._say(f"no workers since {at}; waiting for others, {limit} at most")
 
-
-def _has_workers(client: Client) -> bool:
-    """Whether there is a worker, as far as the scheduler says."""
-    try:
-        return bool(client.nthreads())
-    except OSError:  # it is gone: the result says so
-        return True
+    def _has_workers(self) -> bool:
+        """Whether there is a worker, as far as the scheduler says."""
+        try:
+            return bool(self._client.nthreads())
+        except OSError:  # it is gone: the result says so
+            return True

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+
 import pytest
+from distributed import Client as DaskClient, LocalCluster
 
 from bagbasis.errors import ClusterError
-from bagbasis.execution import waiting
+from bagbasis.execution import map_reduce, map_tasks, waiting
+from tests.execution.gated import until
 
 
 class Client:
@@ -25,9 +30,9 @@ class Slow:
     def __init__(self, looks, error=None):
         self.client, self.left, self.error = Client(looks), len(looks), error
 
-    def result(self, timeout):
-        assert timeout == waiting.SECONDS_BETWEEN_LOOKS
+    def result(self, timeout=None):
         if self.left:
+            assert timeout == waiting.SECONDS_BETWEEN_LOOKS
             self.left -= 1
             raise TimeoutError
         if self.error:
@@ -39,9 +44,10 @@ class Slow:
 
 
 def test_no_workers_for_a_while():
-    """Said each time, with when that began; a terminal shows a line once."""
+    """Said once each time that they are gone, with when that began."""
     said = []
-    assert waiting.gathered(Slow([True, False, False, OSError(), True]), said.append) == "found"
+    looks = [True, False, False, OSError(), False, True]
+    assert waiting.gathered(Slow(looks), said.append) == "found"
     assert [text[:17] for text in said] == ["no workers since "] * 2
 
 
@@ -60,3 +66,70 @@ def test_no_workers_any_more(monkeypatch):
 def test_a_time_out_of_the_task_itself():
     with pytest.raises(TimeoutError, match="its own"):
         waiting.gathered(Slow([True], TimeoutError("its own")))
+
+
+def double(task, report):
+    report(1)
+    return 2 * task
+
+
+def add(a, b):
+    return a + b
+
+
+class Saying:
+    """A progress that shows lines."""
+
+    def __init__(self):
+        self.said = []
+
+    def __call__(self, done, total):
+        pass
+
+    def say(self, text):
+        self.said.append(text)
+
+
+# each of the two ways to run tasks on a cluster, with the result of tasks 1, 2, 3
+WAYS = {
+    "merged": (lambda **options: map_reduce(double, [1, 2, 3], add, sizes=[1] * 3, **options), 12),
+    "one by one": (
+        lambda **options: sorted(map_tasks(double, [1, 2, 3], sizes=[1] * 3, **options)),
+        [(0, 2), (1, 4), (2, 6)],
+    ),
+}
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    """A scheduler that has lost all of its workers."""
+    monkeypatch.setattr(waiting, "SECONDS_BETWEEN_LOOKS", 0.1)
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        DaskClient(cluster),
+    ):
+        yield cluster
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_cluster_without_workers(no_workers, way):
+    """It is said; the work goes on as soon as there is one."""
+    run, expected = WAYS[way]
+    progress, found = Saying(), []
+    thread = threading.Thread(target=lambda: found.append(run(progress=progress)))
+    thread.start()
+    until(lambda: progress.said)
+    no_workers.scale(1)
+    thread.join(60)
+    assert found == [expected]
+    assert len(progress.said) == 1
+    assert progress.said[0].startswith("no workers since ")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_cluster_that_stays_without_workers(no_workers, monkeypatch, caplog, way):
+    """An error in the end; where no progress is shown the log says it before."""
+    monkeypatch.setattr(waiting, "PATIENCE", 0.5)
+    with caplog.at_level(logging.WARNING), pytest.raises(ClusterError, match="has had no workers"):
+        WAYS[way][0]()
+    assert [text[:17] for text in caplog.messages] == ["no workers since "]
