@@ -17,14 +17,17 @@ from .answers import answer, command_terminal, take_json
 from .interrupts import prompt_interrupts
 from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .shell import (
+    FAILED,
     HEADINGS,
     INTERRUPTED,
     JOBS,
+    NO_OUTPUT,
     WRONG_CONFIG,
     complain,
     give_up,
     guarded,
     import_job,
+    no_output,
     packaged_config,
 )
 
@@ -88,6 +91,11 @@ class Group(click.Group):
         except click.Abort:
             complain("interrupted")
             sys.exit(INTERRUPTED)
+        except OSError as error:  # of what Click prints itself, such as --help
+            if not no_output(error):
+                raise
+            complain(NO_OUTPUT.format(error.strerror))
+            sys.exit(FAILED)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -107,6 +115,7 @@ def main() -> None:
             complain(f"needs pip install 'bagbasis[cli]' (there is no {name})")
             sys.exit(WRONG_CONFIG)
     os.environ["PYTHONSAFEPATH"] = "1"
+    os.environ["MPLBACKEND"] = "agg"  # pictures are files, whatever screen there is
     cli()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import multiprocessing
 import os
 import re
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,15 +16,18 @@ from importlib import resources
 from importlib.metadata import requires
 from pathlib import Path
 from types import ModuleType
+from typing import TypeGuard
 
 import click
 
 from bagbasis.errors import (
+    EXHAUSTED,
     BagbasisError,
     BusyError,
     ConfigError,
     ParameterError,
     closest,
+    is_exhaustion,
     one_line,
 )
 
@@ -51,10 +56,8 @@ JOBS = {
 
 STORES = ("info", "verify", "remove", "relabel", "merge", "compact")  # jobs that look after a store
 
-NO_CACHE = (
-    "compiled kernels have no place: neither the package's folder nor this account's home can be "
-    "written; set NUMBA_CACHE_DIR to a folder of this account"
-)
+NO_OUTPUT = "what is printed can not be written ({}); redirect stdout to another place"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
@@ -93,7 +96,9 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
     """Return the exit code of an action; print an error as one line on stderr."""
     try:
         with _log_to_stderr(debug):
-            return action() or 0
+            code = action() or 0
+            sys.stdout.flush()  # what can not be written is known here
+            return code
     except KeyboardInterrupt as interrupt:
         complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug)
         return INTERRUPTED
@@ -109,11 +114,22 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
     except Exception as error:  # a bug, or something unforeseen: still one line
         if _names_extra(name, error, debug):
             return WRONG_CONFIG
-        if "no locator available" in str(error):  # of Numba, when a kernel's module is imported
-            complain(f"{name}: {NO_CACHE}", debug)
-            return FAILED
-        complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
+        complain(f"{name}: {_unforeseen(error)}", debug)
         return FAILED
+
+
+def _unforeseen(error: Exception) -> str:
+    """Return what is said of an error that is none of ours."""
+    if is_exhaustion(error):
+        return EXHAUSTED
+    if no_output(error):
+        return NO_OUTPUT.format(os.strerror(error.errno or 0))
+    return f"{type(error).__name__}: {error} (--debug shows where)"
+
+
+def no_output(error: Exception) -> TypeGuard[OSError]:
+    """Whether stdout took no more: files have names, and errors of ours."""
+    return isinstance(error, OSError) and error.errno in FULL and error.filename is None
 
 
 def _names_extra(name: str, error: BaseException | None, debug: bool) -> bool:
@@ -152,6 +168,8 @@ def _log_to_stderr(debug: bool) -> Iterator[None]:
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("bagbasis")
     level = logger.level
+    if not debug:  # that it has no place for its cache is nothing to a user of ours
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
     try:

@@ -11,11 +11,49 @@ Threads are those of `execution.pool`, which calls a kernel once per range of it
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
-from numba import njit
+from .errors import ParameterError, StoreError
 
-kernel = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
-subkernel = partial(
-    njit, cache=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+try:  # nobody else imports it earlier
+    from numba import njit
+    from numba.core import event as events
+except ValueError as error:
+    raise ParameterError(
+        f"Numba can not use what the environment says ({error}); see its variables NUMBA_…"
+    ) from error
+
+__all__ = ["events", "kernel", "subkernel"]
+
+Decorator = Callable[[Callable[..., Any]], Any]
+
+NO_PLACE = (
+    "compiled kernels have no place: neither the package's folder nor this account's home can be "
+    "written; set NUMBA_CACHE_DIR to a folder of this account"
 )
+
+
+def kernel(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
+    """Return the decorator of a kernel; ``options`` are Numba's."""
+    return _kept(nogil=True, no_cfunc_wrapper=True, **options)
+
+
+def subkernel(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
+    """Return the decorator of what kernels alone call."""
+    return _kept(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+
+
+def _kept(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
+    """Return a decorator for what is kept on disk; StoreError where it has no place there."""
+    compiled = njit(cache=True, **options)
+
+    def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - Numba has no types
+        try:
+            return compiled(function)
+        except RuntimeError as error:
+            if "no locator available" not in str(error):
+                raise
+            raise StoreError(NO_PLACE) from error
+
+    return decorate

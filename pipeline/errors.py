@@ -14,6 +14,11 @@ from reprlib import Repr
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
 MOST_NUMBERS = 8  # of an array that is shown itself
 
+EXHAUSTED = (
+    "this process gets no more memory or threads; raise its limits (ulimit -v, ulimit -u, those of "
+    "its job or container), or run less beside it"
+)
+
 NO_CREDENTIALS = (
     "holds credentials, which would end up in records, models and logs; leave them out, and give "
     "them in the environment or in fsspec's configuration (~/.config/fsspec)"
@@ -144,6 +149,25 @@ class BusyError(BagbasisError, RuntimeError):
 
 class RunError(BagbasisError, RuntimeError):
     """A run that is not there, that failed or died, or that can not do what was asked of it."""
+
+
+class ExhaustedError(BagbasisError, MemoryError):
+    """No memory, or no threads, are left for this process."""
+
+
+def refuse_exhaustion(what: object, error: BaseException) -> None:
+    """Raise ExhaustedError where an error says that memory or threads are used up.
+
+    A broad ``except`` around a file calls it first: such an error says nothing of the file.
+    """
+    if is_exhaustion(error):
+        raise ExhaustedError(f"{what}: {EXHAUSTED} ({error or type(error).__name__})") from error
+
+
+def is_exhaustion(error: BaseException) -> bool:
+    """Whether Python, numpy or the system gave no memory or no thread."""
+    is_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    return is_thread or (isinstance(error, MemoryError) and not isinstance(error, BagbasisError))
 
 
 class BagbasisWarning(UserWarning):

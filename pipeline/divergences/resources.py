@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-import psutil
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
-from ..execution import lane_cores, memory_limit
+from ..execution import available_memory, lane_cores
 from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]
@@ -89,7 +88,7 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
     advice : str
         What to do instead.
     max_bytes : int, optional
-        The limit; `available_bytes` when not given.
+        The limit; `available_memory` when not given.
 
     Raises
     ------
@@ -99,15 +98,10 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
         ``max_bytes`` is not a positive integer.
     """
     given = (Integer(1) | None_).check("max_bytes", max_bytes)
-    limit = available_bytes() if given is None else given
+    limit = available_memory() if given is None else given
     if n_bytes > limit:
         allowed = "are available" if max_bytes is None else "are allowed (max_bytes)"
         raise DataError(
             f"{what} needs {n_bytes:,} bytes ({n_bytes / 2**30:.1f} GiB) and {limit:,} bytes "
             f"({limit / 2**30:.1f} GiB) {allowed}; {advice}"
         )
-
-
-def available_bytes() -> int:
-    """Bytes this process may still take: the machine's, or its control groups' if that is less."""
-    return min(int(psutil.virtual_memory().available), memory_limit())

@@ -37,6 +37,7 @@ from .lanes import (
     use_cores as use_cores,
 )
 from .memory import (
+    available_memory as available_memory,
     memory_limit as memory_limit,
 )
 from .notebook import (

@@ -12,9 +12,9 @@ from functools import lru_cache
 from threading import Lock
 
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
-from numba.core import event as events
 from threadpoolctl import ThreadpoolController
 
+from ..compiling import events
 from ..errors import ParameterError, shown
 from .lazy_dask import dask_system, distributed
 

@@ -25,6 +25,11 @@ def memory_limit() -> int:
     return min([*found, *([own] if own > 0 else [])])
 
 
+def available_memory() -> int:
+    """Return the bytes that this process may still take: the machine's, or its limit if less."""
+    return min(int(psutil.virtual_memory().available), memory_limit())
+
+
 def group_limits(groups: Path = GROUPS, mount: Path = MOUNT) -> Iterator[int]:
     """Yield the limits of the control groups that this process is in, of versions 1 and 2.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import refuse_exhaustion
 from ..statistics import RidgeRows, RidgeStatistics
 from .accumulate import FitStatistics, FoldStatistics
 
@@ -108,6 +109,7 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                         raise ValueError(f"array {name} has another checksum")
                 return arrays, dict(header["counts"])
         except Exception as error:  # whatever a zip file makes of damaged bytes
+            refuse_exhaustion(path, error)
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..bags import Bags, Responses, as_bag, as_response, as_responses, offsets_of
-from ..errors import DataError
+from ..errors import DataError, shown
 from ..params import as_array
 from ..store import plan_partitions, targets_matrix
 
@@ -159,6 +159,9 @@ def columns_of(
     if _is_named(targets):
         keys = targets.keys() if isinstance(targets, Mapping) else targets.columns
         given = {str(name): as_array(f"target {name!r}", targets[name]) for name in keys}
+        for name, values in given.items():
+            if values.ndim == 0:
+                raise DataError(f"target {name!r} is {shown(targets[name])}; expected one per bag")
     else:
         matrix = as_array("targets", targets)
         matrix = matrix[:, None] if matrix.ndim == 1 else matrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -13,12 +14,17 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Responses, as_responses, offsets_of
 from ..errors import DataError
+from ..execution import available_memory
 
 RESPONSE = "response_"
 ARRAYS = (
     *("points", "offsets", "sizes", "ids", "targets"),
     *("response_points", "response_offsets", "response_sizes"),
 )
+HEADERS = {  # by the version of the format; a third one is for names of fields
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 class NpzBags(NamedTuple):
@@ -75,8 +81,11 @@ def _load(file: str) -> dict[str, NDArray[Any]]:
 
 
 def _load_array(npz: Any, name: str, file: str) -> NDArray[Any]:
+    _check_size(npz.zip, name, file)
     try:
         return np.asarray(npz[name])
+    except MemoryError as error:
+        raise DataError(f"{file}: array {name!r} does not fit in memory ({error})") from error
     except ValueError as error:
         if "allow_pickle" not in str(error):
             raise
@@ -84,6 +93,27 @@ def _load_array(npz: Any, name: str, file: str) -> NDArray[Any]:
             f"{file}: array {name!r} holds pickled Python objects, which are never loaded; save "
             "plain numbers or text"
         ) from error
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, file: str) -> None:
+    """Raise DataError where the header of an array says more than memory can hold.
+
+    A few bytes can say any shape, and a small compressed file can hold gigabytes of one number.
+    """
+    if f"{name}.npy" not in archive.namelist():
+        return
+    with archive.open(f"{name}.npy") as member:
+        header = HEADERS.get(np.lib.format.read_magic(member))
+        if header is None:  # numpy says what it makes of it
+            return
+        shape, _, dtype = header(member)
+    n_bytes, available = math.prod(shape) * dtype.itemsize, available_memory()
+    if n_bytes > available:
+        raise DataError(
+            f"{file}: array {name!r} is of shape {shape} and {dtype}, {n_bytes / 2**30:,.2f} GiB, "
+            f"and {available / 2**30:,.2f} GiB of memory are available; write several files, and "
+            "join their stores with `bags merge`"
+        )
 
 
 def _array(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:

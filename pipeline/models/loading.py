@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..errors import ModelError
+from ..errors import ModelError, refuse_exhaustion
 from ..parameters import Url, checked
 from ..storage import GROUP, normalize_url, read_one
 from .base import DoubleBasis, parameters_of
@@ -47,4 +47,5 @@ def _load(url: str) -> DoubleBasis:
         estimator.model_ = RidgeModel.from_state(ModelState(values, arrays), learns, precision)
         return estimator
     except Exception as error:  # whatever a damaged file leads to
+        refuse_exhaustion(url, error)
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error

@@ -18,7 +18,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..bags import Box
-from ..errors import InterruptedStoreError, StoreError
+from ..errors import InterruptedStoreError, StoreError, refuse_exhaustion
 from ..parameters import Integer, None_, OneOf
 from ..storage import exists, is_empty, open_group, zarr_store
 
@@ -144,6 +144,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
     except StoreError:
         raise
     except Exception as error:  # Zarr and its codecs raise anything for what they can not parse
+        refuse_exhaustion(url, error)
         if is_empty(url):
             raise InterruptedStoreError(
                 f"{url}: no bag store yet, or one whose creation was interrupted; make it again"

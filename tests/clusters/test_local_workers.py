@@ -57,6 +57,7 @@ def test_client_that_nobody_closes(tmp_path):
 
 CASES = {
     "few files": (lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)), "open files"),
+    "next to none": (lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)), "open files"),
     "no working folder": (lambda folder: (os.chdir(folder), os.rmdir(folder)), "FileNotFound"),
     "no place": (lambda _: setattr(tempfile, "tempdir", "/nowhere"), "/nowhere"),
 }

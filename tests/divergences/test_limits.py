@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,7 +99,7 @@ class TestMemory:
     def test_what_follows_a_matrix(self, monkeypatch):
         """Kernel, median, repair and features refuse N that leaves no room to work."""
         K = np.eye(50)
-        monkeypatch.setattr(resources, "available_bytes", lambda: 10_000)
+        monkeypatch.setattr(resources, "available_memory", lambda: 10_000)
         for work in (
             lambda: kernel_matrix(K, 1.0),
             lambda: median_scale(K),
@@ -111,19 +109,6 @@ class TestMemory:
         ):
             with pytest.raises(DataError, match=r"needs [\d,]+ bytes .* 10,000 bytes .*available"):
                 work()
-
-    def test_available_bytes(self, monkeypatch):
-        """The machine's, or what this process may take when that is less."""
-        machine = SimpleNamespace(available=1_024_000)
-        monkeypatch.setattr("psutil.virtual_memory", lambda: machine)
-        for limit, expected in ((2**50, 1_024_000), (4096, 4096)):
-            monkeypatch.setattr(resources, "memory_limit", lambda limit=limit: limit)
-            assert resources.available_bytes() == expected
-
-    def test_on_this_machine(self):
-        """Some memory is available, and no more than there is."""
-        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        assert 0 < resources.available_bytes() <= physical
 
 
 @pytest.mark.parametrize("fails_in", ["task", "done"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from bagbasis.execution.memory import group_limits, memory_limit
+from bagbasis.execution import memory
+from bagbasis.execution.memory import available_memory, group_limits, memory_limit
 
 SLURM = "system.slice/slurmstepd.scope/job_7/step_0"
 
@@ -64,3 +66,13 @@ def test_this_process():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == f"{2**28}\n"
+
+
+def test_what_is_available(monkeypatch):
+    """The machine's, or what this process may take when that is less."""
+    assert 0 < available_memory() <= psutil.virtual_memory().total
+    machine = SimpleNamespace(available=1_024_000)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: machine)
+    for limit, expected in ((2**50, 1_024_000), (4096, 4096)):
+        monkeypatch.setattr(memory, "memory_limit", lambda limit=limit: limit)
+        assert available_memory() == expected

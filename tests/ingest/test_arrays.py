@@ -146,6 +146,8 @@ def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
         ([[[1.0]]], {"targets": [np.inf]}, "'target' is infinite"),
         ([[[1.0]]], {"targets": np.eye(1), "target_names": ["a", "b"]}, "shape (1, 1)"),
         ([[[1.0]]], {"targets": np.zeros((1, 1, 1))}, "shape (1, 1, 1)"),
+        ([[[1.0]]], {"targets": {"a": 3.0}}, "target 'a' is 3.0; expected one per bag"),
+        ([[[1.0]]], {"targets": {"a": None}}, "target 'a' is None; expected one per bag"),
         ([([[1.0]], "label")], {}, "class_names"),
         ([[[1.0]]], {"box": [(0, 1), (0, 1)]}, "2 dimensions"),
         ([[[1.0]], [[1.0]]], {"responses": [[1.0]]}, "fewer responses than bags: bag 1"),

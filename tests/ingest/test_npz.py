@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -140,6 +143,43 @@ def test_files_that_are_no_npz(tmp_path, npz, place):
         with pytest.raises(DataError, match=name):
             ingest_npz(tmp_path / name, place)
         assert not exists(normalize_url(place))
+
+
+def lying(path, shape):
+    """An .npz whose points have a header that says a shape, over a hundred bytes."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"shape": shape, "fortran_order": False, "descr": "<f8"}
+    )
+    np.savez(path, sizes=GOOD["sizes"])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("points.npy", header.getvalue() + bytes(100))
+    return path
+
+
+def test_npz_that_says_more_than_memory_holds(tmp_path, place, monkeypatch):
+    """Refused by the header alone, before any memory is asked for."""
+    path = lying(tmp_path / "lies.npz", (10**10, 2))
+    with pytest.raises(DataError, match=r"lies.npz: array 'points' is of shape .* 149\.01 GiB"):
+        ingest_npz(path, place)
+    # nor one that memory would have had room for, but for other processes
+    path = lying(tmp_path / "large.npz", (10**6, 2))
+    monkeypatch.setattr("bagbasis.ingest.npz.available_memory", lambda: 10**7)
+    with pytest.raises(DataError, match=r"large.npz: array 'points' is of shape .*`bags merge`"):
+        ingest_npz(path, place)
+    assert not exists(normalize_url(place))
+
+
+def test_npz_that_memory_has_no_room_for(npz, place, monkeypatch):
+    """The header was no warning: the error still names file and array."""
+
+    def full(self, name):
+        raise MemoryError("Unable to allocate 8.00 GiB")
+
+    path = npz(**GOOD)
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", full)
+    with pytest.raises(DataError, match=r"bags.npz: array '\w+' does not fit in memory .*8.00 GiB"):
+        ingest_npz(path, place)
 
 
 def test_npz_is_appended(arrays, responses, npz, place):

@@ -11,7 +11,14 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...errors import DataError, ParameterError, closest, needing_extra, shown
+from ...errors import (
+    DataError,
+    ParameterError,
+    closest,
+    needing_extra,
+    refuse_exhaustion,
+    shown,
+)
 from ...parameters import ListOf, None_, Text, Url, checked
 from ...storage import local_path, normalize_url
 from ...store import BagStore
@@ -126,6 +133,7 @@ def _opened(cells: AnnData | str | os.PathLike[str], asked: Sequence[str]) -> An
             if any(_is_gene(data, name) for name in asked):
                 data.X = io.read_elem(file["X"])
     except Exception as error:  # h5py and anndata raise anything for what is no such file
+        refuse_exhaustion(path, error)
         raise DataError(f"{path}: can not be read as .h5ad ({error})") from error
     return data
 

@@ -165,7 +165,12 @@ def _labels_of(files: Sequence[str], targets: Any, folder: Path) -> Mapping[str,
     if targets is None:
         names = [Path(file).parts[0] if len(Path(file).parts) > 1 else "" for file in files]
         return {CLASS: names} if len({*names} - {""}) > 1 else None
-    table = pd.DataFrame(targets) if isinstance(targets, Mapping) else targets
+    try:
+        table = pd.DataFrame(targets) if isinstance(targets, Mapping) else targets
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"targets is no table ({error}); expected columns as long as each other"
+        ) from error
     if not isinstance(table, pd.DataFrame) or "file" not in table:
         raise DataError(f"targets is {shown(targets)}; expected a table with a column 'file'")
     table = table.set_index(table["file"].astype(str)).drop(columns="file")

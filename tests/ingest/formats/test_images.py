@@ -102,6 +102,8 @@ def test_sixteen_bits_and_arrays(tmp_path):
         ("photos", {"targets": {"file": ["x.png"], "y": [1]}}, ParameterError, "called 'x.png'"),
         ("photos", {"targets": {"file": ["dogs/0.png"] * 2, "y": [1, 2]}}, ParameterError, "twice"),
         ("photos", {"targets": {"y": [1]}}, DataError, "a table with a column 'file'"),
+        ("photos", {"targets": {"file": "dogs/0.png"}}, DataError, "targets is no table"),
+        ("photos", {"targets": {"file": ["a"], "y": [1, 2]}}, DataError, "targets is no table"),
         ("photos", {"patch": 9}, DataError, "1.PNG has shape .* smaller than a patch of 9 pixels"),
         ("empty", {}, DataError, "no images; expected files such as .png"),
         ("nowhere", {}, DataError, "expected a local folder that is there"),

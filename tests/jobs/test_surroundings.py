@@ -1,0 +1,123 @@
+"""Jobs where the surroundings are amiss: one line each, or the job does its work all the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bagbasis import BagStore, load_model
+from bagbasis.errors import EXHAUSTED, ExhaustedError
+from bagbasis.jobs.shell import FAILED, WRONG_CONFIG, guarded
+from bagbasis.models import loading
+from bagbasis.store import schema
+from tests.jobs.running import CONFIGS, settings
+
+BROKEN = "can't start new thread"
+
+
+def bags(*args, stdout=subprocess.PIPE, **environment):
+    """``bags`` in a process of its own, with a changed environment."""
+    return subprocess.run(
+        [sys.executable, "-m", "bagbasis.jobs", *map(str, args)],
+        env=os.environ | environment,
+        cwd=CONFIGS.parent,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    )
+
+
+def fit(folder, to):
+    return (
+        "fit",
+        *settings(data_url=folder / "bags.zarr", model_url=to / "model.zarr"),
+        *settings(model__random_features__n_features=16, model__embedding__n_per_dim=3),
+    )
+
+
+def test_no_place_for_compiled_kernels(regression, tmp_path):
+    """As where neither the package's folder nor a home can be written, which Numba looks for."""
+    nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "IPythonCacheLocator"}
+    urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
+    for args in (
+        fit(regression, tmp_path),
+        ("predict", *urls, *settings(output_url=tmp_path / "p.csv")),
+    ):
+        done = bags(*args, **nowhere)
+        assert done.returncode == FAILED
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"bags: {args[0]}: compiled kernels have no place: ")
+        assert "set NUMBA_CACHE_DIR to a folder of this account" in line
+
+
+CASES = {
+    "lane": ({"BAGBASIS_LANE_CORES": "x"}, "BAGBASIS_LANE_CORES='x'; expected a positive number"),
+    "negative lane": ({"BAGBASIS_LANE_CORES": "-1"}, "BAGBASIS_LANE_CORES='-1'; expected a pos"),
+    "numba": ({"NUMBA_NUM_THREADS": "0"}, "Numba can not use what the environment says"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_wrong_variable_of_the_environment(regression, tmp_path, case):
+    environment, told = CASES[case]
+    done = bags(*fit(regression, tmp_path), **environment)
+    assert done.returncode == WRONG_CONFIG
+    [line] = done.stderr.splitlines()
+    assert told in line
+
+
+def test_no_screen_and_no_place_of_matplotlib(regression, tmp_path):
+    """A job draws into files: which screen there is, and where Matplotlib keeps fonts, is nothing
+    to it."""
+    args = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
+    done = bags(
+        *("evaluate", *args, *settings(out_dir=tmp_path / "out")),
+        MPLBACKEND="nope",
+        MPLCONFIGDIR="/proc/none",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "atplotlib" not in done.stderr
+    assert "/proc/none" not in done.stderr
+    assert list((tmp_path / "out").glob("*.png"))
+
+
+@pytest.mark.parametrize("args", [["info"], ["info", "--json"], ["--help"]])
+def test_stdout_that_takes_no_more(regression, args):
+    """As on a full disk."""
+    url = [regression / "bags.zarr"] if "info" in args else []
+    with open("/dev/full", "w") as full:
+        done = bags(*args, *url, stdout=full)
+    assert done.returncode == FAILED
+    [line] = done.stderr.splitlines()
+    assert "what is printed can not be written (No space left on device)" in line
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError(BROKEN)])
+@pytest.mark.parametrize(
+    ("opening", "where"),
+    [(BagStore.open, (schema, "open_group")), (load_model, (loading, "params_from_dict"))],
+)
+def test_no_memory_says_nothing_of_a_file(regression, monkeypatch, opening, where, error):
+    """Neither "not a bag store" nor "damaged model"."""
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(*where, fail)
+    url = regression / ("bags.zarr" if opening is not load_model else "model.zarr")
+    with pytest.raises(ExhaustedError) as caught:
+        opening(url)
+    assert str(caught.value).startswith(f"{url}: {EXHAUSTED}")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError(BROKEN)])
+def test_no_memory_within_a_job_is_one_line(capsys, error):
+    def fail():
+        raise error
+
+    assert guarded("fit", fail) == FAILED
+    assert capsys.readouterr().err == f"bags: fit: {EXHAUSTED}\n"
