@@ -8,7 +8,6 @@ import logging
 import multiprocessing
 import os
 import re
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -97,7 +96,7 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
     try:
         with _log_to_stderr(debug):
             code = action() or 0
-            sys.stdout.flush()  # what can not be written is known here
+            print(end="", flush=True)  # what can not be written is known here
             return code
     except KeyboardInterrupt as interrupt:
         complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug)
