@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from bagbasis import DoubleBasisRegressor, MeanMapEmbedding, MomentsEmbedding
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.singlecell import BagbasisSamples
+from tests.ingest.formats.annotated import annotated
 
 PAGE = Path(__file__).parents[2] / "docs" / "single-cell.md"
 N_DONORS, N_SAMPLES, N_CELLS = 12, 6, 20
@@ -80,7 +80,7 @@ def test_intervals_of_a_cohort_hold_its_donors(shift):
     assert ((high - low).mean() > 3) == (shift > 0)
 
 
-def test_the_page_runs():
+def test_the_page_runs(tmp_path, monkeypatch):
     """All programs of the page, on cells of 48 donors in two cohorts with two samples each."""
     rng = np.random.default_rng(0)
     donor = np.repeat(np.arange(48), 2 * 60)
@@ -93,13 +93,16 @@ def test_the_page_runs():
             "cohort": np.where(donor < 24, "one", "two"),
             "age": 40 + 10 * place.mean(axis=1),
         },
-        index=[f"c{i}" for i in range(len(donor))],
     )
     cells = (place + rng.normal(size=place.shape)).astype(np.float32)
-    space = {"adata": anndata.AnnData(cells, obs=obs, obsm={"X_pca": cells})}
+    monkeypatch.chdir(tmp_path)
+    space = {"adata": annotated(obs, cells, ["x", "y", "z"], X_pca=cells)}
+    space["adata"].write_zarr("cells.zarr")
     for program in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
         assert len(program.splitlines()) < 15
         exec(compile(program, "single-cell.md", "exec"), space)  # noqa: S102 - our own page
+    assert space["store"].n_bags == 96
+    np.testing.assert_allclose(space["distances"], space["distances"].T)
     assert isinstance(space["samples"], BagbasisSamples)
     assert space["result"].p_value < 0.05
     age, there = space["age"][space["there"]], space["there"]

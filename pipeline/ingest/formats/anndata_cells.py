@@ -1,9 +1,10 @@
-"""Cells of an AnnData object, or of its ``.h5ad`` file: the cells of a patient are a bag."""
+"""Cells of an AnnData object or of its file: the cells of a patient are a bag."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,25 +12,28 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...errors import (
-    DataError,
-    ParameterError,
-    closest,
-    needing_extra,
-    refuse_exhaustion,
-    shown,
-)
-from ...parameters import ListOf, None_, Text, Url, checked
-from ...storage import local_path, normalize_url
+from ...errors import DataError, closest, shown
+from ...execution import Progress
+from ...parameters import Function, ListOf, None_, Text, Url, checked
 from ...store import BagStore
 from ..tables import reader_of
-from .frames import ingest_frame, labels_of
+from .anndata_files import (
+    Cells,
+    Matrix,
+    columns_of,
+    is_by_genes,
+    open_cells,
+    reading,
+    rows_of,
+)
+from .frames import ingest_rows, labels_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 MOST_CELLS = 65_536  # per batch
-VALUES_PER_BATCH = 2**25  # of X, which may be sparse: 128 MiB where it is dense
+SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB
+VALUES_PER_BATCH = 2**25  # of a matrix, which may be sparse: 128 MiB where it is dense
 
 
 @checked(
@@ -37,6 +41,8 @@ VALUES_PER_BATCH = 2**25  # of X, which may be sparse: 128 MiB where it is dense
     id_column=Text | ListOf(Text),
     coordinates=Text | ListOf(Text),
     targets=ListOf(Text) | None_,
+    layer=Text | None_,
+    progress=Function | None_,
 )
 def ingest_anndata(
     cells: AnnData | str | os.PathLike[str],
@@ -45,25 +51,37 @@ def ingest_anndata(
     id_column: str | Sequence[str],
     coordinates: str | Sequence[str],
     targets: Sequence[str] | None = None,
+    layer: str | None = None,
+    progress: Progress | None = None,
     **parameters: Any,
 ) -> BagStore:
-    """Make a store from annotated cells, or append to one.
+    """Make a store from annotated cells, or append to one; cells are read some at a time.
 
-    If a gene is among the coordinates, the expressions (``X``) of a file are read into memory.
+    Cells may come in any order. They are copied to the folder of temporary files (``TMPDIR``) and
+    sorted there by their bags.
 
     Parameters
     ----------
-    cells : AnnData, or path of an .h5ad file
-        A path needs anndata: ``pip install 'bagbasis[anndata]'``.
+    cells : AnnData, or path or URL
+        An ``.h5ad`` file or an AnnData-Zarr store, at a path or any URL fsspec knows
+        (``pip install 'bagbasis[anndata]'``); or an object, which may be backed by a file
+        (``backed="r"``) or lazy.
     url : str or path
         The store to write.
     id_column : str or list of str
         Columns of ``obs``: cells that agree in them are a bag.
     coordinates : str or list of str
         Each an array of ``obsm`` ("X_pca": all its columns, as ``X_pca[0]``, …), a column of
-        numbers of ``obs``, or a gene (of ``var_names``, from ``X``); looked for in this order.
+        numbers of ``obs``, a gene (of ``var_names``), "X" for all genes, or a layer for all genes
+        of it; looked for in this order.
     targets : list of str, optional
-        Columns of ``obs``, or of the target_table if there is one.
+        Columns of ``obs`` that are constant within a bag, such as the donor to group by; or of the
+        target_table if there is one.
+    layer : str, optional
+        Which layer genes are read from. None: ``X``.
+    progress : callable, optional
+        Called with the cells done and their number: a quarter done each when it is copied,
+        checked, sorted and written.
     **parameters
         Others of `ingest_frame`.
 
@@ -74,99 +92,146 @@ def ingest_anndata(
     Raises
     ------
     DataError
-        The file can not be read; a name that is nowhere; whatever `TableIngest` refuses.
+        The file cannot be read; a name that is nowhere; more than 512 MiB of genes of a matrix
+        that is stored by genes; whatever `TableIngest` refuses.
     ParameterError, StoreError
         As `TableIngest`.
     """
     asked = [coordinates] if isinstance(coordinates, str) else list(coordinates)
-    data = _opened(cells, asked)
     labels = labels_of(id_column, targets, parameters)
-    for name in labels:
-        if name not in data.obs:
-            hint = closest(name, list(data.obs))
-            raise DataError(f"obs has no column {name!r}{hint}; it has {shown(list(data.obs))}")
-    columns = {name: _columns(data, name) for name in asked}
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        step = max(1, min(MOST_CELLS, VALUES_PER_BATCH // max(1, data.n_vars)))
-        genes = [name for name in asked if _is_gene(data, name)]
-        numbers = data.var_names.get_indexer(genes)
-        for start in range(0, data.n_obs, step):
-            cells = slice(start, start + step)
-            frame = data.obs[labels].iloc[cells].reset_index(drop=True)
-            expressed = _dense(data.X[cells], numbers) if genes else None
-            for name in asked:
-                if expressed is not None and name in genes:
-                    values = expressed[:, genes.index(name)]
-                else:
-                    values = _annotation(data, name, cells)
-                for column, part in zip(columns[name], np.atleast_2d(values.T), strict=True):
-                    frame[column] = part
-            yield pa.RecordBatch.from_pandas(frame, preserve_index=False)
-
-    return ingest_frame(
-        reader_of(batches(), "cells"),
-        url,
-        id_column=id_column,
-        coordinates=[column for name in asked for column in columns[name]],
-        targets=targets,
-        **parameters,
-    )
-
-
-def _opened(cells: AnnData | str | os.PathLike[str], asked: Sequence[str]) -> AnnData:
-    """Return the AnnData object; from a file without ``X``, unless a gene is asked for."""
-    if not isinstance(cells, (str, os.PathLike)):
-        if not all(hasattr(cells, name) for name in ("obs", "obsm", "var_names", "X", "n_obs")):
-            raise DataError(f"cells is {shown(cells)}; expected an AnnData object or a path")
-        return cells
-    path = local_path(normalize_url(cells))
-    if path is None:
-        raise ParameterError(f"cells is {shown(cells)}; .h5ad files are read from local paths")
-    with needing_extra("anndata", path):
-        import h5py  # noqa: PLC0415
-        from anndata import AnnData, io  # noqa: PLC0415
-    try:
-        with h5py.File(path) as file:
-            parts = {name: io.read_elem(file[name]) for name in ("obs", "var", "obsm")}
-            data = AnnData(**parts)
-            if any(_is_gene(data, name) for name in asked):
-                data.X = io.read_elem(file["X"])
-    except Exception as error:  # h5py and anndata raise anything for what is no such file
-        refuse_exhaustion(path, error)
-        raise DataError(f"{path}: can not be read as .h5ad ({error})") from error
-    return data
-
-
-def _columns(data: AnnData, name: str) -> list[str]:
-    """Return the names of a coordinate's columns; of an array of obsm there are several."""
-    if name in data.obsm:
-        return [f"{name}[{j}]" for j in range(np.shape(data.obsm[name])[1])]
-    if name not in data.obs and name not in data.var_names:
-        hint = closest(name, [*data.obsm, *data.obs, *data.var_names])
-        raise DataError(
-            f"coordinate {name!r}{hint} is none of obsm ({shown(list(data.obsm))}), no column of "
-            f"obs ({shown(list(data.obs))}), and no gene of var_names"
+    with open_cells(cells) as found:
+        for name in labels:
+            if name not in found.columns:
+                hint = closest(name, found.columns)
+                there = f"it has {shown(found.columns)}"
+                raise DataError(f"{found.place}: obs has no column {name!r}{hint}; {there}")
+        parts = _parts(found, asked, layer)
+        batches = _batches(found, labels, parts, progress)
+        return ingest_rows(
+            reader_of(batches, "cells"),
+            url,
+            SORT_BYTES,
+            id_column=id_column,
+            coordinates=[name for part in parts for name in part.names],
+            targets=targets,
+            progress=None if progress is None else _three_quarters(progress, found.n_obs),
+            **parameters,
         )
-    if _is_gene(data, name) and not data.var_names.is_unique:
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A column of obs, or columns of a matrix, and the names of the coordinates they become."""
+
+    kind: str  # "obs", "obsm", "X" or "layers"
+    name: str
+    numbers: NDArray[np.int64]  # of the columns
+    names: list[str]
+
+
+def _parts(cells: Cells, asked: Sequence[str], layer: str | None) -> list[_Part]:
+    """Return where each coordinate is; DataError for one that is nowhere."""
+    if layer is not None and layer not in cells.layers:
+        hint = closest(layer, cells.layers)
+        raise DataError(
+            f"{cells.place}: there is no layer {layer!r}{hint}; there are {shown(cells.layers)}"
+        )
+    genes = ("X", "X") if layer is None else ("layers", layer)
+    return [_part(cells, name, genes) for name in asked]
+
+
+def _part(cells: Cells, name: str, genes: tuple[str, str]) -> _Part:
+    if name in cells.matrices:
+        with reading(cells.place, f"obsm[{name!r}] cannot be read"):
+            shape = cells.matrix("obsm", name).shape
+        if len(shape) != 2:
+            raise DataError(f"{cells.place}: obsm[{name!r}] has shape {shape}; expected (n, k)")
+        return _Part("obsm", name, np.arange(shape[1]), [f"{name}[{j}]" for j in range(shape[1])])
+    if name in cells.columns:
+        return _Part("obs", name, np.arange(1), [name])
+    is_gene = name in cells.genes
+    if not is_gene and name != "X" and name not in cells.layers:
+        hint = closest(name, [*cells.matrices, *cells.columns, *cells.genes, *cells.layers])
+        raise DataError(
+            f"{cells.place}: coordinate {name!r}{hint} is none of obsm ({shown(cells.matrices)}), "
+            f"no column of obs ({shown(cells.columns)}), no gene of var_names, and no layer "
+            f"({shown(cells.layers)})"
+        )
+    if not cells.genes.is_unique:
         raise DataError("var_names are not unique: call var_names_make_unique() first")
-    return [name]
+    if is_gene:
+        return _Part(*genes, cells.genes.get_indexer(pd.Index([name])), [name])
+    all_genes = [str(gene) for gene in cells.genes]
+    if name == "X":
+        return _Part(*genes, np.arange(len(all_genes)), all_genes)
+    names = [f"{name}[{gene}]" for gene in all_genes]
+    return _Part("layers", name, np.arange(len(all_genes)), names)
 
 
-def _is_gene(data: AnnData, name: str) -> bool:
-    return name not in data.obsm and name not in data.obs
+@dataclass(frozen=True)
+class _Block:
+    """All that is asked of one matrix."""
+
+    matrix: Matrix
+    numbers: NDArray[np.int64]
+    names: list[str]
 
 
-def _annotation(data: AnnData, name: str, cells: slice) -> NDArray[Any]:
-    """Return what obs or obsm has of some cells, shape (n,) or (n, k)."""
-    if name not in data.obsm:
-        return data.obs[name].iloc[cells].to_numpy()
-    values = data.obsm[name]
-    return _dense(values.iloc[cells] if isinstance(values, pd.DataFrame) else values[cells])
+def _blocks(cells: Cells, parts: Sequence[_Part]) -> Iterator[_Block]:
+    for kind, name in dict.fromkeys((one.kind, one.name) for one in parts if one.kind != "obs"):
+        place = "X" if kind == "X" else f"{kind}[{name!r}]"
+        of = [part for part in parts if (part.kind, part.name) == (kind, name)]
+        numbers = np.concatenate([part.numbers for part in of])
+        names = [one for part in of for one in part.names]
+        with reading(cells.place, f"{place} cannot be read"):
+            matrix = cells.matrix(kind, name)
+            if getattr(matrix, "shape", (None,))[0] != cells.n_obs:
+                raise DataError(f"{cells.place}: {place} is missing, or has no row per cell")
+            if is_by_genes(matrix):
+                matrix = columns_of(matrix, numbers, f"{cells.place}: {place}")
+                numbers = np.arange(len(numbers))
+        yield _Block(matrix, numbers, names)
 
 
-def _dense(rows: Any, columns: Any = slice(None)) -> NDArray[Any]:
-    """Return rows as numpy's, whether they are dense or sparse."""
-    if not hasattr(rows, "toarray"):
-        return np.asarray(rows)[:, columns]
-    return np.asarray(rows.tocsc()[:, columns].toarray())
+def _batches(
+    cells: Cells, labels: Sequence[str], parts: Sequence[_Part], progress: Progress | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the labels and coordinates of some cells at a time."""
+    with reading(cells.place, "obs cannot be read"):
+        of_obs = [part.name for part in parts if part.kind == "obs"]
+        columns = {name: cells.column(name) for name in dict.fromkeys([*labels, *of_obs])}
+    blocks = list(_blocks(cells, parts))
+    step = _cells_per_batch([block.matrix for block in blocks])
+    for start in range(0, cells.n_obs, step):
+        rows = slice(start, min(cells.n_obs, start + step))
+        with reading(cells.place, f"cells {rows.start} to {rows.stop} cannot be read"):
+            frame = {name: column(rows) for name, column in columns.items()}
+            for block in blocks:
+                values = rows_of(block.matrix, rows, block.numbers)
+                frame.update(zip(block.names, values.T, strict=True))
+        yield pa.RecordBatch.from_pandas(pd.DataFrame(frame), preserve_index=False)
+        if progress is not None:
+            progress(rows.stop // 4, cells.n_obs)
+
+
+def _cells_per_batch(matrices: Sequence[Matrix]) -> int:
+    """Return how many rows are read at a time: whole chunks of the first matrix that has any."""
+    step = MOST_CELLS
+    for matrix in matrices:
+        step = max(1, min(step, VALUES_PER_BATCH // max(1, matrix.shape[1])))
+    for matrix in matrices:
+        chunks = getattr(matrix, "shards", None) or getattr(matrix, "chunks", None)
+        rows = chunks[0] if chunks else 1
+        if isinstance(rows, int) and 1 < rows <= step:
+            return step // rows * rows
+    return step
+
+
+def _three_quarters(progress: Progress, n_cells: int) -> Progress:
+    """Return a progress of points that are checked, sorted and written, as one of cells."""
+
+    def report(done: int, total: int) -> None:
+        share = done / total if total else 1.0
+        progress(n_cells // 4 + round(share * (n_cells - n_cells // 4)), n_cells)
+
+    return report

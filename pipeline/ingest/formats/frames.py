@@ -83,6 +83,20 @@ def ingest_frame(
     ParameterError, StoreError
         As `TableIngest`.
     """
+    options = {"coordinates": coordinates, "id_column": id_column, **parameters}
+    return ingest_rows(points, url, SORT_BYTES, **options)
+
+
+def ingest_rows(
+    points: Frame,
+    url: str | os.PathLike[str],
+    memory: int,
+    *,
+    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str],
+    id_column: str | Sequence[str] | None,
+    **parameters: Any,
+) -> BagStore:
+    """Do what `ingest_frame` does; rows are sorted in ``memory`` bytes, and beyond on disk."""
     refuse_gone(parameters)
     known = {field.name for field in fields(TableIngest)} - {"_"}
     if unknown := sorted(parameters.keys() - known):
@@ -104,7 +118,7 @@ def ingest_frame(
                 reader = _numbered(reader)
                 parameters["id_column"] = ROW
             parameters[role] = write_parquet(reader, f"{folder}/{file}.parquet")
-        with Database(SORT_BYTES, folder) as database:  # workers elsewhere do not see the folder
+        with Database(memory, folder) as database:  # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
 
 
