@@ -83,6 +83,12 @@ def metrics(report: dict[str, Any], registry_url: str) -> bytes:
         ),
         ("error", report["measure"], "model", errors),
         ("drift_p_value", "Of each gate", "gate", {g: one["p_value"] for g, one in gates.items()}),
+        (
+            "drift_wealth",
+            "Logarithm to base 10 of the capital of a gate that bets",
+            "gate",
+            (report.get("gates") or {}).get("wealth", {}),
+        ),
         ("drift", "1: found by the gate", "gate", {g: one["drifted"] for g, one in gates.items()}),
     ]
     found = CollectorRegistry()
@@ -210,11 +216,29 @@ def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
         if known:
             numbers, p = [one.number for one in known], [one.p_values[gate] for one in known]
             tested.append(Series(gate, numbers, p, color=color))
+    charts += _wealth(report, rounds)
     if tested:
         level = (report.get("gates") or {}).get("level")
         note = "" if level is None else f"In this round a gate alarms up to p = {level:.3g}."
         charts.append(Chart("Gates of drift", "round", "p-value", tested, note, log_y=True))
     return charts
+
+
+def _wealth(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
+    """Draw the capital of gates that bet over the rounds; no chart where none does."""
+    drawn = []
+    for gate, color in GATE_COLORS.items():
+        known = [one for one in rounds if gate in one.wealth]
+        if known:
+            values = [10 ** one.wealth[gate] for one in known]
+            drawn.append(Series(gate, [one.number for one in known], values, color=color))
+    if not drawn:
+        return []
+    level = (report.get("gates") or {}).get("level")
+    note = (
+        "" if not level else f"A gate alarms where its wealth, 1 at first, reaches {1 / level:.3g}."
+    )
+    return [Chart("Wealth of the gates that bet", "round", "wealth", drawn, note, log_y=True)]
 
 
 def _decision(report: dict[str, Any]) -> str:
@@ -237,11 +261,17 @@ def _corruption(report: dict[str, Any]) -> str:
 
 
 def _gates(gates: dict[str, Any]) -> Table:
-    line = (
+    begun = (
         f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
         f"{gates['least_effect']:g}. False alarms have a chance of {gates['alpha']:g} in "
-        f"{gates['horizon']:,} rounds, of which this is number {gates['n_tested']:,}."
     )
+    if gates.get("wealth"):
+        line = (
+            f"{begun}all rounds together. The statistic is the wealth of a gate, which began as 1."
+        )
+    else:
+        rounds = f"{gates['horizon']:,} rounds, of which this is number {gates['n_tested']:,}."
+        line = begun + rounds
     keys = ("p_value", "effect", "statistic", "n_reference", "n_new")
     rows = [
         [name, "drift" if found["drifted"] else "no drift", *(found[key] for key in keys)]

@@ -20,13 +20,16 @@ GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black
 def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
     """Errors, new bags and, once it was tested, drift over the rounds, one panel each."""
     is_tested = any(one.p_value is not None or one.p_values for one in rounds)
-    n_panels = 3 if is_tested else 2
+    is_bet = any(one.wealth for one in rounds)
+    n_panels = 2 + is_tested + is_bet
     figure = new_figure(9.0, 2.8 * n_panels)
     axes = figure.subplots(n_panels, 1, sharex=True)
     _errors(axes[0], rounds, report["measure"])
     _new_bags(axes[1], rounds)
     if is_tested:
         _p_values(axes[2], rounds)
+    if is_bet:
+        _wealth(axes[-1], rounds)
     axes[-1].set_xlabel("round")
     axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes[-1].set_xlim(0.3, rounds[-1].number + 0.7)
@@ -77,6 +80,19 @@ def _p_values(axis: Axes, rounds: Sequence[Round]) -> None:
     axis.set_yscale("log")
     axis.set_ylim(top=1.3)
     axis.set_ylabel("p-values of drift")
+    axis.legend(loc="best", fontsize=9)
+
+
+def _wealth(axis: Axes, rounds: Sequence[Round]) -> None:
+    """Draw the capital of each gate that bets, and what it has to reach for an alarm."""
+    for gate, (marker, color) in GATES.items():
+        known = [(one.number, 10 ** one.wealth[gate]) for one in rounds if gate in one.wealth]
+        if known:
+            axis.plot(*zip(*known, strict=True), f"{marker}-", color=color, label=gate)
+    levels = [(one.number, 1 / one.level) for one in rounds if one.wealth and one.level]
+    axis.plot(*zip(*levels, strict=True), "--_", color=GREY, label="alarm")
+    axis.set_yscale("log")
+    axis.set_ylabel("wealth of the gates")
     axis.legend(loc="best", fontsize=9)
 
 

@@ -22,6 +22,7 @@ TABLES: dict[str, Table] = {
         "n_permutations": PERMUTATIONS,
         "action": OneOf("report", "refuse"),
         "statistic": DRIFT_STATISTIC | None_,
+        "gate": OneOf("permutation", "e_process"),
     },
     "Retraining": {
         "data_url": Text,

@@ -103,6 +103,10 @@ class GateResults:
         Of the gate "inputs": where the bags differ.
     n_passed : int
         Bags that went through the bases.
+    wealth : mapping of str to float
+        Of gates that bet, the logarithm to base 10 of their capital.
+    bets : mapping of str to dict
+        What these go on from in the next round.
     """
 
     spending: Spending
@@ -110,6 +114,8 @@ class GateResults:
     gates: Mapping[str, GateResult] = field(default_factory=dict)
     inputs: DriftResult | None = None
     n_passed: int = 0
+    wealth: Mapping[str, float] = field(default_factory=dict)
+    bets: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def p_values(self) -> dict[str, float]:
@@ -134,6 +140,8 @@ class GateResults:
             "least_effect": gate.least_effect,
             "action": gate.action,
             "statistic": gate.statistic,
+            "gate": gate.gate,
+            "wealth": dict(self.wealth),
             **asdict(self.spending),
             "gates": {name: asdict(found) for name, found in self.gates.items()},
         }
@@ -214,7 +222,7 @@ def _rows_to_compare(
     rows = {"labels": _label_features(models[0].outcome, both, runs, seed, statistic)}
     if len(models) > 1:
         new_ranges = runs.ranges(both[1].start, both[1].end)
-        products = _products(models[1], (reference, both[1]), new_ranges, seed)
+        products = residual_products(models[1], (reference, both[1]), new_ranges, seed)
         # as many of each: else a change of the noise alone would pass for one of the mean
         n = min(map(len, products))
         rows["concept"] = spread_rows(products[0], n), spread_rows(products[1], n)
@@ -253,7 +261,7 @@ def _label_features(
     return features[:n_first], features[n_first:]
 
 
-def _products(
+def residual_products(
     champion: RidgeModel,
     sets: tuple[LabelledBags, LabelledBags],
     new_ranges: Sequence[Range],

@@ -25,7 +25,7 @@ from ..store import BagStore, ListedBags, Range
 from ..versions import version
 from .drift_gates import GateResults, measure_drift
 from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
-from .settings import DriftGate, Retraining, Spending
+from .settings import PERMUTATION, DriftGate, Retraining, Spending
 from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
 from .sums import (
     BOUNDS,
@@ -36,6 +36,7 @@ from .sums import (
     slide_window,
     sum_window,
 )
+from .wealth_gates import WealthGates
 
 PACKAGE = "bagbasis"  # whose version the sums are of: features may change with it
 FIRST = "first round"  # why there is a new line when there was none before
@@ -98,6 +99,7 @@ class NewRound:
             p_value=drift.p_values.get("inputs"),
             p_values=drift.p_values,
             level=drift.level if drift.gates else None,
+            wealth=dict(drift.wealth),
         )
         report = {
             **asdict(round_),
@@ -141,6 +143,7 @@ class NewRound:
             rounds=(*self._rounds, round_),
             spending=drift.spending,
             gate_statistic=self._gate.statistic or NEW_LINES,
+            bets=dict(drift.bets),
         )
 
     # ------------------------------------------------------------------ which bags
@@ -280,16 +283,21 @@ class NewRound:
 
     def _measure_drift(self, models: list[RidgeModel]) -> GateResults:
         """Test the new bags; leave out the champion's errors if its holdout was another."""
-        gate = self._gate
-        return measure_drift(
-            gate,
-            self.spec.labelled(self.store),
-            (self.before, self.new),
-            [model for model in models if model.holdout == self.spec.holdout],
-            self._held_out(self.before, gate.n_bags),
-            Spending() if self.state is None else self.state.spending,
-            seed=len(self._rounds),
-        )
+        gate, state = self._gate, self.state
+        bags = self.spec.labelled(self.store)
+        tested = [model for model in models if model.holdout == self.spec.holdout]
+        spending = Spending() if state is None else state.spending
+        bets = {} if state is None else state.bets
+        if gate.gate == PERMUTATION:
+            held_out = self._held_out(self.before, gate.n_bags)
+            seed, ranges = len(self._rounds), (self.before, self.new)
+            found = measure_drift(gate, bags, ranges, tested, held_out, spending, seed)
+            return replace(found, bets=bets)
+        if state is None:
+            return GateResults(spending)
+        split = Split(self.spec.holdout, HOLDOUT_SEED)
+        gates = WealthGates(gate, bags, self.new, self.before[0], tested, split)
+        return gates.bet(bets, spending)
 
 
 def span_of(bags: NDArray[np.int64]) -> Range:

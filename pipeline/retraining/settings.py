@@ -21,6 +21,7 @@ from ..parameters.retraining import TABLES
 from ..storage import normalize_url
 from ..store import BagStore
 
+PERMUTATION = "permutation"
 LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
 
 
@@ -105,6 +106,10 @@ class DriftGate:
     statistic : {"fuse", "mmd_u"}, optional
         What compares bags and labels; see `drift_test`. Default "fuse"; in a line of rounds that
         an earlier version began, "mmd_u", as then.
+    gate : {"permutation", "e_process"}, default "permutation"
+        "e_process": bets on new bags against bags that are kept as a reference, see
+        `wealth_gates`. Then alpha is the chance of a false alarm in all rounds to come, and
+        horizon, n_permutations and statistic do not count.
     """
 
     alpha: float = 0.05
@@ -114,12 +119,13 @@ class DriftGate:
     n_permutations: int = 999
     action: str = "report"
     statistic: str | None = None
+    gate: str = "permutation"
     PARAMETERS: ClassVar[Table] = TABLES["DriftGate"]
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         keep_checked(self, "of the drift gates")
-        if self.alpha / self.horizon < LEAST_LEVEL:
+        if self.gate == PERMUTATION and self.alpha / self.horizon < LEAST_LEVEL:
             raise ParameterError(
                 f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
                 f"{LEAST_LEVEL:g}, which permutations can not tell; take fewer rounds"

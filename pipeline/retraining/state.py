@@ -58,6 +58,8 @@ class Round:
         Of each gate against drift; rounds of earlier versions have none.
     level : float or None
         Of each of these gates.
+    wealth : dict
+        Of each gate that bets, the logarithm to base 10 of its capital.
     """
 
     number: int
@@ -72,6 +74,7 @@ class Round:
     p_value: float | None
     p_values: dict[str, float] = field(default_factory=dict)
     level: float | None = None
+    wealth: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,8 @@ class State:
         Of the gates against drift.
     gate_statistic : str
         What these compare by; lines of earlier versions go on with theirs.
+    bets : dict
+        Of each gate that bets, what it goes on from; see `GateBets`.
     """
 
     settings: dict[str, Any]
@@ -113,6 +118,7 @@ class State:
     rounds: tuple[Round, ...]
     spending: Spending = field(default_factory=Spending)
     gate_statistic: str = "mmd_u"
+    bets: dict[str, Any] = field(default_factory=dict)
 
     @property
     def number(self) -> int:

@@ -323,3 +323,20 @@ def test_prometheus_reads_the_metrics_of_a_round(folder):
     os.utime(place, (0, 0))
     done("retrain", *given(folder, metrics_url=place))
     assert (place.read_bytes(), place.stat().st_mtime > 0) == (written, True)
+
+
+def test_gates_that_bet(folder):
+    """Their wealth stands in the report, in the metrics and in both pictures."""
+    changes = {"drift__gate": "e_process", "metrics_url": f"{folder}/retrain.prom"}
+    done("retrain", *given(folder, **changes))
+    report = report_of(folder, 2)
+    assert set(report["wealth"]) == set(report["gates"]["gates"]) == {"inputs", "concept", "labels"}
+    assert report["gates"]["gate"] == "e_process"
+    out = folder / "out" / "round-000002"
+    assert "a chance of 0.05 in all rounds together" in (out / "retrain.md").read_text()
+    assert_picture(out / "retrain.png")
+    texts = Page(out / "retrain.html").texts
+    assert any("Wealth of the gates that bet" in text for text in texts)
+    families = text_string_to_metric_families((folder / "retrain.prom").read_text())
+    wealth = {f.name: f for f in families}["bagbasis_retrain_drift_wealth"].samples
+    assert {s.labels["gate"]: s.value for s in wealth} == pytest.approx(report["wealth"])
