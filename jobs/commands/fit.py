@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-JUDGED = {
-    "error": "the model",
-    "means_error": "ridge regression on the bags' means",
-    "constant_error": "the best constant",
-}
-
 
 class Config(FittingConfig, ReportConfig):
     """See ``configs/fit.yaml``."""
@@ -74,7 +68,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis import BagStore
     from bagbasis.fitting import checkpoints_of
 
-    from ..pictures import choice_tables
+    from ..pictures import choice_tables, rivals_of
     from .model_place import ModelPlace
 
     begun = time.perf_counter()
@@ -106,8 +100,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     if judged is None:
         console.line("How good it is, is not known: give holdout=, or no alpha=")
     else:
-        rows = [[text, judged[key]] for key, text in JUDGED.items()]
-        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rows)
+        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
     console.parts.append(_part(place.url, model, store, judged, errors))
     return {**report, "judged": judged}
 
@@ -133,7 +126,7 @@ def _part(
         Part,
         card_of,
         choice_tables,
-        compare,
+        compare_judged,
         errors_part,
         header_of,
         path_of,
@@ -149,8 +142,7 @@ def _part(
         worries.append("How good the model is, is not known: no bag was held out.")
         found = Part(title, card=card_of(model, said))
     else:
-        rivals = judged["constant_error"], judged["means_error"]
-        worries += compare(judged["error"], *rivals)
+        worries += compare_judged(judged)
         said = f"{judged['measure']}: {judged['error']:.4g}"
         tables = score_tables(judged)
         found = Part(title, tables=tables, card=card_of(model, said))

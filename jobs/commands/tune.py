@@ -100,6 +100,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "alpha": result.model.alpha_,
         "candidates": [describe(result, names, c) for c in range(len(names))],
         "leads": [{"name": names[one.candidate], **vars(one)} for one in result.leads],
+        "judged": result.judged,
         "rungs": rungs_of(result, names),
         "fit": result.model.report_,
         "best_config": str(best),
@@ -182,12 +183,15 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
     model = config.model.model_copy(
         update={"embedding": embeddings[winner.embedding], "random_features": second}
     )
+    penalty = {}
+    if result.model.alpha == "validation":  # also where groups need it, beside a baseline
+        penalty = {"alpha": "validation", "alphas": result.model.alphas}
     values = {
         "data_url": config.data_url,
         "model_url": config.model_url,
         "target": config.target,
         **config.model_dump(mode="json", include={"holdout", "sample_weight"}),
-        "model": model.model_dump(),
+        "model": {**model.model_dump(), **penalty},
     }
     with writing(path) as temporary:
         text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
@@ -196,7 +200,9 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
 
 
 def show(result: Tuning, names: list[str], console: Terminal) -> None:
-    """Print one row per candidate, those that came furthest first, and one column per rung."""
+    """Print one row per candidate, those that came furthest first, and what the winner beats."""
+    from ..pictures import rivals_of
+
     last = {c: (-r, score.error) for r, s in enumerate(result.scores) for c, score in s.items()}
     rows = [
         [
@@ -216,6 +222,11 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     for line in (at_the_edge(result), *leads_of(result, names)):
         if line:
             console.line(line)
+    judged = result.judged
+    if judged is None:
+        console.line("How good it is, is not known: give holdout=")
+    else:
+        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
 
 
 def leads_of(result: Tuning, names: list[str]) -> list[str]:

@@ -139,11 +139,29 @@ def compare(error: float, constant: float, means: float | None, spread: float = 
     return []
 
 
+RIVALS = {
+    "forest_error": "a random forest on moments, minima and maxima",
+    "means_error": "ridge regression on the bags' means",
+    "constant_error": "the best constant",
+}  # of `judge_fit`
+
+
+def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
+    """Return rows of a name and an error: the model and what it has to beat, as far as known."""
+    named = {"error": "the model", **RIVALS}
+    return [[text, judged[key]] for key, text in named.items() if key in judged]
+
+
+def compare_judged(judged: Mapping[str, Any]) -> list[str]:
+    """Return a warning if one of the rivals that `judge_fit` has found is better."""
+    found = {key: judged[key] for key in RIVALS if key in judged}
+    best, error = min(found, key=lambda key: found[key]), judged["error"]
+    if error < found[best]:
+        return []
+    return [f"The model is no better than {RIVALS[best]} ({error:.4g} against {found[best]:.4g})."]
+
+
 def score_tables(judged: Mapping[str, Any]) -> list[Table]:
-    """Return the result of ``judge_fit`` for a fit that held out no bags."""
-    rows = [
-        ["the model", judged["error"]],
-        ["ridge on the bags' means", judged["means_error"]],
-        ["the best constant", judged["constant_error"]],
-    ]
-    return [Table(f"Errors, {judged['n']:,} bags", ["", "error"], rows, judged["measure"])]
+    """Return the table of what ``judge_fit`` has found."""
+    title = f"Errors, {judged['n']:,} bags"
+    return [Table(title, ["", "error"], rivals_of(judged), judged["measure"])]

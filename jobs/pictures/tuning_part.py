@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from bagbasis.tuning import Score, Tuning
 
 from .charts import Chart, Series
-from .model_part import card_of, header_of, path_of, worries_of_model
+from .model_part import (
+    card_of,
+    compare_judged,
+    header_of,
+    path_of,
+    score_tables,
+    worries_of_model,
+)
 from .parts import Part, Table
 
 COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
@@ -52,14 +59,21 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
     columns = ["candidate", "", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
     note = f"Squared error on bags held out, over the variance. {BARS.replace('Bars', '±')}"
     model = result.model
-    judged = f"{best.n_held_out:,} bags held out while tuning: squared error over the variance "
+    found = result.judged
+    said = f"{best.n_held_out:,} bags held out while tuning: squared error over the variance "
+    said += _say(best)
+    if found is None:
+        beaten, tables = [], []
+    else:
+        beaten, tables = compare_judged(found), score_tables(found)
+        said = f"{found['measure']}: {found['error']:.4g} ({found['n']:,} bags); {said}"
     return Part(
         f"Tuning of {', '.join(model.target_names_) or 'densities'}",
         header_of(model, *urls),
-        [*worries, *worries_of_model(model)],
-        [Table(f"{len(order)} candidates", columns, rows, note)],
+        [*beaten, *worries, *worries_of_model(model)],
+        [*tables, Table(f"{len(order)} candidates", columns, rows, note)],
         [*_charts(result, order, names), *path_of(model)],
-        card=card_of(model, judged + _say(best)),
+        card=card_of(model, said),
     )
 
 

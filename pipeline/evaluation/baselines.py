@@ -1,4 +1,4 @@
-"""What a model has to beat: the best constant, and ridge regression on the bags' means."""
+"""What a model has to beat: the best constant, ridge on the bags' means, and a random forest."""
 
 from __future__ import annotations
 
@@ -13,33 +13,15 @@ from sklearn.preprocessing import StandardScaler
 from ..arrays import Floats
 from ..bags import Bags
 from ..errors import DataError, StoreError
-from ..execution import Cost, Progress
+from ..execution import Progress
 from ..labelled import Holdout, LabelledBags, SampleWeight, Weights
 from ..models import DoubleBasis, Errors, ScoringModel, evaluate_together, model_of, take_subset
 from ..outcomes import Outcome
-from ..store import BagStore, RunSample
+from ..store import BagStore
+from .forest import MOST_LABELS, ForestFeatures, MomentsForest
+from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
 
-# A mean has a few coordinates: more bags than these 20,480 change nothing of their ridge.
-FITTED_SAMPLE = RunSample(64, 320)
 PENALTIES = tuple(np.logspace(-4, 4, 17).tolist())  # of standardised means, chosen by GCV
-SECONDS_PER_MEAN = 2e-9  # of a coordinate of a point
-
-
-@dataclass(frozen=True)
-class MeanFeatures:
-    """The means of bags in R^d: what `MeansRidge` is linear in."""
-
-    n_dims: int
-
-    @property
-    def n_features(self) -> int:
-        """A mean has as many coordinates as a point."""
-        return self.n_dims
-
-    @property
-    def cost(self) -> Cost:
-        """What the means of bags take."""
-        return Cost(SECONDS_PER_MEAN * self.n_features, 1e-7, 8 * self.n_features)
 
 
 @dataclass(frozen=True)
@@ -71,25 +53,24 @@ class MeansRidge:
         cls, bags: LabelledBags, outcome: Outcome, weights: Weights | None = None
     ) -> MeansRidge | None:
         """Fit a sample of labelled bags; None without two of them that weigh anything."""
-        means, rows, each = [], [], []
-        for batch in bags.batches_of(FITTED_SAMPLE.ranges(bags.start, bags.end)):
-            if len(batch):
-                means.append(batch.bags.means)
-                rows.append(outcome.encode(batch.labels)[0])
-                ones = np.ones(len(batch))
-                each.append(ones if weights is None else weights.of(batch.index, rows[-1]))
-        w = np.concatenate([np.empty(0), *each])
-        if np.count_nonzero(w) < 2:
+        sample = sample_rows(bags, outcome, {"means": MeanFeatures(bags.n_dims)}, weights)
+        if sample is None:
             return None
+        return cls.of_sample(sample, outcome, bags.n_dims, weights is not None)
+
+    @classmethod
+    def of_sample(
+        cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool
+    ) -> MeansRidge:
+        """Fit the summaries "means" of a sample."""
         ridge = make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
-        labels = np.concatenate(rows).astype(np.float64)
-        mean = np.average(labels, axis=0, weights=w)
-        variances, units = np.average((labels - mean) ** 2, axis=0, weights=w), outcome.units()
+        mean, variances = sample.mean_and_variance()
+        units = outcome.units()
         if units is None:
             units = np.where(variances > 0, variances, 1.0)
-        given = {"ridgecv__sample_weight": w} if weights else {}
-        ridge.fit(np.concatenate(means), labels / np.sqrt(units), **given)
-        return cls(outcome, MeanFeatures(bags.n_dims), ridge, mean, variances, units)
+        given = {"ridgecv__sample_weight": sample.weights} if is_weighed else {}
+        ridge.fit(sample.summaries["means"], sample.labels / np.sqrt(units), **given)
+        return cls(outcome, MeanFeatures(n_dims), ridge, mean, variances, units)
 
     @property
     def score(self) -> float:
@@ -105,7 +86,7 @@ class MeansRidge:
 
 
 def judge_fit(
-    model: DoubleBasis, store: BagStore, progress: Progress | None = None
+    model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
 ) -> dict[str, Any] | None:
     """Return how good a model is, and what it has to beat.
 
@@ -118,34 +99,46 @@ def judge_fit(
     store : BagStore
         That the model was fitted to.
     progress : callable (bags done, bags in all), optional
+    forest : bool, default False
+        On bags held out, compare it with a random forest, too: of 100 trees on the means,
+        covariances, minima, maxima and sizes of at most 20,480 bags.
 
     Returns
     -------
     dict or None
         ``n`` bags, ``measure`` in words, ``error`` of the model, ``constant_error`` of the best
-        constant for these bags, ``means_error`` of ridge regression on the bags' means. None where
-        no labelled bag was kept out and the penalty was given.
+        constant for these bags, ``means_error`` of ridge regression on the bags' means, with
+        ``forest`` also ``forest_error``. None where no labelled bag was kept out and the penalty
+        was given.
     """
-    return judge_with_errors(model, store, progress)[0]
+    return judge_with_errors(model, store, progress, forest=forest)[0]
 
 
 def judge_with_errors(
-    model: DoubleBasis, store: BagStore, progress: Progress | None = None
+    model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
-    """Return what `judge_fit` does, and the errors of both models on held-out bags, if any."""
+    """Return what `judge_fit` does, and the errors on held-out bags, if any, of model and means."""
     fitted = model_of(model)
     bags = fitted.outcome.take_labels(store)
     held_out = Holdout.of(fitted.holdout).split(bags)
     weights = None
     if fitted.weights is not None and fitted.weights["column"] is not None:
         weights = Weights.of_bags(store, fitted.weights["column"])
-    ridge = MeansRidge.fit(replace(bags, left_out=held_out), fitted.outcome, weights)
-    if ridge is None:
+    has_forest = forest and held_out is not None and fitted.outcome.n_targets <= MOST_LABELS
+    kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
+    if has_forest:
+        kinds["moments"] = ForestFeatures(bags.n_dims)
+    sample = sample_rows(replace(bags, left_out=held_out), fitted.outcome, kinds, weights)
+    if sample is None:
         return None, []
+    given = sample, fitted.outcome, bags.n_dims, weights is not None
+    ridge = MeansRidge.of_sample(*given)
     if held_out is not None:
+        models: list[ScoringModel] = [fitted, ridge]
+        if has_forest:
+            models.append(MomentsForest.fit(*given))
         judged = replace(bags, only=held_out)
-        both: list[ScoringModel] = [fitted, ridge]
-        errors, of_means = evaluate_together(both, judged, progress, weights)
+        errors, of_means, *of_forest = evaluate_together(models, judged, progress, weights)
         if errors.weight:
             found = {
                 "n": errors.n,
@@ -154,6 +147,8 @@ def judge_with_errors(
                 "constant_error": errors.constant_error,
                 "means_error": of_means.error,
             }
+            if of_forest:
+                found["forest_error"] = of_forest[0].error
             return found, [replace(one, subset="holdout") for one in (errors, of_means)]
     constant = float((ridge.variances / ridge.units).mean())
     score = float(fitted.solution.scores.min())

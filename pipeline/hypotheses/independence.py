@@ -80,7 +80,8 @@ def independence_test(
     n_permutations : int from 1 to 1,000,000, default 999
         Permutations, shifts, or simulations of the spectral null.
     groups : shape (n,), optional
-        A label per pair. Pairs of one label trade places as one, with groups of as many.
+        A label per pair that is given, also of those that are left out. Pairs of one label trade
+        places as one, with groups of as many.
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
         Or a numpy Generator, which draws one; ``rng=`` is another name for it.
@@ -89,7 +90,8 @@ def independence_test(
     -------
     HypothesisResult
         ``effect`` is the statistic in units of its largest value (the centred alignment of the
-        kernels, the correlation; of NFSIC the statistic per pair).
+        kernels, the correlation; of NFSIC the statistic per pair). ``details["pairs_left_out"]``
+        counts bags that are smaller than most, or have no label, if there are any.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def independence_test(
     how = kernel, null, n_permutations, seed
     in_pass = _measure_in_pass(found, x, y, how) if groups is None else None
     if in_pass is not None:
-        measured, pairs, n = in_pass
+        measured, pairs, n, n_left_out = in_pass
         unit, n_units = "bag", n
     else:
         *rows, sample = read_variables(data, groups, seed)
@@ -131,6 +133,7 @@ def independence_test(
         unit, n, n_units = sample.unit, len(sample), sample.n_units
         with lane():
             measured = found.measure(pairs)
+        n_left_out = sample.n_left_out
     return measured.result(
         question="independence",
         name=found.described,
@@ -141,6 +144,7 @@ def independence_test(
         n_units={"pairs": n_units},
         seed=seed,
         seconds=perf_counter() - started,
+        details={"pairs_left_out": n_left_out} if n_left_out else {},
     )
 
 
@@ -149,10 +153,11 @@ def _measure_in_pass(
     x: VariableLike,
     y: VariableLike,
     how: tuple[str, str, int, int],
-) -> tuple[Measured, Pairs, int] | None:
+) -> tuple[Measured, Pairs, int, int] | None:
     """Measure the bags of a store and a target in one pass; None where that is not possible.
 
-    Returns the sample that the pass was decided by, and the number of pairs, too.
+    Returns the sample that the pass was decided by, the number of pairs, and that of bags that are
+    too small or have no label, too.
     """
     is_store = isinstance(x[0] if isinstance(x, tuple) and x else x, BagStore)
     if not (is_store and isinstance(y, str)):
@@ -166,4 +171,5 @@ def _measure_in_pass(
     sums = stored.sums(pair_map)
     if sums.n < LEAST_PAIRS:
         raise DataError(f"{sums.n} pairs of bags; a test of independence needs {LEAST_PAIRS}")
-    return statistic.of_sums(sums, pair_map, pairs), pairs, sums.n
+    n_left_out = stored.bags.n_bags - sums.n
+    return statistic.of_sums(sums, pair_map, pairs), pairs, sums.n, n_left_out

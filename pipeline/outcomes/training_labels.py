@@ -17,16 +17,27 @@ MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unles
 
 
 def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
-    """Raise DataError for a target of a store that has no classes, and values unlike labels."""
+    """Raise DataError for labels that are numbers, and no classes.
+
+    Of a store that does not name its classes these are fractions, or many whole numbers. In memory
+    they are many fractions, or fractions of which most bags have one of their own.
+    """
     [name] = source.target_names or ("",)
-    whole = (codes == np.round(codes)).all()
-    is_label = source.in_memory or name in source.class_names
-    if not (is_label or (whole and len(codes) <= MAX_NUMBERS)):
-        raise DataError(
-            f"{source.url}: target {name!r} has numbers, {len(codes)} different ones; learn it "
-            "with DoubleBasisRegressor (task: regression), or make a store that has their "
-            f"classes (ingest with target_types: {{{name}: class}})"
-        )
+    whole, few = bool((codes == np.round(codes)).all()), len(codes) <= MAX_NUMBERS
+    remedy = "learn it with DoubleBasisRegressor (task: regression)"
+    if source.in_memory:
+        if not whole and not (few and 2 * len(codes) <= source.n_bags):
+            raise DataError(
+                f"y has numbers, {len(codes)} different ones, and no classes: {remedy}, or give "
+                "the classes as whole numbers or text"
+            )
+        return
+    if name in source.class_names or (whole and few):
+        return
+    raise DataError(
+        f"{source.url}: target {name!r} has numbers, {len(codes)} different ones; {remedy}, or "
+        f"make a store that has their classes (ingest with target_types: {{{name}: class}})"
+    )
 
 
 def n_targets_of(source: LabelledBags) -> int:

@@ -68,7 +68,7 @@ TABLES: dict[str, Table] = {
     },
     "BagOfWordsEmbedding": {"n_words": Integer(1, MAX_FUNCTIONS), "seed": Seed, **COMMON},
     "EmbeddingUnion": {
-        "parts": Open("(name, embedding) pairs"),
+        "parts": Open("embeddings, or (name, embedding) pairs"),
         "join": OneOf("product", "sum"),
         "scales": ListOf(Real(gt=0), 1) | None_,
         "weights": ListOf(Real(gt=0), 1) | None_,

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
-from ..errors import ParameterError
+from ..errors import warn
 from ..execution import (
     SECONDS_PER_PRODUCT,
     Cost,
@@ -240,7 +240,7 @@ class NystroemFeatures(RandomFeatures):
     ----------
     n_features : int ≥ 1, default 1024
         Landmarks. Fewer are taken where these leave less than 1e-7 of the kernel of the bags
-        sampled.
+        sampled, and of fewer bags all, with a warning.
     scale : float from 1e-30 to 1e+30 or "median", default "median"
         σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
         the rows sampled, times ``scale_multiplier``.
@@ -298,8 +298,7 @@ class NystroemFeatures(RandomFeatures):
         Raises
         ------
         ParameterError
-            A parameter that can not be used, more landmarks than rows in the sample, or than
-            memory holds.
+            A parameter that can not be used, or more landmarks than memory holds.
         """
         check_parameters(self)
         n_landmarks = self.n_features
@@ -308,15 +307,16 @@ class NystroemFeatures(RandomFeatures):
         check_memory(f"choosing {n_landmarks:,} landmarks", needed, "take fewer features")
         rows = np.asarray(sample(n_sampled), np.float64)
         if n_landmarks > len(rows):
-            raise ParameterError(
-                f"n_features is {n_landmarks:,} landmarks of {len(rows):,} sampled bags; take at "
-                f"most {len(rows):,}, or more bags"
+            warn(
+                f"n_features is {n_landmarks:,} landmarks, and {len(rows):,} bags were sampled: "
+                f"these are all landmarks; n_features={len(rows)} says so without this warning"
             )
+            n_landmarks = len(rows)
         kernel = LandmarkKernel(self.kernel, float(self.nu), blocks)
         median = median_l1_distance if self.kernel == LAPLACIAN else median_distance
         scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median)
         scaled = (rows - rows.mean(axis=0)) / scale
-        chosen = self._chosen(scaled, kernel)
+        chosen = self._chosen(scaled, kernel, n_landmarks)
         return NystroemSpec(rows[chosen], _whitening(kernel, scaled[chosen]), scale, kernel)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
@@ -325,13 +325,13 @@ class NystroemFeatures(RandomFeatures):
         names = [f"nystroem{j}" for j in range(self.spec_.n_features)]
         return np.array(names, dtype=object)
 
-    def _chosen(self, rows: Floats, kernel: LandmarkKernel) -> Index:
+    def _chosen(self, rows: Floats, kernel: LandmarkKernel, n_landmarks: int) -> Index:
         """Return which rows, in units of the width, are landmarks."""
         if self.landmarks == "kmeans++":
-            return choose_spread(rows, self.n_features, self.seed)
+            return choose_spread(rows, n_landmarks, self.seed)
         return choose_by_cholesky(
             lambda a, b: kernel(rows[a], rows[b]),
-            *(len(rows), self.n_features, self.seed, SHIFT),
+            *(len(rows), n_landmarks, self.seed, SHIFT),
         )
 
 

@@ -17,14 +17,13 @@ import scipy.linalg
 from ..arrays import Floats
 from ..errors import DataError, warn
 from ..execution import one_blas_thread
-from ..statistics import Summary
+from ..statistics import RidgeRows, Summary
 from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
 from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
 
 ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
 FOLD_BYTES = 2**30  # of the solvers of all folds
-FOLD_START = 1e-3  # penalty per row at which a search over folds begins
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
 
 
@@ -157,19 +156,29 @@ def solve_folds(
         def score(alpha: float) -> float:
             return sum(fold.error(alpha / whole.weight, noise, units) for fold in folds)
 
-        if penalties.searched:
-            path = search(penalties, score, _start(penalties, whole))
-        else:
+        if all(isinstance(fold.solver, Spectrum) for fold in folds) or not penalties.searched:
             path = try_all(penalties, score)
+        else:
+            path = search(penalties, score, _start(parts, whole, penalties, noise, units))
     found = Path(path.alphas, path.scores / whole.weight)
     final = solve(whole, found.best, noise)
     return replace(final, alphas=found.alphas, scores=found.scores)
 
 
-def _start(penalties: Penalties, whole: Summary) -> int:
-    """Return where a search over folds begins: at a penalty of a thousandth per bag, or near."""
-    near = penalties.near or FOLD_START * whole.weight
-    return int(np.abs(np.log(penalties.values / near)).argmin())
+def _start(
+    parts: Sequence[Summary], whole: Summary, penalties: Penalties, noise: float, units: Floats
+) -> int:
+    """Return where a search over folds begins: near what is given, or at the best of a part.
+
+    Errors of groups have several valleys over the penalty, and a search goes down the nearest.
+    """
+    if penalties.near:
+        return int(np.abs(np.log(penalties.values / penalties.near)).argmin())
+    size = PART_SIZE // len(parts) if isinstance(whole, RidgeRows) else PART_SIZE
+    few = [part.part(size) for part in parts]
+    share = reduce(operator.add, few).size / whole.size
+    scores = solve_folds(few, Penalties(penalties.values * share), noise, units).scores
+    return len(scores) - 1 - int(np.argmin(scores[::-1]))  # of equal ones the largest
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from ..arrays import Floats
 from ..embeddings import spec_to_dict
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane, part_of, silent, watched
-from ..fitting import FitStatistics, leave_baseline, pose_problem
-from ..labelled import GroupSplit, HoldoutLike, SampleWeight
+from ..fitting import FitParameters, FitStatistics, Groups, Problem, leave_baseline, pose_problem
+from ..labelled import GroupFolds, GroupSplit, HoldoutLike, SampleWeight
 from ..models import DoubleBasis, fit_ridge, parameters_of, with_model
 from ..outcomes import identify_outcome
 from ..parameters import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
@@ -33,6 +33,7 @@ from ..store import BagStore
 from .cache import RowCache, discard_others, store_identity
 from .candidates import Candidate, digest, resolve_candidates
 from .joining import Joining
+from .last_fit import judge_winner, keep_groups_whole, warn_of_penalty
 from .leads import Losses, held_out_losses
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
 from .records import Lead, Records, Score, Tuning
@@ -62,17 +63,19 @@ def tune(
     target: str | Sequence[str] | None = None,
     sample_weight: SampleWeight = None,
     holdout: HoldoutLike = 0.0,
+    groups: Groups = None,
     records: str | os.PathLike[str] | None = None,
     cache_url: str | os.PathLike[str] | None = None,
     keep_cache: bool = False,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Choose embedding, σ and λ, and fit the best to all bags.
+    """Choose embedding, σ and λ, fit the best to all bags, and judge it on those held out.
 
     Coefficients of an embedding are computed once per bag and kept beside the store, those of the
     responses once for all embeddings; a rung adds only its new bags to the statistics of the one
-    before. λ is chosen anew in the last fit, as ``estimator.alpha`` says, since the best λ per bag
-    falls with the number of bags; penalties given as numbers are of all bags, and a rung takes its
+    before. The best λ per bag falls with the number of bags, so that the last fit looks for it
+    again among all of them, as ``estimator.alpha`` says, but with groups never by GCV: whole groups
+    are left out, in five folds. Penalties given as numbers are of all bags, and a rung takes its
     share of them.
 
     Parameters
@@ -82,8 +85,11 @@ def tune(
         Whose other parameters the candidates share, ``response_embedding`` among them.
     search : Search
     target, sample_weight, holdout
-        As in `fit`; bags in the holdout are seen by no candidate. No target with a
-        TripleBasisRegressor.
+        As in `fit`; bags in the holdout are seen by no candidate, and judge the winner. No target
+        with a TripleBasisRegressor.
+    groups : str or array, shape (n_bags,), optional
+        A column of the store, or one value per bag: bags of equal values are not independent, and
+        are kept together by every choice. Default: those of the holdout.
     records : path, optional
         A local file for the scores; with it a tune that was killed goes on where it was.
     cache_url : str, optional
@@ -104,10 +110,29 @@ def tune(
     StoreError
         The cache or the records can not be written.
     """
-    tuner = _Tuner(store, estimator, search, target, sample_weight, holdout, records, cache_url)
+    problem = pose_problem(
+        _parameters(estimator, search),
+        store,
+        target=target,
+        sample_weight=sample_weight,
+        holdout=holdout,
+        groups=groups,
+    )
+    tuner = _Tuner(problem, store, estimator, search, records, cache_url)
     result = tuner.run(watched(progress))
     tuner.clean(result.winner if keep_cache else None)
     return result
+
+
+def _parameters(estimator: DoubleBasis, search: Search) -> FitParameters:
+    """Return the parameters that all candidates share, and check the search."""
+    search.check()
+    if not isinstance(estimator, DoubleBasis):
+        raise ParameterError(
+            f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
+            "DoubleBasisClassifier or a TripleBasisRegressor"
+        )
+    return parameters_of(estimator)
 
 
 class _Tuner:
@@ -115,29 +140,18 @@ class _Tuner:
 
     def __init__(
         self,
+        problem: Problem,
         store: BagStore,
         estimator: DoubleBasis,
         search: Search,
-        target: str | Sequence[str] | None,
-        sample_weight: SampleWeight,
-        holdout: HoldoutLike,
         records: str | os.PathLike[str] | None,
         cache_url: str | os.PathLike[str] | None,
     ) -> None:
-        search.check()
-        if not isinstance(estimator, DoubleBasis):
-            raise ParameterError(
-                f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
-                "DoubleBasisClassifier or a TripleBasisRegressor"
-            )
-        self.parameters = parameters_of(estimator)
-        self.problem = pose_problem(
-            self.parameters, store, target=target, sample_weight=sample_weight, holdout=holdout
-        )
-        self.source, out = self.problem.fitted, self.problem.holdout
+        self.parameters, self.problem = parameters_of(estimator), problem
+        self.source, self.store = problem.fitted, store
         self.compared = replace(self.problem, source=self.source)
         self.outcome = self.problem.outcome
-        self.estimator, self.search, self.holdout = estimator, search, out
+        self.estimator, self.search, self.groups = estimator, search, problem.groups
         self.embeddings = [*search.embeddings, *search.linear]
         self.candidates = resolve_candidates(self.compared, estimator, search)
         for candidate in self.candidates:
@@ -149,7 +163,8 @@ class _Tuner:
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
         self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
         self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
-        validation = out.validation(self.parameters.validation_fraction, self.problem.source)
+        validation = problem.validation(replace(self.parameters, alpha="validation", alphas=None))
+        assert validation is not None
         if isinstance(validation, GroupSplit):  # asked of every block of every candidate
             validation = replace(validation, column=validation.column.held())
         self.validation = validation
@@ -171,10 +186,13 @@ class _Tuner:
         leads: list[Lead] = []
         if self.search.join:
             winner, leads = Joining(self, found, progress).run()
-        made = self.candidates[winner].estimator(self.estimator)
         self._held.clear()
+        made = keep_groups_whole(self.problem, self.candidates[winner].estimator(self.estimator))
         model = with_model(made, fit_ridge(self.problem, parameters_of(made), progress))
-        return Tuning(self.embeddings, self.candidates, self.rungs, found, winner, model, leads)
+        warn_of_penalty(found[-1][winner], model)
+        judged = judge_winner(model, self.store, progress)
+        tuned = self.embeddings, self.candidates, self.rungs, found, winner, model, leads, judged
+        return Tuning(*tuned)
 
     def clean(self, kept: int | None) -> None:
         """Delete the caches but that of a candidate and of the targets; None: these as well."""
@@ -330,7 +348,8 @@ class _Tuner:
         order = [self.order.run_length, self.order.seed]
         weights = [self.problem.weights.to_dict()] if self.problem.weights else []
         names = list(self.source.target_names)
-        return [self.identity, names, self.holdout.saved, order, *weights]
+        groups = [] if self.groups is None else [GroupFolds.of_column(self.groups).to_dict()]
+        return [self.identity, names, self.problem.holdout.saved, order, *weights, *groups]
 
     def _coefficients(self, c: int) -> RowCache:
         features = self.candidates[c].features

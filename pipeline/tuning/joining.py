@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ..embeddings import JOINS, Embedding, EmbeddingUnion, name_parts
 from ..execution import Progress
 from ..fitting import Problem
-from ..labelled import Column, Holdout
+from ..labelled import Column
 from ..models import DoubleBasis
 from .candidates import Candidate, resolve_widths
 from .leads import Losses, difference
@@ -27,7 +27,7 @@ class Tune(Protocol):
     search: Search
     estimator: DoubleBasis
     compared: Problem
-    holdout: Holdout
+    groups: Column | None
     embeddings: list[Embedding[Any]]
     candidates: list[Candidate]
 
@@ -50,8 +50,7 @@ class Joining:
     def __init__(self, tune: Tune, found: list[dict[int, Score]], progress: Progress) -> None:
         self._tune, self._found, self._progress = tune, found, progress
         self._losses: dict[int, Losses] = {}
-        name, data = tune.holdout.groups, tune.compared.source.data
-        self._groups = None if name is None else Column.of(data, "groups", name).held()
+        self._groups = None if tune.groups is None else tune.groups.held()
 
     def run(self) -> tuple[int, list[Lead]]:
         """Return the winner among the best of each embedding and their unions, and its leads.

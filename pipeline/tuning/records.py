@@ -77,6 +77,9 @@ class Tuning:
         The winner, fitted to all bags.
     leads : list of Lead
         Over the best candidate of each embedding; none without ``join``.
+    judged : dict or None
+        The winner's error on the bags of the holdout, which no choice has seen, beside the best
+        constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
     """
 
     embeddings: list[Embedding[Any]]
@@ -86,6 +89,7 @@ class Tuning:
     winner: int
     model: Any
     leads: list[Lead]
+    judged: dict[str, Any] | None = None
 
 
 class Records:

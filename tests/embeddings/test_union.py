@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
     Bags,
@@ -18,6 +19,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     connect,
+    load_model,
 )
 from bagbasis.errors import ParameterError
 from bagbasis.execution.costs import pass_limits
@@ -103,11 +105,49 @@ def test_parameters_of_parts():
     assert (union.parts[0][1].distance, union.join) == ("js", "product")
 
 
+def test_embeddings_alone_are_named_by_what_they_are(tmp_path):
+    """They are set, cloned, shown, fitted and saved as with names."""
+    alone = EmbeddingUnion([HDDEmbedding("js"), MomentsEmbedding(), HDDEmbedding("tv")])
+    assert "HDDEmbedding" in repr(alone)
+    params = alone.get_params()
+    assert (params["js__distance"], params["tv__distance"]) == ("js", "tv")
+    assert params["moments"] is alone.parts[1]
+    copy = clone(alone).set_params(js__distance="hellinger")
+    assert [one.distance for one in (copy.parts[0], alone.parts[0])] == ["hellinger", "js"]
+    named = EmbeddingUnion([(name, params[name]) for name in ("js", "moments", "tv")])
+    assert clone(alone).fit(BAGS).spec_ == clone(named).fit(BAGS).spec_
+    twice = EmbeddingUnion([MomentsEmbedding(), MomentsEmbedding(covariance=False)])
+    assert twice.get_params()["moments2__covariance"] is False
+    y = np.arange(len(BAGS), dtype=float)
+    model = DoubleBasisRegressor(alone, RandomFourierFeatures(32)).fit(BAGS, y)
+    model.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert repr(again.embedding) == repr(alone)
+    np.testing.assert_array_equal(again.predict(BAGS), model.predict(BAGS))
+    grid = GridSearchCV(model, {"embedding__js__distance": ["js", "tv"]}, cv=2).fit(list(BAGS), y)
+    assert grid.best_params_["embedding__js__distance"] in ("js", "tv")
+
+
+@pytest.mark.parametrize("parts", [[3, "js"], [("a",)], "js", [EmbeddingUnion()], [("a", 3)]])
+def test_what_is_no_part_is_shown_and_cloned(parts):
+    """A refusal comes with a fit; the constructor, repr and get_params take anything."""
+    union = EmbeddingUnion(parts)
+    assert repr(union).startswith("EmbeddingUnion(")
+    assert union.get_params()["join"] == "product"
+    with pytest.raises(ParameterError, match="expected embeddings, or"):
+        union.fit(BAGS)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"parts": []}, r"parts is \[\]; expected \(name, embedding\) pairs"),
-        ({"parts": [MomentsEmbedding()]}, "a part is MomentsEmb.*no union is a part"),
+        ({"parts": []}, r"parts is \[\]; expected embeddings, or \(name, embedding\) pairs"),
+        (
+            {"parts": [("a", MomentsEmbedding()), MomentsEmbedding()]},
+            "a part is MomentsEmb.*no union is a part",
+        ),
+        ({"parts": [EmbeddingUnion()]}, "a part is EmbeddingUnion.*no union is a part"),
+        ({"parts": [3, "js"]}, "a part is 3; expected embeddings, or .*pairs"),
         ({"parts": [("a", EmbeddingUnion())]}, "no union is a part"),
         ({"parts": [("a", MomentsEmbedding(box=[(0, 1)]))]}, "part 'a' has a box .* the union's"),
         ({"parts": [("a", MomentsEmbedding())] * 2}, r"names of 2 parts are \['a', 'a'\]"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import BagbasisError, ParameterError
+from bagbasis.errors import BagbasisError, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses.dependence.feature_dependence import (
     KCCA,
@@ -197,6 +197,35 @@ class TestVariables:
         numbers = independence_test(np.arange(60), values, n_permutations=99)
         assert found.p_value == 0.01
         assert found.statistic == pytest.approx(numbers.statistic)
+
+    @pytest.mark.parametrize("statistic", ["hsic_u", "hsic_fourier"])
+    def test_groups_of_pairs_that_are_left_out(self, tmp_path, statistic):
+        """A label per bag that is given, though one is too small and three have no label: the
+        result is that of the others with theirs, in memory and stored."""
+        rng = np.random.default_rng(4)
+        bags = [rng.normal(size=(k, 2)) for k in [24] * 60 + [3] + [24] * 59]
+        y, groups = rng.normal(size=120), np.arange(120) // 4
+        few = np.delete(np.arange(120), [60])
+        more = {"statistic": statistic, "n_permutations": 99}
+        alone = independence_test([bags[i] for i in few], y[few], groups=groups[few], **more)
+        found = independence_test(bags, y, groups=groups, **more)
+        # the embedding is decided by all bags
+        assert found.statistic == pytest.approx(alone.statistic, rel=0.05)
+        assert found.n == {"pairs": 119}
+        assert found.n_units == {"pairs": 30}
+        assert found.details["pairs_left_out"] == 1
+        assert "pairs_left_out" not in alone.details
+        y[[5, 6, 100]] = np.nan
+        store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "g"], box=[(-6, 6)] * 2)
+        store.append(bags, targets={"y": y, "g": groups})
+        stored = independence_test(store, "y", groups=groups, **more)
+        assert (stored.n, stored.n_units) == ({"pairs": 116}, {"pairs": 30})
+        assert stored.details["pairs_left_out"] == 4
+        without = independence_test(store, "y", **more)
+        assert without.details["pairs_left_out"] == 4
+        missing = np.where(groups == 2, np.nan, groups)
+        with pytest.raises(DataError, match=r"missing \(NaN\) for 4 bags"):
+            independence_test(bags, rng.normal(size=120), groups=missing)
 
     def test_groups_are_the_units(self):
         """20 days of 10 pairs alike: without groups the test finds what is not there."""

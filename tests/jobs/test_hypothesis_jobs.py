@@ -111,6 +111,22 @@ def test_independence(store, tmp_path):
     assert (report["unit"], report["n_units"]) == ("group", {"pairs": 8})
 
 
+def test_independence_of_groups_with_bags_that_are_left_out(tmp_path):
+    """One bag is smaller than the others, three have no label; each has a group."""
+    rng = np.random.default_rng(2)
+    made = BagStore.create(tmp_path / "s.zarr", 2, ["y", "day"], box=[(-6, 6)] * 2)
+    y = rng.normal(size=80)
+    y[[3, 30, 31]] = np.nan
+    bags = [rng.normal(size=(k, 2)) for k in [24] * 79 + [14]]
+    made.append(bags, targets={"y": y, "day": np.arange(80) // 4})
+    wanted = settings(data_url=made.url, target="y", groups="day", out_dir=tmp_path / "out")
+    printed = done("test", "independence", *wanted)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (report["n"], report["n_units"]) == ({"pairs": 76}, {"pairs": 20})
+    assert report["details"]["pairs_left_out"] == 4
+    assert "left out" in printed
+
+
 def _drawn(monkeypatch, result):
     """The axis, and the areas and colours of the locations."""
     monkeypatch.setattr(locations, "save_figure", lambda figure, path: figure)

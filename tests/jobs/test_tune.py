@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 import yaml
 
-from bagbasis import load_model
+from bagbasis import BagStore, load_model
 from bagbasis.errors import ConfigError, ModelError
+from bagbasis.evaluation import judge_fit
 from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
 from bagbasis.jobs.configs.sections import EMBEDDINGS, named_embedding
+from bagbasis.jobs.pictures import compare_judged
 from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import until
 from tests.jobs.pages import Page
@@ -114,6 +116,32 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     done("fit", best, *settings(model_url=tmp_path / "again.zarr"))
     again = load_model(tmp_path / "again.zarr")
     assert again.features_ == load_model(tmp_path / "model.zarr").features_
+
+
+def test_it_ends_with_the_winner_beside_what_it_has_to_beat(regression, tmp_path):
+    """On the bags that no choice has seen: in the terminal, the report and on the page."""
+    printed = done("tune", *SMALL, *settings(holdout=0.3), *urls(regression, tmp_path))
+    judged = json.loads((tmp_path / "tune" / "report.json").read_text())["judged"]
+    model, store = load_model(tmp_path / "model.zarr"), BagStore.open(regression / "bags.zarr")
+    assert judged == judge_fit(model, store, forest=True)
+    page = Page(tmp_path / "tune" / "report.html")
+    for name, key in [
+        ("the model", "error"),
+        ("a random forest on moments, minima and maxima", "forest_error"),
+        ("ridge regression on the bags' means", "means_error"),
+        ("the best constant", "constant_error"),
+    ]:
+        assert name in printed
+        assert f"{judged[key]:.4g}" == page.texts[page.texts.index(name) + 1]
+    assert judged["measure"] in printed
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_the_page_says_first_which_rival_is_better(better):
+    judged = {"error": 0.5, "forest_error": 0.4 if better else 0.6, "means_error": 0.7}
+    found = compare_judged({**judged, "constant_error": 1.0})
+    text = "The model is no better than a random forest on moments, minima and maxima (0.5 against"
+    assert [one.startswith(text) for one in found] == [True] * better
 
 
 def tune_alone(_, *args):

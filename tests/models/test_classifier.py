@@ -34,6 +34,20 @@ def classifier(alpha=0.05, precision="float64", **params):
     return DoubleBasisClassifier(*bases(), alpha, precision=precision, **params)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32, object], ids=["f8", "f4", "object"])
+def test_numbers_in_memory_are_no_classes(kind):
+    """As those of a store: each would be a class of its own. Whole numbers and text are classes."""
+    y = Y.astype(kind)
+    y[3] = np.nan
+    with pytest.raises(DataError, match=r"y has numbers, 199 different ones.*DoubleBasisRegressor"):
+        classifier().fit(BAGS, y)
+    with pytest.raises(DataError, match=r"12 different ones, and no classes.*or text"):
+        classifier().fit(BAGS[:12], Y[:12].astype(kind))
+    texts = [f"{value:.3f}" for value in Y[:12]]
+    assert len(classifier().fit(BAGS[:12], texts).classes_) == len(set(texts))
+    assert classifier().fit(BAGS, CODES.astype(kind)).classes_.tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.0, "gcv", "validation"])
 def test_equals_one_fit_a_class(alpha):
     """Scores are those of a regressor on the one-hot columns, the class that of the largest."""

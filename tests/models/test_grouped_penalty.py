@@ -84,6 +84,21 @@ def test_the_penalty_is_that_of_models_without_a_group(n_features, weighted):
         np.testing.assert_allclose(np.atleast_2d(found.coef_), coef, atol=1e-7 * np.abs(coef).max())
 
 
+@pytest.mark.parametrize("n_features", [128, 640], ids=["all", "searched"])
+@pytest.mark.parametrize("n_groups", [60, 200], ids=["rows", "sums"])
+def test_the_least_error_of_several_valleys_is_found(n_features, n_groups):
+    """Errors of left groups have valleys over the penalty; a search begins in the deepest."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(-2, 2, (n_groups, 2))
+    groups = np.repeat(np.arange(n_groups), 4)
+    bags = Bags.from_list([centres[g] + 0.3 * rng.normal(size=(20, 2)) for g in groups])
+    y = np.sin(2 * centres[groups, 0]) + 0.4 * rng.normal(size=n_groups)[groups]
+    found = model(n_features).fit(bags, y, groups=groups)
+    whole = len(y) * 10.0 ** np.arange(-12, 2.25, 0.5)
+    exact = model(n_features, alphas=whole).fit(bags, y, groups=groups)
+    assert found.alpha_scores_.min() == pytest.approx(exact.alpha_scores_.min(), rel=1e-6)
+
+
 def test_the_error_told_is_that_of_new_groups():
     bags, y, groups = grouped_bags(150)
     found = model(300).fit(bags, y, groups=groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.errors import ModelError, ParameterError
+from bagbasis.errors import BagbasisWarning, ModelError, ParameterError
 from bagbasis.random_features.kernel_profiles import KERNELS_OF_DISTANCES
 from bagbasis.random_features.landmarks import LANDMARKS, choose_by_cholesky
 from tests.oracles.labelled import labelled_bags, stored
@@ -131,10 +132,26 @@ def test_landmarks_beat_rows_at_random(landmarks):
     assert ours < 0.6 * min(map(left, drawn))
 
 
+@pytest.mark.parametrize("landmarks", ["rpcholesky", "kmeans++"])
+def test_of_fewer_bags_all_are_landmarks(landmarks):
+    """With a warning that says how many; the model is that of as many as there are."""
+    y = np.arange(30.0)
+    few = NystroemFeatures(30, landmarks=landmarks)
+    exact = DoubleBasisRegressor(EMBEDDING, few).fit(BAGS[:30], y)
+    default = DoubleBasisRegressor(EMBEDDING, NystroemFeatures(landmarks=landmarks))
+    with pytest.warns(BagbasisWarning, match="1,024 landmarks, and 30 bags were sampled"):
+        default.fit(BAGS[:30], y)
+    assert default.features_.second == exact.features_.second
+    assert default.features_.n_features <= 30
+    np.testing.assert_array_equal(default.coef_, exact.coef_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BagbasisWarning)
+        DoubleBasisRegressor(EMBEDDING, few, alpha=0.1).fit(BAGS[:30], y)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_features": 91}, "n_features is 91 landmarks of 90 sampled bags; take at most 90"),
         ({"n_features": 10**7}, "choosing 10,000,000 landmarks needs .* take fewer features"),
         ({"kernel": "epanechnikov"}, "kernel is 'epanechnikov'"),
         ({"landmarks": "uniform"}, "landmarks is 'uniform'"),

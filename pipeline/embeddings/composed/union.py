@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -129,9 +129,10 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     Parameters
     ----------
-    parts : sequence of (name, embedding), optional
-        Not fitted; without a box of their own. Default: ``HDDEmbedding("js")`` as "js" and
-        ``MomentsEmbedding()`` as "moments".
+    parts : sequence of (name, embedding) or of embeddings, optional
+        Not fitted; without a box of their own. Embeddings alone are named by what they are: "js",
+        "moments", and "js1", "js2" where two are alike. Default: ``HDDEmbedding("js")`` as "js"
+        and ``MomentsEmbedding()`` as "moments".
     join : {"product", "sum"}, default "product"
         Of the parts' kernels. Without random features both are the joined vector.
     scales : list of float > 0, optional
@@ -163,7 +164,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     def __init__(
         self,
-        parts: Sequence[Named] | None = None,
+        parts: Sequence[Named | Embedding[Any]] | None = None,
         join: str = "product",
         scales: Sequence[float] | None = None,
         weights: Sequence[float] | None = None,
@@ -182,8 +183,8 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with ``deep`` those of the parts as ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep and isinstance(self.parts, (list, tuple)):
-            for name, part in self.parts:
+        if deep:
+            for name, part in _named(self.parts):
                 params[name] = part
                 params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
         return params
@@ -208,10 +209,15 @@ class EmbeddingUnion(Embedding[UnionSpec]):
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; parts are (name, {name, params}) there."""
+        """See `Embedding.from_params`; parts are {name, params}, or (name, {name, params})."""
         parts = params["parts"]
         if parts is not None:
-            parts = [(n, from_params(v, PARTS)) for n, v in parts]
+            parts = [
+                from_params(one, PARTS)
+                if isinstance(one, Mapping)
+                else (one[0], from_params(one[1], PARTS))
+                for one in parts
+            ]
         return cls(**{**params, "parts": parts})
 
 
@@ -230,14 +236,26 @@ def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
     ]
 
 
-def _check_parts(parts: Sequence[Named] | None) -> list[Named]:
+def _named(parts: object) -> list[Named]:
+    """Return the parts with their names, as far as they have some: none of what is refused."""
+    given = list(parts) if isinstance(parts, (list, tuple)) else []
+    kinds = tuple(kind for kind, _ in PARTS.values())
+    if all(type(one) in kinds for one in given):
+        return name_parts(given)
+    pairs = [one for one in given if isinstance(one, (list, tuple)) and len(one) == 2]
+    return [(n, one) for n, one in pairs if isinstance(n, str) and isinstance(one, Embedding)]
+
+
+def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
     """Return the parts, or the default ones; ParameterError for what can not be joined."""
     if parts is None:
         return [("js", HDDEmbedding("js")), ("moments", MomentsEmbedding())]
-    expected = "expected (name, embedding) pairs, such as [('js', HDDEmbedding('js'))]"
+    expected = "expected embeddings, or (name, embedding) pairs, as [('js', HDDEmbedding('js'))]"
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ParameterError(f"parts is {shown(parts)}; {expected}")
     kinds = tuple(kind for kind, _ in PARTS.values())
+    if all(type(one) in kinds for one in parts):
+        parts = _named(parts)
     for pair in parts:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or type(pair[1]) not in kinds:
             raise ParameterError(f"a part is {shown(pair)}; {expected}; no union is a part")
@@ -245,7 +263,7 @@ def _check_parts(parts: Sequence[Named] | None) -> list[Named]:
         if part.box is not None or part.out_of_box != "clip":
             raise ParameterError(f"part {shown(name)} has a box or out_of_box: give the union's")
         check_parameters(part)
-    return [(name, part) for name, part in parts]
+    return _named(parts)
 
 
 def _check_names(names: Sequence[str], n: int) -> None:

@@ -53,7 +53,7 @@ class Sample:
     positions : int64, shape (n,)
         Of each row among the points or bags that were given.
     n_left_out : int
-        Bags that are too small.
+        Bags that are too small, and pairs that lack one of their variables.
     bucket_length : int
         Units are so many neighbours of what was given; 0 where they are not.
     """
@@ -219,6 +219,11 @@ def as_sample(
             raise DataError(
                 f"groups of {name} have shape {labels.shape}; expected a label for each of the "
                 f"{n_given} {unit}s"
+            )
+        if labels.dtype.kind == "f" and (n_missing := int(np.isnan(labels[where]).sum())):
+            raise DataError(
+                f"groups of {name} are missing (NaN) for {n_missing:,} {plural(unit, n_missing)}: "
+                "give each a label, or leave these out"
             )
         labels, units = np.unique(labels[where], return_inverse=True)
         unit, n_units = "group", len(labels)

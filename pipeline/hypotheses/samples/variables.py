@@ -60,7 +60,8 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
     for name, values in zip(data, found, strict=True):
         if len(values) > 1 and (values == values[0]).all():
             raise DataError(f"{name}: all rows are alike, so that nothing can depend on it")
-    sample = as_sample("the pairs", found[0], unit, groups, paired)
+    n_given = next(iter(lengths.values()))
+    sample = as_sample("the pairs", found[0], unit, groups, paired, n_given)
     if sample.n_units < LEAST_PAIRS:
         raise DataError(
             f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRS}"
