@@ -169,9 +169,12 @@ class Array:
         A dtype; "points" for the one the store was created with, "ids" for that of its ids.
     leading : int
         Rows before that of the first bag; they hold 0 from the beginning.
+    dimensions : tuple of str
+        Names of its axes, for other readers of Zarr; stores of earlier versions have none.
     """
 
     name: str
+    dimensions: tuple[str, ...]
     count: Callable[[StoreMeta], int]
     columns: Callable[[StoreMeta], int | None] = lambda meta: None
     dtype: str
@@ -221,6 +224,7 @@ class Array:
                 Crc32cCodec(),
             ],
             fill_value=np.iinfo(kind).max if kind.kind == "u" else FILLS[kind.kind],
+            dimension_names=self.dimensions,
             config={"write_empty_chunks": True},
         )
         if self.leading:
@@ -266,16 +270,24 @@ ID_DTYPES: dict[str, np.dtype[Any]] = {
     "str": np.dtypes.StringDType(),
 }
 
-OFFSETS = Array(name="offsets", count=lambda meta: meta.n_bags, dtype="int64", leading=1)
-IDS = Array(name="ids", count=lambda meta: meta.n_bags, dtype="ids")
+OFFSETS = Array(
+    name="offsets",
+    dimensions=("bag_edge",),
+    count=lambda meta: meta.n_bags,
+    dtype="int64",
+    leading=1,
+)
+IDS = Array(name="ids", dimensions=("bag",), count=lambda meta: meta.n_bags, dtype="ids")
 TARGETS = Array(
     name="targets",
+    dimensions=("bag", "target"),
     count=lambda meta: meta.n_bags,
     columns=lambda meta: max(1, len(meta.target_names)),  # Zarr has no chunks without columns
     dtype="float64",
 )
 POINTS = PointArray(
     name="points",
+    dimensions=("point", "coordinate"),
     count=lambda meta: meta.n_points,
     columns=lambda meta: meta.n_dims,
     offsets=OFFSETS,
@@ -283,10 +295,15 @@ POINTS = PointArray(
     box_of=lambda meta: meta.box,
 )
 RESPONSE_OFFSETS = Array(
-    name="responses/offsets", count=lambda meta: meta.n_bags, dtype="int64", leading=1
+    name="responses/offsets",
+    dimensions=("bag_edge",),
+    count=lambda meta: meta.n_bags,
+    dtype="int64",
+    leading=1,
 )
 RESPONSE_POINTS = PointArray(
     name="responses/points",
+    dimensions=("response_point", "response_coordinate"),
     count=lambda meta: meta.n_response_points,
     columns=lambda meta: meta.response_dims,
     offsets=RESPONSE_OFFSETS,
@@ -295,7 +312,11 @@ RESPONSE_POINTS = PointArray(
 )
 # of every change the bag, the target's column or -1 for a removal, and the new value
 CHANGES = Array(
-    name="changes", count=lambda meta: meta.n_changes, columns=lambda meta: 3, dtype="float64"
+    name="changes",
+    dimensions=("change", "field"),
+    count=lambda meta: meta.n_changes,
+    columns=lambda meta: 3,
+    dtype="float64",
 )
 
 ARRAYS = (OFFSETS, IDS, TARGETS, POINTS)

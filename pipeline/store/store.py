@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -34,6 +34,10 @@ from .snapshot import Snapshot
 from .targets import TargetsLike, target_column
 from .verify import Progress, verify_store
 from .writer import AppendSession
+from .xarray_datasets import dataset_of, parts_of
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 
 class BagStore(Snapshot):
@@ -145,6 +149,55 @@ class BagStore(Snapshot):
         url = normalize_url(url)
         snapshot = current_snapshot(url)
         return cls(url, StoreMeta.from_attributes(read_attributes(url, snapshot), url), snapshot)
+
+    @classmethod
+    @checked(url=Url, overwrite=Boolean)
+    def from_xarray(
+        cls, dataset: Dataset, url: str | os.PathLike[str], *, overwrite: bool = False
+    ) -> BagStore:
+        """Make a store from a data set in CF's contiguous ragged layout.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset
+            Of `to_xarray`, which gives the same store again, or of others: a variable with the
+            attribute ``sample_dimension`` counts the points of each bag. Points are a variable
+            (point, coordinate), or numbers along the points, each a coordinate. Other numbers per
+            bag are targets; ``id`` has the ids. It is read into memory.
+        url : str or path
+            Of the new store.
+        overwrite : bool
+            As for `create`.
+
+        Raises
+        ------
+        DataError
+            No such variable, or variables that do not fit.
+        StoreError
+            Something is stored at the URL, or it can not be written.
+        """
+        parts = parts_of(dataset)
+        store = cls.create(url, **parts.options, overwrite=overwrite)
+        if len(parts.bags):
+            store.append(parts.bags, parts.targets, parts.ids, responses=parts.responses)
+        return store
+
+    @checked(start=Integer(), stop=Integer() | None_)
+    def to_xarray(self, start: int = 0, stop: int | None = None) -> Dataset:
+        """Read bags ``start:stop`` into an xarray data set, in CF's contiguous ragged layout.
+
+        Variables are ``points`` (point, coordinate), ``row_size`` (bag), the number of points of
+        each bag, ``targets`` (bag, target), and of responses ``responses`` and
+        ``response_row_size``; ``id`` is a coordinate. Bags that were removed are left out.
+
+        Raises
+        ------
+        DataError
+            xarray is not installed.
+        StoreError
+            As `read`.
+        """
+        return dataset_of(self, start, stop)
 
     def refresh(self) -> BagStore:
         """See what was committed since; returns the store itself."""

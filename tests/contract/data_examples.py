@@ -56,6 +56,11 @@ DATA_EXAMPLES: dict[str, Example] = {
         {"target": w.growing.target_names[0], "labels": {0: 1.0}},
     ),
     "store.BagStore.compact": lambda w: (w.growing.compact, {}),
+    "store.BagStore.to_xarray": lambda w: (w.store.to_xarray, {}),
+    "store.BagStore.from_xarray": lambda w: (
+        BagStore.from_xarray,
+        {"dataset": w.store.to_xarray(), "url": w.new()},
+    ),
     "store.merge_stores": lambda w: (merge_stores, {"stores": [w.store], "url": w.new()}),
     "store.BagStore.present": lambda w: (w.store.present, {}),
     "store.BagStore.appending": lambda w: (
