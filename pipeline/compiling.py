@@ -18,13 +18,11 @@ from .errors import ParameterError, StoreError
 
 try:  # nobody else imports it earlier
     from numba import njit
-    from numba.core import event as events
+    from numba.core import event as events  # noqa: F401 - for the lanes
 except ValueError as error:
     raise ParameterError(
         f"Numba can not use what the environment says ({error}); see its variables NUMBA_…"
     ) from error
-
-__all__ = ["events", "kernel", "subkernel"]
 
 Decorator = Callable[[Callable[..., Any]], Any]
 

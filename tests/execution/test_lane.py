@@ -11,7 +11,7 @@ import pytest
 from distributed import Client
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bagbasis import BagStore, DoubleBasisRegressor
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis.errors import ParameterError
 from bagbasis.execution import lane
 from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores, one_blas_thread, task_lane
@@ -147,7 +147,8 @@ def test_a_users_functions_may_wait_for_kernels():
         return -points
 
     bags = [np.full((3, 1), i / 20) for i in range(20)]
-    DoubleBasisRegressor(alpha=1.0).fit(bags, np.arange(20.0), progress=ask_elsewhere)
+    model = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=3), alpha=1.0)
+    model.fit(bags, np.arange(20.0), progress=ask_elsewhere)
     fit_test(np.linspace(-2, 2, 20)[:, None], score, n_draws=99)
 
 
