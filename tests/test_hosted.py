@@ -1,0 +1,67 @@
+"""What stands in the hosted runner's files and on the page of promises is what the code does."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bagbasis.models import saving
+from bagbasis.models.predictions import stored
+from bagbasis.monitoring import detector
+from bagbasis.registry import pointer
+from bagbasis.retraining import state
+from bagbasis.store import schema
+from bagbasis.yaml_text import parse_yaml
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / ".github").rglob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_files_are_yaml(file):
+    """A runner or a form that cannot be parsed is ignored without a word."""
+    assert isinstance(parse_yaml(file.read_bytes(), file.name), dict)
+
+
+def test_the_runner_tests_the_pythons_that_the_package_names():
+    """With the targets of the Makefile, which exist."""
+    jobs = parse_yaml((ROOT / ".github/workflows/ci.yml").read_bytes(), "ci.yml")["jobs"]
+    named = [
+        line.rpartition(" ")[2]
+        for line in PROJECT["project"]["classifiers"]
+        if re.search(r":: 3\.\d+$", line)
+    ]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == named
+    assert len(named) == 3
+    targets = [
+        target
+        for job in jobs.values()
+        for step in job["steps"]
+        if step.get("run", "").startswith("make ")
+        for target in step["run"].split()[1:]
+    ]
+    assert set(targets) == {"lint", "docs", "test"}
+    makefile = (ROOT / "Makefile").read_text()
+    for target in targets:
+        assert f"\n{target}: " in makefile
+
+
+def test_the_page_of_promises_names_the_format_versions():
+    """Each row of its table, as the modules have them."""
+    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", (ROOT / "docs/policy.md").read_text(), re.M)
+    found = {name: (re.findall(r"\d+", written), read) for name, written, read in rows[1:]}
+    written = [str(schema.FORMAT_VERSION), str(schema.RESPONSES_VERSION)]
+    expected = {"bag store": (written, ", ".join(written))}
+    for name, versions in {
+        "model": {saving.FORMAT_VERSION},
+        "registry, state of retraining": {pointer.FORMAT_VERSION, state.FORMAT_VERSION},
+        "reference of a `DriftDetector`": {detector.FORMAT_VERSION},
+        "predictions in Zarr": {stored.FORMAT_VERSION},
+    }.items():
+        [version] = map(str, versions)
+        expected[name] = ([version], version)
+    assert found == expected
