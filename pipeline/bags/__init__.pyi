@@ -1,3 +1,6 @@
+from .arrow_arrays import (
+    arrow_stream as arrow_stream,
+)
 from .bags import (
     AnyRagged as AnyRagged,
     Bags as Bags,

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError, shown
-from ..parameters import is_iterable
+from ..parameters import None_, Text, checked, is_iterable
 from ..params import as_array, check_dtype
+from .arrow_arrays import POINTS, arrow_lists, arrow_stream, split_arrow
 from .awkward_arrays import join_lists, split_lists
 from .html import html_table
 from .ids import as_ids
@@ -98,6 +99,11 @@ class Ragged(Sequence[np.ndarray]):
         """Yield each set as a view of shape (n_i, n_dims)."""
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             yield self.points[start:stop]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give the sets to Arrow: a table with a row per set, whose ``points`` are not copied."""
+        lists = arrow_lists(self.points, self.offsets)
+        return arrow_stream({POINTS: lists}, requested_schema)
 
     def __repr__(self) -> str:
         """Describe the counts and the precision, not the data."""
@@ -197,6 +203,29 @@ class Bags(Ragged):
             awkward is not installed.
         """
         return join_lists(self.points, self.sizes)
+
+    @classmethod
+    @checked(column=Text | None_)
+    def from_arrow(cls, data: object, column: str | None = None) -> Bags:
+        """Make Bags of a table's column of lists, a row per bag.
+
+        Points are lists of numbers of one length, records of numbers, or numbers.
+
+        Parameters
+        ----------
+        data : table
+            Anything with Arrow's ``__arrow_c_stream__``: of pyarrow, polars, DuckDB, or of Bags.
+        column : str, optional
+            Default the only one of lists.
+
+        Raises
+        ------
+        DataError
+            No such table or column, an empty bag, values that are missing or not finite; or
+            pyarrow is not installed.
+        """
+        points, sizes = split_arrow(data, column)
+        return cls(points, offsets_of(sizes))
 
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)

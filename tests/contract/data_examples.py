@@ -31,6 +31,7 @@ DATA_EXAMPLES: dict[str, Example] = {
     "bags.Bags": lambda w: (Bags, {"points": w.bags.points, "offsets": w.bags.offsets}),
     "bags.Bags.from_list": lambda w: (Bags.from_list, {"arrays": w.arrays}),
     "bags.Bags.from_awkward": lambda w: (Bags.from_awkward, {"array": w.bags.to_awkward()}),
+    "bags.Bags.from_arrow": lambda w: (Bags.from_arrow, {"data": w.bags}),
     "bags.Bags.to_awkward": lambda w: (w.bags.to_awkward, {}),
     "bags.Box": lambda w: (Box, {"lo": (0.0,), "hi": (1.0,)}),
     "bags.Box.from_unit": lambda w: (Box.unit(2).from_unit, {"points": w.arrays[0]}),

@@ -12,6 +12,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from ...bags import arrow_stream
 from ...errors import ModelError, ParameterError, StoreError
 from ...execution import Progress, Reduction, iter_pass
 from ...labelled import Batch, Holdout, LabelledBags
@@ -83,6 +84,13 @@ class PredictedBlock:
     def as_prediction(self) -> Prediction:
         """The predictions without the positions."""
         return Prediction(self.prediction, self.probabilities, self.more)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give the predictions to Arrow: a table with a row per bag, lists where there are k."""
+        columns = {"row": self.rows, "prediction": self.prediction, **self.more}
+        if self.probabilities is not None:
+            columns["probabilities"] = self.probabilities
+        return arrow_stream(columns, requested_schema)
 
 
 # for a range without predicted bags, or whose predictions are written already
