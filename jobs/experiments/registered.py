@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "kernel-choice": "hypotheses.kernel_choice:KernelChoice",
     "independence": "hypotheses.independence:Independence",
     "goodness-of-fit": "hypotheses.goodness_of_fit:GoodnessOfFit",
+    "two-samples-at-many-scales": "hypotheses.two_samples_at_many_scales:TwoSamplesAtManyScales",
     "levels": "hypotheses.levels:Levels",
     "traps": "hypotheses.traps:Traps",
     "scaling": "speed.scaling:Scaling",

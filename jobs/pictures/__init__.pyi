@@ -57,6 +57,7 @@ from .rounds import (
     draw_rounds as draw_rounds,
 )
 from .scales import (
+    draw_coordinates as draw_coordinates,
     draw_scales as draw_scales,
 )
 from .tuning import (

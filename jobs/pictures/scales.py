@@ -1,4 +1,4 @@
-"""The picture of a test of many widths: at which of them the samples differ."""
+"""Pictures of tests of many widths: at which of them, or of which coordinates, samples differ."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bagbasis.hypotheses import HypothesisResult
 from .evaluation import BLUE, ORANGE, new_figure, save_figure
 from .nulls import LEVEL
 
+MOST_COORDINATES = 20  # whose bars have room for their numbers
 COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
 
@@ -46,4 +47,24 @@ def draw_scales(path: str | os.PathLike[str], result: HypothesisResult) -> Path:
     axis.legend(fontsize=8)
     axis.set_title(f"{result.name.partition('(')[0]}: where the samples differ, "
                    f"p = {result.p_value:.3g}", fontsize=10)  # fmt: skip
+    return save_figure(figure, path)
+
+
+def draw_coordinates(path: str | os.PathLike[str], result: HypothesisResult) -> Path:
+    """Draw how much of a test with a bandwidth per coordinate is lost without each coordinate.
+
+    Parameters
+    ----------
+    result : HypothesisResult
+        With "coordinates" among its details.
+    """
+    lost = np.array(result.details["coordinates"]["lost_without"])
+    order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
+    figure = new_figure(6.4, 4.0)
+    axis = figure.subplots()
+    axis.bar([str(k) for k in order], lost[order], color=BLUE)
+    axis.set_xlabel("coordinate" if len(order) == len(lost) else
+                    f"coordinate, the first {len(order)} of {len(lost):,}")  # fmt: skip
+    axis.set_ylabel("share of t that is lost without it")
+    axis.set_title(f"Coordinates that differ, p = {result.p_value:.3g}", fontsize=10)
     return save_figure(figure, path)

@@ -25,10 +25,15 @@ from .two_samples.comparison import TwoSamples, TwoSampleStatistic
 from .two_samples.exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
 from .two_samples.feature_mmd import FastfoodMMD, FourierMMD
 from .two_samples.fused import Fuse
-from .two_samples.kernel_choice import CRITERIA, choose_kernel
-from .two_samples.locations import MeanEmbeddings, SmoothedCharacteristicFunctions
+from .two_samples.kernel_choice import ARD, CRITERIA, choose_coordinates, choose_kernel
+from .two_samples.locations import (
+    LocationStatistic,
+    MeanEmbeddings,
+    SmoothedCharacteristicFunctions,
+)
 from .two_samples.sliced import Sliced
 
+BY_COORDINATE = "gaussian, a bandwidth per coordinate"
 LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
 # name: class. A new statistic is its class and one line here.
@@ -104,12 +109,13 @@ def two_sample_test(
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Of points, or of embeddings. Default the first that the statistic admits; of "fuse" and
         "agg" a Gaussian and a Laplacian one.
-    bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau"}, optional
+    bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         In the units of points or embeddings, of a statistic of one kernel. Default "median": the
         median distance of two rows.
         The others choose it on half of the units, and test the other half: the largest MMD_u²;
-        the largest ratio to its standard error; the largest power (τ of 000, ch. 6). Rows have to
-        fit in memory then.
+        the largest ratio to its standard error; the largest power (τ of 000, ch. 6); "ard" a
+        bandwidth per coordinate, by the gradient of that ratio, which names the coordinates that
+        differ (Gaussian kernel; not of "me" and "scf"). Rows have to fit in memory then.
     null : str, optional
         See the table. "permutation" is exact at any number of units; the others are limits for
         many. Of 100 units "normal" of mmd_block rejects too seldom (at α = .05 in 2.4 % without a
@@ -178,6 +184,11 @@ def two_sample_test(
             f"bandwidth is {bandwidth}; {found.name!r} takes ten of its own: leave it out, or take "
             "statistic='mmd_u'"
         )
+    if bandwidth == ARD and (kernel != "gaussian" or isinstance(found, LocationStatistic)):
+        raise ParameterError(
+            f"bandwidth is {ARD!r}, which is for the gaussian kernel of rows; the kernel is "
+            f"{kernel!r}, the statistic {found.name!r}"
+        )
     with lane():
         name = "" if found.has_widths else kernel
         used, samples, choice = _kernel_of(name, bandwidth, samples)
@@ -191,7 +202,7 @@ def two_sample_test(
         question="two samples",
         name=found.described,
         null=null,
-        kernel=str(used or ""),
+        kernel=BY_COORDINATE if bandwidth == ARD else str(used or ""),
         n=tested.n,
         unit=samples.first.unit,
         n_units={s.name: s.n_units for s in (tested.first, tested.second)},
@@ -211,7 +222,7 @@ def _kernel_of(
     """Return the kernel, the samples that are tested with it, and how it was chosen."""
     if not name:
         return None, samples, {}
-    if not (isinstance(bandwidth, str) and bandwidth in CRITERIA):
+    if not (isinstance(bandwidth, str) and bandwidth in (*CRITERIA, ARD)):
         return resolve_kernel(name, bandwidth, samples.sampled_rows), samples, {}
     if samples.null == WILD:
         raise ParameterError(
@@ -219,6 +230,8 @@ def _kernel_of(
             "would be neighbours: give a number"
         )
     _require_halves(samples)
+    if bandwidth == ARD:
+        return choose_coordinates(samples)
     return choose_kernel(name, bandwidth, samples)
 
 

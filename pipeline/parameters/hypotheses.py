@@ -19,7 +19,7 @@ TABLES: dict[str, Table] = {
     "two_sample_test": {
         "statistic": Text | Instance("TwoSampleStatistic") | None_,
         "kernel": KERNEL | None_,
-        "bandwidth": WIDTH | OneOf("median", "max_mmd", "t", "tau") | None_,
+        "bandwidth": WIDTH | OneOf("median", "max_mmd", "t", "tau", "ard") | None_,
         "null": Text | None_,
         "n_permutations": PERMUTATIONS,
         "groups": Open("a label per row of each sample, or None"),

@@ -21,7 +21,7 @@ from bagbasis.hypotheses import (
 from bagbasis.jobs.pictures import locations, scales
 from bagbasis.jobs.pictures.evaluation import BLUE, ORANGE
 from bagbasis.jobs.pictures.locations import draw_locations
-from bagbasis.jobs.pictures.scales import draw_scales
+from bagbasis.jobs.pictures.scales import draw_coordinates, draw_scales
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 
@@ -72,6 +72,24 @@ def test_scales_are_drawn(monkeypatch, tmp_path, statistic):
     drawn = np.concatenate([line.get_ydata() for line in curves])
     np.testing.assert_array_equal(drawn, r.details["scales"][key])
     assert axis.get_xscale() == "log"
+
+
+def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
+    """A bar per coordinate, the largest first, by the command, too."""
+    wanted = {"a_url": store.url, "a_bags": "[0, 30]", "b_bags": "[30, 50]", "bandwidth": "ard"}
+    printed = done("test", "two-sample", *settings(**wanted, out_dir=tmp_path))
+    assert "coordinates that differ" in printed
+    assert_picture(tmp_path / "coordinates.png")
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 60, 3))
+    Y[:, 1] += 1
+    r = two_sample_test(X, Y, bandwidth="ard", n_permutations=19)
+    monkeypatch.setattr(scales, "save_figure", lambda figure, path: figure)
+    axis = draw_coordinates("unused", r).axes[0]
+    lost = r.details["coordinates"]["lost_without"]
+    heights = [bar.get_height() for bar in axis.patches]
+    np.testing.assert_array_equal(heights, np.sort(lost)[::-1])
+    assert next(text.get_text() for text in axis.get_xticklabels()) == "1"
 
 
 @pytest.mark.parametrize(

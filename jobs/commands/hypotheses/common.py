@@ -56,7 +56,7 @@ def named_statistic(
 
 def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) -> dict[str, Any]:
     """Show the result, draw its null and its locations, and return the report."""
-    from ...pictures import draw_locations, draw_null, draw_scales
+    from ...pictures import draw_coordinates, draw_locations, draw_null, draw_scales
 
     columns = ["statistic", "value", "standard error", "p-value", "effect", "null", "seconds"]
     row = [
@@ -76,6 +76,8 @@ def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) ->
         pictures.append(draw_locations(out_dir / "locations.png", result))
     if "scales" in result.details:
         pictures.append(draw_scales(out_dir / "scales.png", result))
+    if "coordinates" in result.details:
+        pictures.append(draw_coordinates(out_dir / "coordinates.png", result))
     for path in pictures:
         console.line(str(path))
     return {**result.to_dict(), "pictures": [str(path) for path in pictures]}

@@ -37,8 +37,9 @@ class Config(TestConfig, ClusterConfig):
         default=None,
         description="gaussian, laplacian or matern; null: the statistic's first, of fuse two",
     )
-    bandwidth: float | Literal["median", "max_mmd", "t", "tau"] | None = Field(
-        default=None, description="of the kernel; null: the median distance of two rows"
+    bandwidth: float | Literal["median", "max_mmd", "t", "tau", "ard"] | None = Field(
+        default=None,
+        description="of the kernel; ard: one per coordinate; null: the median distance of two rows",
     )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"

@@ -18,11 +18,14 @@ from ..kernels.kernels import Kernel, resolve_kernel
 from ..nulls.permutation import draw_splits
 from ..samples.samples import Sample
 from .comparison import TwoSamples
+from .coordinate_widths import choose_widths, coordinate_details, in_widths, spread_of
 from .exact_mmd import PairSums, null_variance, u_centred
 
 CRITERIA = ("max_mmd", "t", "tau")
+ARD = "ard"
 WIDTHS = np.logspace(-1.5, 1.5, 13)  # times the median distance
 ROWS = 1024  # units of each sample that choose, at most, and about as many rows
+ARD_ROWS = 512  # that choose a bandwidth per coordinate: a step takes a tenth of a second
 PERMUTATIONS = 200  # that τ's threshold is a quantile of
 LEVEL = 0.05  # of that threshold
 
@@ -54,6 +57,30 @@ def choose_kernel(
     return best, tested_on, details
 
 
+def choose_coordinates(samples: TwoSamples) -> tuple[Kernel, TwoSamples, dict[str, Any]]:
+    """Return a Gaussian kernel with a bandwidth per coordinate, as `choose_kernel` does one.
+
+    What is left to be tested has its coordinates over their bandwidths, so that the kernel's is 1.
+    """
+    chosen_on, tested_on = samples.split(0.5)
+    few = _few_of(chosen_on)
+    widths, value = choose_widths(few)
+    scaled = in_widths(tested_on, widths)
+    details = {
+        "bandwidth_by": ARD,
+        "chosen_on": few.n,
+        "tested_on": tested_on.n,
+        "criterion": value,
+        **coordinate_details(widths, spread_of(few.rows), _few_of(scaled)),
+    }
+    return Kernel("gaussian", 1.0), scaled, details
+
+
+def _few_of(samples: TwoSamples) -> TwoSamples:
+    first, second = (_few(sample, ARD_ROWS) for sample in (samples.first, samples.second))
+    return replace(samples, first=first, second=second)
+
+
 def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) -> Floats:
     """Return the criterion of each kernel, of one matrix of distances; only τ has permutations."""
     n_permutations = PERMUTATIONS if criterion == "tau" else 0
@@ -79,11 +106,11 @@ def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) ->
     return np.array(found)
 
 
-def _few(sample: Sample) -> Sample:
+def _few(sample: Sample, most: int = ROWS) -> Sample:
     """Return a sample of few of its units, and of large units each so many-th row."""
-    kept = spread_rows(np.arange(sample.n_units), ROWS)
+    kept = spread_rows(np.arange(sample.n_units), most)
     rows = np.flatnonzero(np.isin(sample.units, kept))
     rows = rows[np.argsort(sample.units[rows], kind="stable")]
     firsts = np.searchsorted(sample.units[rows], sample.units[rows])
-    step = -(-len(rows) // ROWS)
+    step = -(-len(rows) // most)
     return sample.of_rows(np.sort(rows[(np.arange(len(rows)) - firsts) % step == 0]))

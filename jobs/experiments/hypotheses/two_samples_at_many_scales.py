@@ -1,0 +1,197 @@
+"""`TwoSamplesAtManyScales`: fine differences of wide samples, beside the powers printed for FUSE.
+
+The problems and the printed powers are those of Biggs, Schrab and Gretton (2023): mixtures of four
+Gaussians, and uniform laws with a perturbation. What people get who give no option,
+``two_sample_test(a, b)``, is tested on more data sets than the other statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bagbasis.arrays import Floats
+from bagbasis.hypotheses import two_sample_test
+
+from ...pictures import BLUE, GREY, ORANGE
+from ...terminal import Callback
+from ..data.fine_differences import mixtures, perturbed_uniforms
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.frame import column, frame, whole_table
+from ..kit.notes import remarks
+from ..kit.plots import BLACK, GREEN, RED, Curve, lines
+from ..kit.rates import share_error, shares
+from ..kit.verdicts import listing
+
+LEVEL = 0.05
+N_PRINTED = 200  # data sets of each printed share
+BEHIND = 2.0  # standard errors below a printed share from which ours is lower
+
+Draw = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+
+MIXTURE, WIDE = "mixture, std 1.3", "mixture, std 2"
+LINE, PLANE = "perturbed, d = 1", "perturbed, d = 2"
+NOTHING = ("mixture, std 1", "uniform, d = 2")
+PROBLEMS: Mapping[str, Draw] = {
+    MIXTURE: partial(mixtures, deviation=1.3),
+    WIDE: partial(mixtures, deviation=2.0),
+    LINE: partial(perturbed_uniforms, n_dims=1, scale=0.2),
+    PLANE: partial(perturbed_uniforms, n_dims=2, scale=0.4),
+    NOTHING[0]: partial(mixtures, deviation=1.0),
+    NOTHING[1]: partial(perturbed_uniforms, n_dims=2, scale=0.0),
+}
+DEFAULT = "default"
+OTHERS = ("agg", "scf", "mmd_u")
+COLORS = {DEFAULT: BLUE, "agg": GREEN, "scf": ORANGE, "mmd_u": GREY}
+
+TESTS = ("FUSE", "Agg", "SCF", "median", "ACTT", "split")
+BESIDE = {DEFAULT: "FUSE", "agg": "Agg", "scf": "SCF", "mmd_u": "median"}
+PRINTED: Mapping[tuple[str, int], tuple[float, ...]] = {
+    (MIXTURE, 500): (0.18, 0.19, 0.22, 0.055, 0.095, 0.10),
+    (MIXTURE, 1000): (0.38, 0.385, 0.42, 0.065, 0.23, 0.15),
+    (MIXTURE, 2000): (0.765, 0.785, 0.81, 0.035, 0.58, 0.425),
+    (MIXTURE, 3000): (0.97, 0.99, 0.945, 0.04, 0.875, 0.64),
+    (WIDE, 500): (0.905, 0.945, 0.935, 0.05, 0.77, 0.555),
+    (LINE, 1000): (0.43, 0.47, 0.01, 0.22, 0.355, 0.20),
+    (LINE, 2000): (0.79, 0.875, 0.04, 0.455, 0.71, 0.495),
+    (LINE, 3000): (0.985, 0.99, 0.145, 0.70, 0.945, 0.74),
+    (PLANE, 1000): (0.43, 0.335, 0.10, 0.045, 0.275, 0.165),
+    (PLANE, 2000): (0.805, 0.765, 0.17, 0.045, 0.675, 0.43),
+    (PLANE, 3000): (0.99, 0.975, 0.30, 0.03, 0.93, 0.73),
+}
+
+
+class Sizes(Scale):
+    """See ``configs/experiments/two-samples-at-many-scales.yaml``."""
+
+    n_points: dict[str, list[int]]
+    n_tests: int
+    n_blocks: dict[str, int]
+    n_permutations: int
+
+
+class TwoSamplesAtManyScales(Experiment[Sizes]):
+    """See the module; a point is a problem at a size, in a block of data sets."""
+
+    name = "two-samples-at-many-scales"
+    title = "Fine differences of wide samples"
+    source = "Biggs, Schrab and Gretton 2023"
+    kind = Sizes
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        n = {name: s.n_tests * k for name, k in s.n_blocks.items()}
+        return (
+            f"{n['default']} data sets per problem and size for two_sample_test(a, b) as it is, "
+            f"{n['others']} for {listing(OTHERS)} with {s.n_permutations} permutations; the paper "
+            f"has {N_PRINTED} and 2,000 permutations."
+        )
+
+    def measures(self) -> list[Measure]:
+        s = self.settings
+        problems = [(name, n) for name, sizes in s.n_points.items() for n in sizes]
+        label = "{problem} n {n} block {block}"
+        fixed = {"n_tests": s.n_tests}
+        others = {**fixed, "n_permutations": s.n_permutations, "methods": list(OTHERS)}
+        blocks = {name: list(range(k)) for name, k in s.n_blocks.items()}
+        return [
+            Measure(DEFAULT, self._default, f"default {label}",
+                    {"block": blocks["default"], "problem n": problems}, fixed),
+            Measure("others", self._others, f"others {label}",
+                    {"block": blocks["others"], "problem n": problems}, others),
+        ]  # fmt: skip
+
+    def _default(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the share of a block's data sets in which the default call rejects."""
+
+        def p_value(i: int) -> float:
+            return two_sample_test(*self._data(p, i), seed=i).p_value
+
+        return dict(shares({DEFAULT: p_value}, p["n_tests"], LEVEL, progress))
+
+    def _others(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return those of other statistics, of the same data sets."""
+
+        def p_value(name: str, i: int) -> float:
+            X, Y = self._data(p, i)
+            n = p["n_permutations"]
+            return two_sample_test(X, Y, statistic=name, n_permutations=n, seed=i).p_value
+
+        tests = {name: partial(p_value, name) for name in p["methods"]}
+        return dict(shares(tests, p["n_tests"], LEVEL, progress))
+
+    def _data(self, p: Params, i: int) -> tuple[Floats, Floats]:
+        which = [*PROBLEMS].index(p["problem"])
+        return PROBLEMS[p["problem"]](self.rng(which, p["n"], p["block"], i), p["n"])
+
+    # ------------------------------------------------------------------ the report
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        """Make a table of powers, with those printed beside ours, and one of levels."""
+        rows = powers(results)
+        is_null = rows["problem"].isin(NOTHING)
+        found, null = rows[~is_null].reset_index(drop=True), rows[is_null].reset_index(drop=True)
+        printed = pd.DataFrame(
+            [PRINTED[one] for one in zip(found["problem"], found["n"], strict=True)],
+            columns=list(TESTS),
+        )
+        apart = (found[DEFAULT] - printed["FUSE"]) / np.hypot(
+            share_error(found[DEFAULT], found["n_tests"]), share_error(printed["FUSE"], N_PRINTED)
+        )
+        columns: dict[str, Any] = {"problem": found["problem"], "n": found["n"]}
+        for name, beside in BESIDE.items():
+            columns |= {name: found[name], f"{beside}, printed": printed[beside]}
+            if name == DEFAULT:
+                columns["standard errors above FUSE"] = apart
+        columns |= {f"{name}, printed": printed[name] for name in ("ACTT", "split")}
+        behind = [
+            f"{problem} at n = {n:,}"
+            for problem, n, gap in zip(found["problem"], found["n"], apart, strict=True)
+            if gap < -BEHIND
+        ]
+        notes = remarks(self.name, "power", n_rows=len(found), n_level=len(found) - len(behind),
+                        behind=listing(behind) if behind else "")  # fmt: skip
+        shown = null[["problem", "n", DEFAULT, *OTHERS]]
+        return [
+            whole_table("Share that rejects at .05", pd.DataFrame(columns), notes),
+            whole_table("Without a difference", shown, remarks(self.name, "nothing")),
+        ]
+
+    def draw(self, results: Sequence[Result]) -> None:
+        """Draw a panel per problem."""
+        rows = powers(results)
+        of_problem = {name: rows[rows["problem"] == name] for name in PROBLEMS}
+        drawn = [name for name in PROBLEMS if name not in NOTHING and len(of_problem[name])]
+        title = f"{self.title}: share of data sets that reject at .05"
+        with self.picture("power.png", title, len(drawn), 4.4 * len(drawn), 4.4) as (_, axes):
+            for axis, problem in zip(axes, drawn, strict=True):
+                of = of_problem[problem]
+                curves = [_curve(of, name, color) for name, color in COLORS.items()]
+                for test, color in (("FUSE", BLACK), ("median", RED)):
+                    printed = [PRINTED[problem, n][TESTS.index(test)] for n in of["n"]]
+                    curves.append(Curve(of["n"], printed, f"{test}, printed", color, "*"))
+                lines(axis, curves, "points n", "share", log="x", ticks=list(of["n"]),
+                      levels={"level .05": LEVEL}, title=problem)  # fmt: skip
+                axis.set_ylim(-0.03, 1.03)
+
+
+def powers(results: Sequence[Result]) -> pd.DataFrame:
+    """Return the shares over all blocks, a row per problem and size, in the order of the table."""
+    joined = []
+    for measure, names in ((DEFAULT, [DEFAULT]), ("others", [*OTHERS])):
+        rows = frame(results, measure=measure)
+        groups = rows.groupby(["problem", "n"], sort=False)
+        count = "n_tests" if measure == DEFAULT else "n_tests of others"
+        joined.append(groups[names].mean().join(groups["n_tests"].sum().rename(count)))
+    found: pd.DataFrame = joined[0].join(joined[1]).reset_index()
+    return found
+
+
+def _curve(rows: pd.DataFrame, name: str, color: str) -> Curve:
+    counts = column(rows, "n_tests" if name == DEFAULT else "n_tests of others")
+    return Curve(rows["n"], rows[name], name, color, "o-", share_error(rows[name], counts))

@@ -1,0 +1,114 @@
+"""A bandwidth per coordinate: exact gradients, the right coordinates named, the level held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.hypotheses import MeanEmbeddings, UnbiasedMMD, two_sample_test
+from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.samples.samples import read_samples
+from bagbasis.hypotheses.two_samples.comparison import TwoSamples
+from bagbasis.hypotheses.two_samples.coordinate_widths import in_widths, lost_without, power_slopes
+
+
+def samples_of(rng, grouped):
+    """24 and 17 rows of three coordinates, whose second differs; in groups of some sizes."""
+    X, Y = rng.standard_normal((24, 3)), rng.standard_normal((17, 3)) * [1, 2, 1]
+    groups = {"a": rng.integers(0, 6, 24), "b": 10 + rng.integers(0, 5, 17)} if grouped else None
+    return TwoSamples(*read_samples({"a": X, "b": Y}, groups=groups), "permutation", 1, 0)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_gradient(grouped):
+    """The value is MMD_u² over the witness's part of its standard error, by another road; its
+    gradient is that of differences."""
+    samples = samples_of(np.random.default_rng(0), grouped)
+    logs = np.array([0.3, -0.5, 0.8])
+    value, slope = power_slopes(samples, samples.rows, logs)
+    scaled = in_widths(samples, np.exp(logs))
+    kernel = Kernel("gaussian", 1.0)
+    mmd = UnbiasedMMD().measure(scaled, kernel).statistic
+    gram = kernel(scaled.rows, scaled.rows)
+    of_rows = gram[:, :24].mean(axis=1) - gram[:, 24:].mean(axis=1)
+    first, second = samples.residuals(np.bincount(samples.units, of_rows)[:, None])
+    error = (4 * (first**2).sum() + 4 * (second**2).sum()) ** 0.5
+    assert value == pytest.approx(mmd / error, rel=1e-10)
+    for k in range(3):
+        step = 1e-5 * np.eye(3)[k]
+        up, down = (power_slopes(samples, samples.rows, logs + s)[0] for s in (step, -step))
+        assert slope[k] == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-9)
+
+
+def test_lost_without():
+    """As t of the rows without the coordinate."""
+    samples = samples_of(np.random.default_rng(5), grouped=True)
+    whole = power_slopes(samples, samples.rows, np.zeros(3))[0]
+    rest = [
+        power_slopes(samples, np.delete(samples.rows, k, axis=1), np.zeros(2))[0] for k in (2, 1)
+    ]
+    lost = lost_without(samples, np.array([2, 1]))
+    assert lost == pytest.approx(1 - np.array(rest) / whole, rel=1e-9)
+
+
+def test_coordinates_that_differ_are_named():
+    """Of ten coordinates one is finer in the second sample, in its own units; the others are
+    wide and noise."""
+    rng = np.random.default_rng(1)
+    units = np.geomspace(1e-3, 1e3, 10)
+    X, Y = rng.standard_normal((2, 600, 10))
+    Y[:, 6] = 1.8 * np.sign(Y[:, 6]) * np.abs(Y[:, 6]) ** 0.5
+    r = two_sample_test(units * X, units * Y, bandwidth="ard", n_permutations=199)
+    assert r.p_value <= 0.01
+    lost = np.array(r.details["coordinates"]["lost_without"])
+    assert lost.argmax() == 6
+    assert lost[6] > 0.8
+    assert np.delete(lost, 6).max() < 0.3
+    assert r.details["coordinates_that_differ"].startswith("6: ")
+    assert "6: " in r.report()
+    assert r.details["tested_on"] == {"a": 300, "b": 300} == r.details["chosen_on"]
+    assert r.kernel == "gaussian, a bandwidth per coordinate"
+    again = two_sample_test(units * X, units * Y, bandwidth="ard", n_permutations=199)
+    assert again.to_dict() == {**r.to_dict(), "seconds": again.seconds}
+    one = two_sample_test(units * X, units * Y, bandwidth="median", n_permutations=199)
+    assert one.p_value > 0.05  # it sees the coordinate of the largest numbers
+
+
+@pytest.mark.parametrize("statistic", ["mmd_u", "mmd_block", "fourier"])
+def test_no_difference_is_no_difference(statistic):
+    """Rejections as often as α says, in all statistics of a kernel of rows; a coordinate that does
+    not vary is no obstacle."""
+    rng, p = np.random.default_rng(2), []
+    for seed in range(40):
+        X, Y = rng.standard_normal((60, 3)), rng.standard_normal((50, 3))
+        X[:, 1] = Y[:, 1] = 4.0
+        result = two_sample_test(
+            X, Y, statistic=statistic, bandwidth="ard", seed=seed, n_permutations=199
+        )
+        p.append(result.p_value)
+    assert (np.array(p) <= 0.05).mean() <= 0.15
+    assert 0.3 <= (np.array(p) <= 0.5).mean() <= 0.72
+
+
+def test_bags_and_groups():
+    """Embeddings of bags are rows, and groups are whole units of one half."""
+    rng = np.random.default_rng(3)
+    a, b = ([rng.normal(0, s, (20, 2)) for _ in range(40)] for s in (1.0, 1.5))
+    assert two_sample_test(a, b, bandwidth="ard", n_permutations=199).p_value <= 0.01
+    X, Y = rng.standard_normal((80, 2)), rng.normal([0, 2], 1, (80, 2))
+    groups = np.arange(80) // 4, 100 + np.arange(80) // 4
+    r = two_sample_test(X, Y, bandwidth="ard", groups=groups, n_permutations=199)
+    assert r.p_value <= 0.01
+    assert r.n_units == {"a": 10, "b": 10}
+
+
+def test_what_it_is_not_for():
+    rng = np.random.default_rng(4)
+    X, Y = rng.standard_normal((2, 40, 2))
+    with pytest.raises(ParameterError, match=r"gaussian kernel of rows; .* 'laplacian'"):
+        two_sample_test(X, Y, bandwidth="ard", kernel="laplacian")
+    with pytest.raises(ParameterError, match="the statistic 'me'"):
+        two_sample_test(X, Y, bandwidth="ard", statistic=MeanEmbeddings())
+    with pytest.raises(DataError, match="a has 6 points; to choose a bandwidth"):
+        two_sample_test(X[:6], Y, bandwidth="ard")

@@ -1,0 +1,102 @@
+"""`two-samples-at-many-scales` at small scale, and the data that it draws."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from bagbasis.jobs.experiments.data.fine_differences import (
+    mixtures,
+    perturbed_density,
+    perturbed_uniforms,
+)
+from bagbasis.jobs.experiments.hypotheses.two_samples_at_many_scales import (
+    NOTHING,
+    PRINTED,
+    TESTS,
+    WIDE,
+    powers,
+)
+from tests.jobs.experiments.contract import Contract
+
+
+class TestTwoSamplesAtManyScales(Contract):
+    name = "two-samples-at-many-scales"
+    sizes: ClassVar = {
+        "n_tests": 5,
+        "n_blocks": {"default": 2},
+        "n_points": {
+            "mixture, std 1.3": [500, 1000], "perturbed, d = 1": [1000], "perturbed, d = 2": [1000],
+            "uniform, d = 2": [500],
+        },
+    }  # fmt: skip
+
+    def test_what_finds_it(self, results):
+        """The default finds what one bandwidth of the median does not; blocks are added up."""
+        rows = powers(results).set_index(["problem", "n"])
+        wide = rows.loc[(WIDE, 500)]
+        assert wide["default"] > wide["mmd_u"] + 0.4
+        assert rows.loc[[*NOTHING], "default"].max() < 0.5
+        assert (rows["n_tests"] == 10).all()
+        assert (rows["n_tests of others"] == 5).all()
+        blocks = [r.values["default"] for r in results if r.params["problem"] == WIDE
+                  and r.params["measure"] == "default"]  # fmt: skip
+        assert wide["default"] == pytest.approx(np.mean(blocks))
+
+    def test_printed_powers_stand_beside_ours(self, report):
+        table = report["tables"][0]
+        at = table["columns"].index("FUSE, printed")
+        for row in table["rows"]:
+            assert row[at] == PRINTED[row[0], row[1]][TESTS.index("FUSE")]
+
+
+def test_mixtures():
+    """One component of the second sample is wider; all are at their places."""
+    X, Y = mixtures(np.random.default_rng(0), 40_000, 1.3)
+    for points, own in ((X, 1.0), (Y, 1.3)):
+        for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+            part = points[(np.sign(points) == signs).all(axis=1)]
+            assert len(part) == pytest.approx(10_000, rel=0.05)
+            assert part.mean(axis=0) == pytest.approx(20.0 * np.array(signs), abs=0.05)
+            expected = own if signs == (-1, -1) else 1.0
+            assert part.std(axis=0) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(("n_dims", "scale"), [(1, 0.2), (2, 0.4)])
+def test_perturbed_density(n_dims, scale):
+    """It is at least 0, at most 1 + scale, of integral 1, and the one that is printed."""
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-1.0, 1.0], 2**n_dims)
+    axis = (np.arange(400) + 0.5) / 400
+    grid = np.stack(np.meshgrid(*[axis] * n_dims, indexing="ij"), axis=-1).reshape(-1, n_dims)
+    values = perturbed_density(grid, signs, scale)
+    assert values.mean() == pytest.approx(1, abs=1e-6)
+    assert values.min() >= 1 - scale - 1e-12
+    assert values.max() == pytest.approx(1 + scale, rel=1e-3)
+
+    def bump(x):
+        if -1 < x < -0.5:
+            return np.exp(-1 / (1 - (4 * x + 3) ** 2))
+        return -np.exp(-1 / (1 - (4 * x + 1) ** 2)) if -0.5 < x < 0 else 0.0
+
+    for point, value in zip(grid[::997], values[::997], strict=True):
+        places = np.ndindex(*[2] * n_dims)
+        total = sum(
+            sign * np.prod([bump(2 * x - (j + 1)) for x, j in zip(point, place, strict=True)])
+            for sign, place in zip(signs, places, strict=True)
+        )
+        assert value == pytest.approx(1 + scale * np.e**n_dims * total, abs=1e-12)
+
+
+def test_perturbed_points_follow_their_density():
+    """Counts on a grid are those of the density, within their errors; the other sample is even."""
+    signs = np.random.default_rng(3).choice([-1.0, 1.0], 2)  # the first that is drawn
+    X, Y = perturbed_uniforms(np.random.default_rng(3), 60_000, 1, 0.2)
+    middles = (np.arange(1000) + 0.5)[:, None] / 1000
+    density = perturbed_density(middles, signs, 0.2).reshape(20, 50).mean(axis=1)
+    for points, expected in ((X, np.ones(20)), (Y, density)):
+        counts, _ = np.histogram(points, bins=20, range=(0, 1))
+        assert np.abs(counts - 3000 * expected).max() < 4 * 3000**0.5
+    assert np.abs(density - 1).max() > 0.1
