@@ -142,6 +142,16 @@ def test_file(file, tmp_path, monkeypatch):
     assert_holds(store, EXPRESSED.toarray()[:, 7:])
 
 
+def test_lazy_object(tmp_path, monkeypatch):
+    """An object of anndata whose arrays are Dask's and whose columns are in the file."""
+    monkeypatch.setattr(anndata_cells, "MOST_CELLS", 70)
+    write(cells(EXPRESSED.toarray()), tmp_path / "cells.zarr", 3)
+    lazy = anndata.experimental.read_lazy(tmp_path / "cells.zarr")
+    options = {**OPTIONS, "coordinates": ["X_pca", "g7", "size"]}
+    store = ingest_anndata(lazy, tmp_path / "s.zarr", **options)
+    assert_holds(store, np.column_stack([PCA, EXPRESSED.toarray()[:, 7], OBS["size"]]))
+
+
 @pytest.mark.parametrize("name", ["cells.h5ad", "cells.zarr"])
 def test_url(name, tmp_path):
     """Of any filesystem that fsspec knows."""
