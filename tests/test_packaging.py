@@ -121,6 +121,12 @@ def test_an_installed_package_knows_its_profiles(installed, tmp_path):
     binaries, _ = installed
     code = "from bagbasis.clusters.profiles import load_profile as p; print(p('slurm').cluster)"
     assert run(binaries / "python", "-c", code, cwd=tmp_path).strip() == "slurm"
+    urls = ("--set", "data_url=none.zarr", "--set", "model_url=m.zarr")
+    command = [str(binaries / "bags"), "fit", *urls, "--cluster", "slurmm"]
+    where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": ""}}
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, **where)
+    assert refused.returncode == 2
+    assert "'slurm'" in refused.stderr
 
 
 def test_the_wheel_is_lean_and_says_whose_it_is(built):
@@ -132,7 +138,12 @@ def test_the_wheel_is_lean_and_says_whose_it_is(built):
         text = files.read(metadata).decode()
     assert [name for name in names if name.endswith((".png", ".json"))] == []
     assert any(name.endswith("notes/halo-mass.md") for name in names)
-    for line in ("Author: bagbasis developers", "Keywords: bags,", "Classifier: Typing :: Typed"):
+    for line in (
+        "Author: bagbasis developers",
+        "Keywords: bags,",
+        "Classifier: Typing :: Typed",
+        "Classifier: Operating System :: POSIX :: Linux",
+    ):
         assert f"\n{line}" in text
 
 

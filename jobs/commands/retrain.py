@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import ClusterConfig, ModelSection, Section, with_parameters
+from ..configs import ClusterConfig, EmbeddingName, ModelSection, Section, with_parameters
 from ..terminal import Callback, Terminal
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from bagbasis.retraining import Retraining, Round
 
 CHAMPION_KEPT = 3
-SECTIONS = ("estimator", "window", "drift", "settings")  # parameters that are not plain keys
+SECTIONS = ("estimator", "window", "drift", "settings", "holdout")  # no plain keys
+OF_THE_JOB = ("model", "embedding", "out_dir", "metrics_url", "cluster")
 EXIT_CODES = {
     0: "a model was promoted, or there was nothing new",
     1: "something went wrong; the next call goes on from what was done",
@@ -38,6 +39,15 @@ class DriftSection(Section):
     """The test of the new bags against the window before."""
 
 
+class GroupedHoldout(Section):
+    """Whole groups of bags that enter no model."""
+
+    fraction: float = Field(default=0.1, gt=0, lt=1, description="about this share of the bags")
+    groups: str | None = Field(
+        default=None, description="column of the store, as patient: equal values are kept together"
+    )
+
+
 @with_parameters("Retraining", "retraining", leave_out=SECTIONS)
 class Config(ClusterConfig):
     """See ``configs/retrain.yaml``."""
@@ -49,6 +59,11 @@ class Config(ClusterConfig):
         registry_url: str
     target: str | list[str] | None
 
+    holdout: Annotated[float, Field(gt=0, lt=1)] | GroupedHoldout = Field(
+        default=0.1,
+        description="share of the bags that enter no model, the newest of them judge; or "
+        "{fraction, groups}",
+    )
     out_dir: str = Field(description="directory, or URL, that gets a folder of reports a round")
     metrics_url: str | None = Field(
         default=None,
@@ -57,6 +72,10 @@ class Config(ClusterConfig):
     window: WindowSection = Field(default=WindowSection(), description="bags of the models")
     drift: DriftSection = Field(default=DriftSection(), description="test of the new bags")
     model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+    embedding: EmbeddingName | None = Field(
+        default=None,
+        description="a name in place of model.embedding; null: as model.embedding says",
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
@@ -105,12 +124,19 @@ def _spec(config: Config) -> Retraining:
     from bagbasis.retraining import DriftGate, Retraining, Window
 
     config.model.check_target(config.target)
-    settings = config.model_dump(mode="json", include={"model", "target", "holdout"})
+    model = config.model.with_embedding(config.embedding)
+    holdout = config.holdout if isinstance(config.holdout, float) else config.holdout.model_dump()
+    settings = {
+        **config.model_dump(mode="json", include={"target"}),
+        "model": model.model_dump(mode="json"),
+        "holdout": holdout,
+    }
     weight = config.sample_weight  # lines of before it was known have none in their settings
     return Retraining(
-        estimator=config.model.estimator(),
+        estimator=model.estimator(),
+        holdout=holdout,
         window=Window(**config.window.model_dump()),
         drift=DriftGate(**config.drift.model_dump()),
         settings={**settings, **({"sample_weight": weight} if weight else {})},
-        **config.model_dump(exclude={*SECTIONS, "model", "out_dir", "metrics_url", "cluster"}),
+        **config.model_dump(exclude={*SECTIONS, *OF_THE_JOB}),
     )

@@ -30,7 +30,7 @@ TABLES: dict[str, Table] = {
         "estimator": Instance("DoubleBasis"),
         "state_url": Text | None_,
         "target": Text | ListOf(Text) | None_,
-        "holdout": Share,
+        "holdout": Share | MappingOf(Text, Open()),
         "window": Instance("Window"),
         "evaluate_bags": Integer(1),
         "tolerance": Real(ge=0),

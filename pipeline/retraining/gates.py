@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..evaluation import evaluate_together
 from ..execution import Progress
-from ..labelled import LabelledBags, Split
+from ..labelled import LabelledBags, Membership
 from ..models import ScoringModel
 from ..outcomes import Densities
 from ..store import BagStore
@@ -89,7 +89,7 @@ def count_labelled(bags: LabelledBags) -> int:
     return sum(int(known.sum()) for _, known in _known_labels(bags))
 
 
-def newest_held_out(bags: LabelledBags, held_out: Split, n: int) -> LabelledBags:
+def newest_held_out(bags: LabelledBags, held_out: Membership, n: int) -> LabelledBags:
     """Return the last ``n`` of a store's labelled bags that the split holds out."""
     found = 0
     for start, known in _known_labels(bags):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..execution import Progress
 from ..fitting import Checkpoints, FitStatistics
-from ..labelled import HOLDOUT_SEED, LabelledBags, Split, take_range
+from ..labelled import Holdout, LabelledBags, Membership, take_range
 from ..models import RidgeModel, load_model
 from ..registry import Registry
 from ..store import BagStore, ListedBags, Range
@@ -82,7 +82,9 @@ class NewRound:
         challenger = line.model(sums.statistics, self.store, self.window)
         model = challenger.model_
         models = [model, *self._champion(model, registry, champion)]
-        judged = judge(models, self._held_out(self.window, self.spec.evaluate_bags), self.progress)
+        judged = judge(
+            models, self._held_out(model, self.window, self.spec.evaluate_bags), self.progress
+        )
         drift = self._measure_drift(models)
         against = [] if champion is None else find_objections(self.spec, judged, drift)
         name = registry.register(challenger, report={"bags": list(self.window)})
@@ -199,7 +201,9 @@ class NewRound:
             if not len(found):
                 return line, None
             why = f"new classes: {', '.join(f'{x:g}' for x in found)}"
-        given = (spec.target, spec.holdout, spec.sample_weight)
+        # groups that were held out stay so: the champion has not seen them
+        holdout = spec.holdout if self.state is None else line.holdout
+        given = (spec.target, holdout, spec.sample_weight)
         line = ModelLine.begin(spec.estimator, self.store, self.window, *given)
         return line, why
 
@@ -271,9 +275,15 @@ class NewRound:
         check_comparable(champion, model, name, registry.url)
         return [champion]
 
-    def _held_out(self, bags: Range, n: int) -> LabelledBags:
+    def _split(self, model: RidgeModel) -> Membership:
+        """Return which bags of the store enter no model of the line."""
+        split = Holdout.of(model.holdout).split(self.spec.labelled(self.store))
+        assert split is not None  # the share is above 0
+        return split
+
+    def _held_out(self, model: RidgeModel, bags: Range, n: int) -> LabelledBags:
         """Return the newest bags of a range that were in no fit."""
-        return newest_held_out(self._labelled(bags), Split(self.spec.holdout, HOLDOUT_SEED), n)
+        return newest_held_out(self._labelled(bags), self._split(model), n)
 
     @property
     def _gate(self) -> DriftGate:
@@ -285,17 +295,17 @@ class NewRound:
         """Test the new bags; leave out the champion's errors if its holdout was another."""
         gate, state = self._gate, self.state
         bags = self.spec.labelled(self.store)
-        tested = [model for model in models if model.holdout == self.spec.holdout]
+        tested = [model for model in models if model.holdout == models[0].holdout]
         spending = Spending() if state is None else state.spending
         bets = {} if state is None else state.bets
         if gate.gate == PERMUTATION:
-            held_out = self._held_out(self.before, gate.n_bags)
+            held_out = self._held_out(models[0], self.before, gate.n_bags)
             seed, ranges = len(self._rounds), (self.before, self.new)
             found = measure_drift(gate, bags, ranges, tested, held_out, spending, seed)
             return replace(found, bets=bets)
         if state is None:
             return GateResults(spending)
-        split = Split(self.spec.holdout, HOLDOUT_SEED)
+        split = self._split(models[0])
         gates = WealthGates(gate, bags, self.new, self.before[0], tested, split)
         return gates.bet(bets, spending)
 

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..bags import Box
-from ..errors import ParameterError
-from ..labelled import LabelledBags
+from ..errors import ParameterError, shown
+from ..labelled import Holdout, LabelledBags
 from ..models import DoubleBasis, parameters_of
 from ..parameters import Table, check_parameters, keep_checked
 from ..parameters.retraining import TABLES
@@ -176,9 +176,10 @@ class Retraining:
         Folder of sums and rounds; default beside the registry, its URL with ``.retrain`` behind it.
     target : str or list of str, optional
         The target, or a list of them; default the only one.
-    holdout : float in (0, 1), default 0.1
+    holdout : float in (0, 1), or mapping, default 0.1
         Share of the bags that enter no model, by the same hash as in every fit; the newest of
-        them judge.
+        them judge. {"fraction": 0.1, "groups": column}: about this share of the bags as whole
+        groups, which the first round decides; groups that come later are dealt by the same hash.
     window : Window
     evaluate_bags : int ≥ 1, default 2000
         At most so many held-out bags, the newest, judge.
@@ -205,7 +206,7 @@ class Retraining:
     estimator: DoubleBasis
     state_url: str | None = None
     target: str | Sequence[str] | None = None
-    holdout: float = 0.1
+    holdout: float | Mapping[str, Any] = 0.1
     window: Window = Window()
     evaluate_bags: int = 2000
     tolerance: float = 0.02
@@ -221,6 +222,12 @@ class Retraining:
     def __post_init__(self) -> None:
         """Check the parameters."""
         check_parameters(self)
+        given = Holdout.of(self.holdout)
+        if not given.fraction:
+            raise ParameterError(
+                f"holdout is {shown(self.holdout)}; expected a number > 0 and < 1, or "
+                "{'fraction': 0.1, 'groups': column}: without held-out bags nothing judges a model"
+            )
 
     @property
     def state_folder(self) -> str:
@@ -238,7 +245,7 @@ class Retraining:
         """
         own = {
             "target": self.target,
-            "holdout": self.holdout,
+            "holdout": self._described_holdout,
             "sample_weight": self.sample_weight,
             "estimator": _described(self.estimator),
         }
@@ -247,6 +254,14 @@ class Retraining:
         except (TypeError, ValueError) as error:
             raise ParameterError(f"settings can not be written as JSON: {error}") from error
         return found
+
+    @property
+    def _described_holdout(self) -> float | str:
+        """The share; with groups in words, so that a change is shown as one of the whole."""
+        given = Holdout.of(self.holdout)
+        if given.groups is None:
+            return given.fraction
+        return f"{given.fraction:g} by groups of {given.groups!r}"
 
     def labelled(self, store: BagStore) -> LabelledBags:
         """Return the store's bags with the labels that are learnt.

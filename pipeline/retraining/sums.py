@@ -26,7 +26,7 @@ from ..fitting import (
     plan_of,
     pose_problem,
 )
-from ..labelled import Holdout, Membership, Weights, take_range
+from ..labelled import Holdout, HoldoutLike, Membership, Weights, take_range
 from ..models import DoubleBasis, make_model, model_of, parameters_of, with_model
 from ..outcomes import Outcome
 from ..statistics import RidgeStatistics
@@ -72,7 +72,7 @@ class ModelLine:
         store: BagStore,
         bags: Range,
         target: str | Sequence[str] | None,
-        holdout: float,
+        holdout: HoldoutLike,
         sample_weight: str | None = None,
     ) -> ModelLine:
         """Decide features and classes as a fit to these bags of the store does.

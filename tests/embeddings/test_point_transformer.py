@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -21,11 +23,13 @@ from bagbasis import (
     connect,
     load_model,
 )
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.errors import BagbasisWarning, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
+from bagbasis.fitting import warn_of_outside
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, 3)
+RNG = np.random.default_rng(1)
 MIX = np.array([[9.0, 1, 0], [-3, 2, 0.1], [0, 0.5, 4]])
 BAGS = [bag @ MIX + 20 for bag in BAGS]
 POINTS = np.concatenate(BAGS)
@@ -93,6 +97,26 @@ def test_outliers_do_not_stretch_the_box():
     wild = [*BAGS, np.array([[1e4, 20.0, 20.0]] * 1)]
     box = PointTransformer(FunctionTransformer()).fit(wild).spec_.box
     assert box.hi[0] < 1e2
+
+
+def test_a_measured_box_is_no_reason_to_warn():
+    """It leaves out a share of each coordinate, and so more than 1 % of points in many: a fit is
+    quiet where a box that was given has its warning, which filters of the module silence."""
+    bags = [RNG.normal(size=(20, 12)) for _ in range(60)]
+    y = np.arange(60.0)
+    second = RandomFourierFeatures(16)
+    measured = DoubleBasisRegressor(PointTransformer(embedding=MomentsEmbedding()), second, 0.1)
+    given = DoubleBasisRegressor(MomentsEmbedding(box=[(-2.5, 2.5)] * 12), second, 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BagbasisWarning)
+        features = measured.fit(bags, y).features_
+        warn_of_outside(features, 1100, 10_000)  # 1 - .99^12 is .114
+        with pytest.raises(BagbasisWarning, match="15 % of the points lie outside the box"):
+            given.fit(bags, y)
+        warnings.simplefilter("ignore", BagbasisWarning)
+        given.fit(bags, y)
+    with pytest.warns(BagbasisWarning, match="12 % of the points lie outside the box"):
+        warn_of_outside(features, 1200, 10_000)
 
 
 def test_a_cluster_gives_the_bits_of_one_process(store, tmp_path):

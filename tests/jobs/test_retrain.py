@@ -149,6 +149,41 @@ def test_changed_config_is_exit_code_2(folder):
     done("retrain", *given(folder, state_url=folder / "another"))
 
 
+def test_an_embedding_by_name_and_groups_held_out(tmp_path):
+    """As ``bags fit`` takes them; a line that named them in full is the same line."""
+    store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "day"])
+    rng = np.random.default_rng(0)
+
+    def more():
+        points, days = [rng.random((9, 2)) for _ in range(60)], np.arange(60) // 3
+        y = [bag[:, 0].mean() for bag in points]
+        store.append(points, targets={"y": y, "day": days})
+
+    more()
+    changes = {
+        "model__embedding__n_per_dim": 3,
+        "target": "y",
+        "embedding": "moments",
+        "holdout": "{fraction: 0.3, groups: day}",
+    }
+    done("retrain", *given(tmp_path, **changes))
+    registry = Registry(tmp_path / "registry")
+    model = load_model(registry.model_url(registry.current()))
+    assert type(model.embedding).__name__ == "MomentsEmbedding"
+    assert (model.holdout_["fraction"], model.holdout_["groups"]) == (0.3, "day")
+    assert report_of(tmp_path, 1)["n_judged"] % 3 == 0
+    more()
+    named = {key: one for key, one in MODEL.items() if key != "model__embedding__n_per_dim"}
+    urls = {"data_url": "bags.zarr", "registry_url": "registry", "out_dir": "out"}
+    full = {**named, **{key: f"{tmp_path}/{name}" for key, name in urls.items()}}
+    full |= {"model__embedding__name": "moments", "target": "y"}
+    done("retrain", *settings(**full, holdout="{fraction: 0.3, groups: day}"))
+    assert report_of(tmp_path, 2)["number"] == 2
+    line = refused(2, "retrain", *given(tmp_path, **{**changes, "embedding": "js"}))
+    assert "key 'model.embedding" in line
+    assert "embedding" in refused(2, "retrain", *given(tmp_path, embedding="momentz"))
+
+
 def test_line_begun_by_an_earlier_version(folder):
     """Settings written when HDD had two methods, and before some parameters: the line goes on."""
     path = folder / "registry.retrain" / "state.json"

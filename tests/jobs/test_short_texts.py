@@ -25,6 +25,19 @@ def test_many_classes_are_counted(tmp_path):
     assert with_short_classes(few) == few
 
 
+def test_ingest_counts_many_classes(tmp_path):
+    """It shows the first names; its report has all of them."""
+    names = [f"day {i:03}" for i in range(364)]
+    rows = [f"{i},{i / 364},{name}" for i, name in enumerate(names)]
+    (tmp_path / "points.csv").write_text("\n".join(["bag,x,day", *rows]))
+    told = {"points": f"[{tmp_path}/points.csv]", "url": tmp_path / "s.zarr", "id_column": "bag"}
+    columns = {"coordinates": "[x]", "targets": "[day]", "report": tmp_path / "r.json"}
+    shown = " ".join(done("ingest", *settings(**told, **columns)).split())
+    assert "364 classes: day 000" in shown
+    assert "day 200" not in shown
+    assert json.loads((tmp_path / "r.json").read_text())["classes"]["day"] == names
+
+
 def test_points_of_a_bag_are_drawn_by_the_names_of_their_coordinates():
     """Those that a store knows; else by number."""
     points = np.random.default_rng(0).random((5, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -109,6 +110,9 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     assert {"moments, covariance True; σ × 1", "moments, covariance False; linear"} < set(names)
     assert any(" × " in name.partition(";")[0] for name in names)
     assert {lead["name"] for lead in report["leads"]} < set(names)
+    texts = Page(tmp_path / "tune" / "report.html").texts
+    [worry] = [text for text in texts if "not clearly better than" in text]
+    assert re.search(r"than \d+ others, .* first: less than", worry), "one is named, others counted"
     for lead in report["leads"]:
         assert f"{lead['name']} " in printed
         assert f"{abs(lead['gap']) / lead['standard_error']:.1f} standard errors" in printed
