@@ -121,11 +121,14 @@ def test_an_installed_package_knows_its_profiles(installed, tmp_path):
     binaries, _ = installed
     code = "from bagbasis.clusters.profiles import load_profile as p; print(p('slurm').cluster)"
     assert run(binaries / "python", "-c", code, cwd=tmp_path).strip() == "slurm"
-    urls = ("--set", "data_url=none.zarr", "--set", "model_url=m.zarr")
+    make = "import bagbasis; bagbasis.BagStore.create('s.zarr', 1, ['y']).append([[[0.5]]], [1.0])"
+    run(binaries / "python", "-c", make, cwd=tmp_path)
+    urls = ("--set", "data_url=s.zarr", "--set", "model_url=m.zarr")
     command = [str(binaries / "bags"), "fit", *urls, "--cluster", "slurmm"]
     where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": ""}}
     refused = subprocess.run(command, capture_output=True, text=True, check=False, **where)
     assert refused.returncode == 2
+    assert "no cluster profile 'slurmm'" in refused.stderr
     assert "'slurm'" in refused.stderr
 
 
