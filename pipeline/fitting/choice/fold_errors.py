@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...store import spread_rows
@@ -197,34 +196,65 @@ class _Repeat:
     """The sums of the folds of one repeat."""
 
     def __init__(self, z: Floats, rows: FoldRows, folds: Integers) -> None:
-        self._z, self._rows = z, rows
+        self._rows = rows
         self._places = [np.flatnonzero(folds == j) for j in range(int(folds.max()) + 1)]
         roots = np.sqrt(rows.weights)[:, None]
         ones = np.column_stack([z, rows.y, np.ones(len(z))]) * roots
         # one matrix has all sums: of products, of rows, and of weights
-        self._sums = [ones[places].T @ ones[places] for places in self._places]
-        self._whole = np.sum(self._sums, axis=0)
+        sums = [ones[places].T @ ones[places] for places in self._places]
+        self._z = [z[places] for places in self._places]
+        whole = np.sum(sums, axis=0)
+        self._fits = [_Centred.from_sums(whole - part, z.shape[1]) for part in sums]
 
     def losses(self, alpha: float) -> Floats:
         """Return the loss of each row, with a penalty per bag."""
         rows = self._rows
         out = np.empty(len(rows))
-        for places, sums in zip(self._places, self._sums, strict=True):
-            coef, intercept = _solve(self._whole - sums, self._z.shape[1], alpha)
-            left = self._z[places] @ coef + intercept - rows.y[places]
+        for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
+            coef, intercept = fit.solve(alpha)
+            left = z @ coef + intercept - rows.y[places]
             out[places] = (left**2 / rows.units).mean(axis=1)
         return out
 
 
-def _solve(sums: NDArray[np.float64], m: int, alpha: float) -> tuple[Floats, Floats]:
-    """Return coefficients (m, k) and intercepts of the sums of some rows; the mean without any."""
-    weight = float(sums[-1, -1])
-    if not weight > 0:
-        return np.zeros((m, sums.shape[0] - m - 1)), np.zeros(sums.shape[0] - m - 1)
-    means = sums[-1, :-1] / weight
-    gram = sums[:m, :m] - weight * np.outer(means[:m], means[:m])
-    cross = sums[:m, m:-1] - weight * np.outer(means[:m], means[m:])
-    gram[np.diag_indices(m)] += alpha * weight
-    factor = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-    coef: Floats = scipy.linalg.cho_solve(factor, cross, check_finite=False)
-    return coef, means[m:] - means[:m] @ coef
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """Sums of some rows about their means, from which each penalty is solved.
+
+    Attributes
+    ----------
+    gram : float64, shape (m, m)
+        In the order of LAPACK, which then copies nothing.
+    cross : float64, shape (m, k)
+    means : float64, shape (m + k,)
+    weight : float
+        Of all rows; solutions without any are 0.
+    """
+
+    gram: Floats
+    cross: Floats
+    means: Floats
+    weight: float
+
+    @classmethod
+    def from_sums(cls, sums: Floats, m: int) -> _Centred:
+        """Take sums of products of m features, k labels and 1, shape (m + k + 1, m + k + 1)."""
+        weight = float(sums[-1, -1])
+        if not weight > 0:
+            return cls(sums[:m, :m], sums[:m, m:-1], sums[-1, :-1], 0.0)
+        means = sums[-1, :-1] / weight
+        gram, cross = np.outer(means[:m], means[:m]), np.outer(means[:m], means[m:])
+        gram *= weight
+        np.subtract(sums[:m, :m], gram, out=gram)
+        return cls(np.asfortranarray(gram), sums[:m, m:-1] - weight * cross, means, weight)
+
+    def solve(self, alpha: float) -> tuple[Floats, Floats]:
+        """Return coefficients (m, k) and intercepts (k,); the mean without any rows."""
+        m = len(self.gram)
+        if not self.weight > 0:
+            return np.zeros(self.cross.shape), np.zeros(self.cross.shape[1])
+        gram = self.gram.copy(order="F")
+        gram[np.diag_indices(m)] += alpha * self.weight
+        factor = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+        coef: Floats = scipy.linalg.cho_solve(factor, self.cross, check_finite=False)
+        return coef, self.means[m:] - self.means[:m] @ coef
