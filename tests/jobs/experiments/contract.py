@@ -16,6 +16,10 @@ from bagbasis.jobs.files import plain
 from tests.jobs.running import assert_picture, done, settings
 
 
+# Of all, the least to compute: `make test` runs these, `make test-experiments` the others.
+CHEAPEST = ("bag-densities", "learned-spectrum", "radiation")
+
+
 def make(name, out_dir=Path("unused"), scale="small", seed=0):
     """An experiment of the registry."""
     return experiment_type(name)(scale, seed, out_dir)
@@ -48,6 +52,11 @@ class Contract:
     name: str
     seed = 0
     sizes: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.name not in CHEAPEST:
+            pytest.mark.experiments(cls)
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
