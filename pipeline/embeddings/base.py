@@ -205,13 +205,19 @@ class EmbeddingSpec(ABC):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
 
-    def run_kernel(self, kernel: Callable[..., None], bags: Bags, *arguments: object) -> None:
-        """Call a kernel that takes bags point by point, in double, over ranges of them."""
+    def run_kernel(
+        self, kernel: Callable[..., None], bags: Bags, *arguments: object, paired: bool = False
+    ) -> None:
+        """Call a kernel that takes bags point by point, in double, over ranges of them.
+
+        With ``paired`` it takes points `by_precision`, and is compiled once for both dtypes.
+        """
         drop = self.out_of_box == "drop"
         given = kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
         edges = weighted_edges(bags.offsets, self.seconds_per_point)
         # points of one dtype: to ask for it per point takes moments 1.8 times as long
-        run_kernel(kernel, edges, bags.points, *given[1:], *arguments)
+        points = given[0] if paired else bags.points
+        run_kernel(kernel, edges, points, *given[1:], *arguments)
 
     def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which points, shape (n, n_dims), lie outside the box."""

@@ -67,7 +67,7 @@ class MeanMapSpec(EmbeddingSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         turns = _turns(self, out.dtype.name)
-        self.run_kernel(MEAN_MAPS[out.itemsize], bags, turns, out, outside)
+        self.run_kernel(MEAN_MAPS[out.itemsize], bags, turns, out, outside, paired=True)
         if self.phase:
             sines, cosines = np.hsplit(out, 2)
             lengths = np.hypot(sines, cosines)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +49,7 @@ from .pairing import Row, pair
 from .serving import requests, serving
 
 SCALE = 1.0
+README = Path(__file__).parents[2] / "README.md"
 
 
 def table() -> list[Row]:
@@ -116,6 +122,17 @@ def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
             )
         )
     return rows
+
+
+def first_example() -> list[Row]:
+    """CPU seconds of the README's first example, imports included, in a process of its own: with
+    an empty cache of kernels, and with the cache that this leaves."""
+    example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert example is not None
+    with tempfile.TemporaryDirectory() as kernels:
+        cold, warm = (_cpu_seconds(example.group(1), kernels) for _ in range(2))
+    name = "first example, CPU seconds without kernels / with them kept"
+    return [Row(name, cold, warm, cold / warm, cold / warm, cold / warm, "10 s")]
 
 
 def memory(n_bags: int = 100_000, n_features: int = 2048) -> list[Row]:
@@ -287,6 +304,7 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "floor": floor,
     "peers": peers,
     "memory": memory,
+    "first": first_example,
     "solving": solving,
     "gradients": gradients,
     "nystroem": nystroem,
@@ -304,6 +322,17 @@ def _fit(
 ) -> DoubleBasisRegressor:
     bases = ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE)
     return DoubleBasisRegressor(*bases, alpha=alpha, solver=solver).fit(store)
+
+
+def _cpu_seconds(script: str, kernels: str) -> float:
+    """Return the CPU seconds that a script takes in a new process and an empty folder."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": kernels}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", script]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _peak_mib(n_bags: int, n_features: int) -> float:

@@ -72,3 +72,21 @@ def test_too_many_features():
     """Directions times quantiles have the limit of all embeddings."""
     with pytest.raises(ParameterError, match="n_directions is 1000000; expected"):
         SlicedWassersteinEmbedding(1_000_000, 1000).fit(UNIT)
+
+
+@pytest.mark.parametrize("n", [2, 23, 24, 25, 100, 4097])
+def test_values_in_any_order_are_sorted(n):
+    """Sorted, reversed, equal, alternating, rising and falling: intervals of one value each."""
+    orders = {
+        "sorted": np.arange(n),
+        "reversed": np.arange(n)[::-1],
+        "equal": np.zeros(n),
+        "alternating": np.arange(n) % 2,
+        "rising and falling": np.minimum(np.arange(n), np.arange(n)[::-1]),
+        "random": np.random.default_rng(n).permutation(n),
+        "random, few": np.random.default_rng(n).integers(0, min(5, n), n),
+    }
+    for name, order in orders.items():
+        bag = (order / n).reshape(n, 1)
+        rows = embedded([bag], n_directions=1, n_quantiles=n)
+        np.testing.assert_allclose(rows[0] * n**0.5, np.sort(bag[:, 0]), rtol=1e-14, err_msg=name)

@@ -70,7 +70,7 @@ def _add_float64(start, u, v, x, y, products, squares):
         squares[j] += s * s
 
 
-def _make_mean_map(single: bool) -> Callable[..., Any]:
+def _make_mean_map(narrow: bool) -> Callable[..., Any]:
     """Return `mean_sines_cosines` for one precision: the other's sums are not compiled with it."""
 
     @kernel(fastmath=FAST)
@@ -83,7 +83,9 @@ def _make_mean_map(single: bool) -> Callable[..., Any]:
         ----------
         begin, end : int
             The bags that are embedded.
-        points, offsets, groups, lo, inverse, drop
+        points : (float32, float64), each of shape (n_points, d) or (0, d)
+            See `arrays.by_precision`.
+        offsets, groups, lo, inverse, drop
             See `bases.kernel_arguments`; one group of all columns.
         turns : of out's dtype, shape (2 ⌈d/2⌉, D / 2)
             Frequencies ω in turns per unit; a row of zeros after an odd d.
@@ -91,6 +93,7 @@ def _make_mean_map(single: bool) -> Callable[..., Any]:
             NaN where no point was kept.
         n_outside : int64, shape (n_bags,), written
         """
+        single, double = points
         columns = groups[0]
         n_rows, n_frequencies = turns.shape
         amplitude = 1.0 / np.sqrt(n_frequencies)
@@ -105,7 +108,10 @@ def _make_mean_map(single: bool) -> Callable[..., Any]:
                 products[:] = 0
                 squares[:] = 0
                 for row in range(first, min(first + BLOCK, offsets[i + 1])):
-                    inside = confine(points[row], columns, lo, inverse, x)
+                    if len(double):
+                        inside = confine(double[row], columns, lo, inverse, x)
+                    else:
+                        inside = confine(single[row], columns, lo, inverse, x)
                     outside += not inside
                     if drop and not inside:
                         continue
@@ -115,7 +121,7 @@ def _make_mean_map(single: bool) -> Callable[..., Any]:
                             before = start[j] if k > 0 else start.dtype.type(0)
                             start[j] = before + (x[k] * turns[k, j] + x[k + 1] * turns[k + 1, j])
                     u, v = turns[n_rows - 2], turns[n_rows - 1]
-                    if single:
+                    if narrow:
                         _add_float32(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
                     else:
                         _add_float64(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)

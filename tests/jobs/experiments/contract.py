@@ -15,7 +15,6 @@ from bagbasis.jobs.experiments.kit.runner import read_report, render
 from bagbasis.jobs.files import plain
 from tests.jobs.running import assert_picture, done, settings
 
-
 # Of all, the least to compute: `make test` runs these, `make test-experiments` the others.
 CHEAPEST = ("bag-densities", "learned-spectrum", "radiation")
 
