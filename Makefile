@@ -54,6 +54,7 @@ lint: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=. $(BIN)/lint-imports --no-cache  # the contract of doors is in tests/doors.py
+	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
 
 # Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.
 docs: venv

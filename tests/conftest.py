@@ -21,7 +21,6 @@ from tests.warned import Warned
 FIRST = (
     "tests/oracles/test_table.py",  # one worker compiles nearly all kernels here; the other one
     "tests/store/",  # has files meanwhile that need none, so that few are compiled twice
-    "tests/test_packaging.py",
     "tests/storage/",
     "tests/ingest/",
     "tests/jobs/experiments/",  # what takes longest comes next, not at the end

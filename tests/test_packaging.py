@@ -89,6 +89,7 @@ def test_the_list_of_packages_is_complete():
     assert expected - set(settings["packages"]) == set()
 
 
+@pytest.mark.packaging
 def test_sdist_is_complete(built):
     """The sdist holds what the repository does, without what it ignores."""
     [archive] = built.glob("*.tar.gz")
@@ -99,6 +100,7 @@ def test_sdist_is_complete(built):
     assert missing == set()
 
 
+@pytest.mark.packaging
 def test_only_bagbasis_is_installed(installed):
     """No package of ours but ``bagbasis`` lies in the site-packages."""
     _, site = installed
@@ -106,6 +108,7 @@ def test_only_bagbasis_is_installed(installed):
     assert {name for name in names if "dist-info" not in name} == {"bagbasis"}
 
 
+@pytest.mark.packaging
 def test_installed_command_runs_from_any_folder(installed, tmp_path):
     """The installed ``bags`` prints its configs and does a job, without the repository."""
     binaries, _ = installed
@@ -116,6 +119,7 @@ def test_installed_command_runs_from_any_folder(installed, tmp_path):
     assert "demo-output" in run(bags, "config", "demo", **where)
 
 
+@pytest.mark.packaging
 def test_an_installed_package_knows_its_profiles(installed, tmp_path):
     """``--cluster slurm`` finds the profile that the wheel contains."""
     binaries, _ = installed
@@ -132,6 +136,7 @@ def test_an_installed_package_knows_its_profiles(installed, tmp_path):
     assert "'slurm'" in refused.stderr
 
 
+@pytest.mark.packaging
 def test_the_wheel_is_lean_and_says_whose_it_is(built):
     """No kept results of experiments; authors, keywords and classifiers are in its metadata."""
     [wheel] = built.glob("*.whl")
@@ -150,6 +155,7 @@ def test_the_wheel_is_lean_and_says_whose_it_is(built):
         assert f"\n{line}" in text
 
 
+@pytest.mark.packaging
 def test_type_checkers_see_the_package(installed, tmp_path):
     """Public methods are typed, and one that is not there is an error."""
     binaries, _ = installed
