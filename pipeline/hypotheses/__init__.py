@@ -31,6 +31,7 @@ __all__ = [
     "HSICb",
     "HSICu",
     "HypothesisResult",
+    "JointHSIC",
     "KCCAFourier",
     "KSDAggregate",
     "Lancaster",

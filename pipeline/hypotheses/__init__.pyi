@@ -15,6 +15,9 @@ from .dependence.hsic import (
     HSICu as HSICu,
     Lancaster as Lancaster,
 )
+from .dependence.joint import (
+    JointHSIC as JointHSIC,
+)
 from .dependence.nfsic import (
     NFSIC as NFSIC,
 )

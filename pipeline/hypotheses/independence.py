@@ -1,7 +1,8 @@
-"""`independence_test`: whether two variables, or three, depend on each other."""
+"""`independence_test`: whether two variables, or more, depend on each other."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..store import BagStore
 from .dependence.aggregated_dependence import HSICAggregate
 from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from .dependence.hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
+from .dependence.joint import JointHSIC
 from .dependence.nfsic import NFSIC
 from .dependence.pairs import DependenceStatistic, Pairs
 from .dependence.stored_pairs import StoredPairs
@@ -27,7 +29,7 @@ INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
     kind.name: kind
     for kind in (
         HSICb, HSICu, HSICFourier, HSICNystroem, HSICBlock, DistanceCovariance, NFSIC, RDC, KCCA,
-        KCCAFourier, Lancaster, HSICAggregate,
+        KCCAFourier, Lancaster, HSICAggregate, JointHSIC,
     )
 }  # fmt: skip
 
@@ -36,7 +38,7 @@ INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
 def independence_test(
     x: VariableLike,
     y: VariableLike,
-    z: VariableLike | None = None,
+    z: VariableLike | Mapping[str, VariableLike] | None = None,
     *,
     statistic: str | DependenceStatistic = "hsic_u",
     kernel: str | None = None,
@@ -54,7 +56,8 @@ def independence_test(
         thinned as in `two_sample_test`. Another embedding is given as numbers, the rows that its
         ``transform`` returns. Beside a store a text is the name of a target.
     z : as x and y, optional
-        The third variable of "lancaster".
+        The third variable of "lancaster" and "dhsic"; of "dhsic" also a mapping of names to all
+        variables beside x and y.
     statistic : str or DependenceStatistic
         ================================= ======================================================
         hsic_u, hsic_b                    all pairs, without and with bias; O(n²)
@@ -65,6 +68,7 @@ def independence_test(
         nfsic                             10 locations; O(n), for local dependence
         rdc, kcca, kcca_fourier           largest canonical correlation; O(n log n), O(n³), O(n)
         lancaster                         three variables, of which no two need to depend; O(n²)
+        dhsic                             three or more: any dependence among them; O(n²)
         ================================= ======================================================
 
         Or one with other parameters, as ``NFSIC(n_locations=5, learn=0.5)``.
@@ -107,7 +111,7 @@ def independence_test(
 
     003; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.
-    2013 (Lancaster).
+    2013 (Lancaster), Pfister et al. 2018 (dHSIC).
     """
     assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
@@ -115,10 +119,11 @@ def independence_test(
     found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
     if groups is not None and is_default and "permutation" in found.nulls:
         null = "permutation"
-    data = {"x": x, "y": y} if z is None else {"x": x, "y": y, "z": z}
-    if len(data) != found.n_variables:
+    data = {"x": x, "y": y, **_others(z)}
+    if len(data) < found.n_variables or (len(data) > found.n_variables and not found.takes_more):
+        more = " or more" if found.takes_more else ""
         raise ParameterError(
-            f"{found.name!r} is of {found.n_variables} variables; {len(data)} are given"
+            f"{found.name!r} is of {found.n_variables}{more} variables; {len(data)} are given"
         )
     if groups is not None:
         found.check_groups(null, "pairs")
@@ -146,6 +151,18 @@ def independence_test(
         seconds=perf_counter() - started,
         details={"pairs_left_out": n_left_out} if n_left_out else {},
     )
+
+
+def _others(z: VariableLike | Mapping[str, VariableLike] | None) -> dict[str, VariableLike]:
+    """Return the variables beside x and y, by name."""
+    if z is None:
+        return {}
+    if not isinstance(z, Mapping):
+        return {"z": z}
+    taken = [name for name in ("x", "y") if name in z]
+    if taken or not all(isinstance(name, str) for name in z):
+        raise ParameterError(f"z has the names {list(z)}; give texts other than 'x' and 'y'")
+    return dict(z)
 
 
 def _measure_in_pass(

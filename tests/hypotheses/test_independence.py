@@ -24,6 +24,7 @@ from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
 from bagbasis.hypotheses.kernels.kernels import resolve_kernel
 from tests.oracles import dependence
 
+OF_THREE = "lancaster", "dhsic"
 CASES = [(name, null) for name, kind in INDEPENDENCE.items() for null in kind.nulls]
 
 
@@ -37,7 +38,7 @@ def draw(n=80, slope=1.0, seed=0):
 
 def run(name, null=None, data=None, n_permutations=99, **more):
     x, y, z = draw() if data is None else data
-    variables = (x, y, z) if name == "lancaster" else (x, y)
+    variables = (x, y, z) if name in OF_THREE else (x, y)
     return independence_test(
         *variables, statistic=name, null=null, n_permutations=n_permutations, **more
     )
@@ -77,12 +78,45 @@ class TestStatistics:
             "hsic_u": dependence.hsic_u(K, L),
             "dcov": dependence.dcov(x, y),
             "lancaster": dependence.lancaster(K, L, M),
+            "dhsic": dependence.dhsic([K, L, M]),
             "kcca": dependence.kcca(K, L, n * 0.01 / 2),
         }
         for name, value in expected.items():
             assert run(name, data=data).statistic == pytest.approx(value, rel=1e-6), name
         every = run(HSICNystroem(n_landmarks=50), data=data).statistic
         assert every == pytest.approx(expected["hsic_b"], rel=1e-5)
+
+    def test_joint_dependence_of_four(self):
+        """Bits of which any three are independent, and all four are not; of x and others by name;
+        the value is that of loops, and of two variables HSIC_b's."""
+        bits = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).repeat(50, axis=1)
+        x, y, z = bits  # every three as often
+        last = bits.prod(axis=0)
+        given = {"statistic": "dhsic", "n_permutations": 199}
+        found = independence_test(x, y, {"z": z, "last": last}, **given)
+        assert found.p_value <= 0.01
+        assert independence_test(x, y, z, **given).p_value > 0.05
+        x, y, z, last = (v[::10] for v in (x, y, z, last))
+        few = independence_test(x, y, {"z": z, "last": last}, **given)
+        grams = [dependence.gaussian(v, v, w) for v, w in bandwidths(x, y, z, last)]
+        assert few.statistic == pytest.approx(dependence.dhsic(grams), rel=1e-9)
+        two = dependence.dhsic(grams[:2])
+        assert two == pytest.approx(dependence.hsic_b(*grams[:2]), rel=1e-9)
+        with pytest.raises(ParameterError, match="other than 'x' and 'y'"):
+            independence_test(x, y, {"x": z}, **given)
+        with pytest.raises(ParameterError, match="'dhsic' is of 3 or more variables; 2 are given"):
+            independence_test(x, y, **given)
+
+    def test_joint_level(self):
+        """p ≤ .1 in a tenth of 300 samples of four independent variables, within three errors."""
+        p = []
+        for seed in range(300):
+            x, y, z, w = np.random.default_rng(seed).standard_normal((4, 25))
+            result = independence_test(
+                x, y, {"z": z, "w": w}, statistic="dhsic", n_permutations=99, seed=seed
+            )
+            p.append(result.p_value)
+        assert np.mean(np.array(p) <= 0.1) == pytest.approx(0.1, abs=3 * (0.09 / 300) ** 0.5)
 
     def test_features_come_near_the_exact_statistics(self):
         data = draw(100)

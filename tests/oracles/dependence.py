@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
@@ -79,3 +80,12 @@ def fssd(tau):
     n = len(tau)
     pairs = [tau[i] @ tau[j] for i, j in itertools.permutations(range(n), 2)]
     return float(np.sum(pairs) / (n * (n - 1)))
+
+
+def dhsic(grams):
+    """dHSIC, from its three terms by loops over pairs."""
+    n = len(grams[0])
+    joint = sum(math.prod(K[i, j] for K in grams) for i in range(n) for j in range(n)) / n**2
+    apart = math.prod(K.sum() / n**2 for K in grams)
+    margins = sum(math.prod(K[i].sum() / n for K in grams) for i in range(n)) / n
+    return joint + apart - 2 * margins

@@ -28,7 +28,7 @@ class Pairs:
     Attributes
     ----------
     rows : tuple of float64, shape (n, d)
-        Of x, y and, for Lancaster's statistic, z.
+        Of x, y and, for statistics of more variables, the others.
     units : int64, shape (n,)
         The exchangeable unit of each pair.
     kernel : str
@@ -92,9 +92,12 @@ class DependenceStatistic(Statistic):
     Attributes
     ----------
     n_variables : int
+    takes_more : bool
+        Whether there may be more of them.
     """
 
     n_variables: ClassVar[int] = 2
+    takes_more: ClassVar[bool] = False
 
     @abstractmethod
     def measure(self, pairs: Pairs) -> Measured:
