@@ -49,6 +49,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore, load_model
     from bagbasis.evaluation import evaluate, judge_means, permutation_importance
+    from bagbasis.labelled import Holdout, suspect_groups
 
     from ..pictures import (
         errors_part,
@@ -92,6 +93,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     part = errors_part(title, model, store, errors, means)
     header = header_of(model, config.model_url, store.url)
     of_model = [*worries_of_penalty(model), *worries_of_model(model)]
+    if model.holdout_ and (
+        grouped := suspect_groups(store, model.target_names_, Holdout.of(model.holdout_))
+    ):
+        console.line(grouped)
+        of_model.append(f"{grouped}.")
     console.parts.append(replace(part, header=header, worries=[*part.worries, *of_model]))
     if drops is not None:
         part = importance_part(drops)

@@ -67,6 +67,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
     from bagbasis.fitting import checkpoints_of
+    from bagbasis.labelled import suspect_groups
 
     from ..pictures import choice_tables, rivals_of
     from .model_place import ModelPlace
@@ -101,7 +102,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         console.line("How good it is, is not known: give holdout=, or no alpha=")
     else:
         console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
-    console.parts.append(_part(place.url, model, store, judged, errors))
+    part = _part(place.url, model, store, judged, errors)
+    if grouped := suspect_groups(store, model.target_names_, config.kept_out):
+        console.line(grouped)
+        part = replace(part, worries=[*part.worries, f"{grouped}."])
+    console.parts.append(part)
     return {**report, "judged": judged}
 
 

@@ -56,6 +56,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Tune, save the best model, write its config and the picture; returns the report."""
     from bagbasis import BagStore
     from bagbasis.errors import ParameterError
+    from bagbasis.labelled import suspect_groups
     from bagbasis.tuning import tune
 
     from ..pictures import draw_tuning, tune_part
@@ -89,7 +90,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
     show(result, names, console)
-    console.parts.append(tune_part(result, names, at_the_edge(result), (place.url, store.url)))
+    part = tune_part(result, names, at_the_edge(result), (place.url, store.url))
+    if grouped := suspect_groups(store, result.model.target_names_, config.kept_out):
+        console.line(grouped)
+        part = replace(part, worries=[*part.worries, f"{grouped}."])
+    console.parts.append(part)
     for path in (picture, best):
         console.line(str(path))
     return {

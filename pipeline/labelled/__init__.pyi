@@ -38,6 +38,9 @@ from .splits import (
     Split as Split,
     hash_index as hash_index,
 )
+from .suspected_groups import (
+    suspect_groups as suspect_groups,
+)
 from .weights import (
     SampleWeight as SampleWeight,
     Weights as Weights,
