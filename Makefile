@@ -4,22 +4,26 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-experiments test-portable test-clusters venv lint docs bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-experiments test-exhaustive test-portable test-clusters venv lint docs bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-experiments: export OMP_WAIT_POLICY = passive
-test test-experiments: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-experiments: export PYTHONDONTWRITEBYTECODE =
+test test-experiments test-exhaustive: export OMP_WAIT_POLICY = passive
+test test-experiments test-exhaustive: export OPENBLAS_THREAD_TIMEOUT = 4
+test test-experiments test-exhaustive: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 # All but the three cheapest, each run at small scale: the tables of kept results are in `test`.
 test-experiments: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile -m experiments tests/jobs/experiments
+
+# Every embedding in every shape through every job: `test` has each embedding and each shape.
+test-exhaustive: venv
+	$(BIN)/python -m pytest --numprocesses logical --dist load -m exhaustive tests/embeddings
 
 # As on machines of other kinds: other kernels of OpenBLAS, Numba's code for any processor, other cores.
 test-portable: export OMP_WAIT_POLICY = passive
