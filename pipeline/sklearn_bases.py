@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
@@ -90,7 +91,8 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
     """
     refuse_masked("X", X)
     try:
-        return validate_data(estimator, X, **options)
+        with np.errstate(over="ignore"):  # beyond float32 it is infinite, and refused
+            return validate_data(estimator, X, **options)
     except (TypeError, ValueError) as error:
         kind = MatrixTypeError if isinstance(error, TypeError) else DataError
         raise kind(f"X can not be used: {error}") from error

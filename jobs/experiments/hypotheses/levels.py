@@ -1,8 +1,9 @@
 """`Levels`: how often each test rejects although there is nothing to find.
 
 It runs every statistic with every null that it allows, on points: two samples of one law,
-independent variables, and points of the law they are tested against. It also has bags of unequal
-sizes that differ from each other within a sample, and series with dependent neighbours.
+independent variables, and points of the law they are tested against. It also has few points beside
+many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each other within a
+sample, and series with dependent neighbours.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from ..kit.rates import p_values
 ALPHAS = (0.01, 0.05, 0.1)
 COLORS = dict(zip(ALPHAS, (GREEN, BLUE, ORANGE), strict=True))
 N_FIRST, N_SECOND = 100, 80  # points of each sample; pairs, and points of a law, are as the first
+N_UNEQUAL = (20, 150)  # points of unequal samples
+MEAN_COUNT = 0.5  # of Poisson's law: three of five counts are 0
 N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
 MEMORY = 10.0  # of the wild bootstrap of these
@@ -52,12 +55,15 @@ class Sizes(Scale):
     n_tests: int
     n_permutations: int
     statistics: list[str]
+    unequal: list[list[str]]
+    heavy: list[list[str]]
+    ties: list[list[str]]
     bags: list[list[str]]
     series: list[list[str]]
 
 
 class Levels(Experiment[Sizes]):
-    """See the module; a point is a statistic with a null, of points, bags or series."""
+    """See the module; a point is a statistic with a null, and what data it is of."""
 
     name = "levels"
     title = "How often tests reject without an effect"
@@ -69,7 +75,9 @@ class Levels(Experiment[Sizes]):
         s = self.settings
         return (
             f"{s.n_tests:,} data sets per test, {s.n_permutations} permutations; points of R²: "
-            f"{N_FIRST} against {N_SECOND}, {N_FIRST} pairs, {N_FIRST} of a law; bags: "
+            f"{N_FIRST} against {N_SECOND}, {N_FIRST} pairs, {N_FIRST} of a law; unequal: "
+            f"{N_UNEQUAL[0]} against {N_UNEQUAL[1]} of them; heavy: as many Cauchy numbers as "
+            f"points; ties: counts of mean {MEAN_COUNT:g}; bags: "
             f"{N_BAGS[0]} against {N_BAGS[1]} of 10 to 30 points, all of them beside a number; "
             f"series: {N_SERIES[0]} against {N_SERIES[1]}. No paper prints such rates."
         )
@@ -83,7 +91,14 @@ class Levels(Experiment[Sizes]):
             if null != WILD or name in FIT
         ]
         fixed = {"n_tests": s.n_tests, "n_permutations": s.n_permutations}
-        tests: dict[str, Sequence[Any]] = {"points": points, "bags": s.bags, "series": s.series}
+        tests: dict[str, Sequence[Any]] = {
+            "points": points,
+            "unequal": s.unequal,
+            "heavy": s.heavy,
+            "ties": s.ties,
+            "bags": s.bags,
+            "series": s.series,
+        }
         return [
             Measure(what, self._rates, f"{what} {{statistic}} {{null}}",
                     {"statistic null": of}, fixed)
@@ -152,6 +167,13 @@ def _points(rng: np.random.Generator) -> tuple[Floats, Floats]:
     return rng.standard_normal((N_FIRST, 2)), rng.standard_normal((N_SECOND, 2))
 
 
+def _numbers(rng: np.random.Generator, what: str, n: int) -> Floats:
+    """Draw numbers with heavy tails, or with ties."""
+    if what == "heavy":
+        return rng.standard_cauchy(n)
+    return rng.poisson(MEAN_COUNT, n).astype(np.float64)
+
+
 def _bags(rng: np.random.Generator) -> list[list[Floats]]:
     return [
         [
@@ -170,11 +192,16 @@ def _series(rng: np.random.Generator, n: int) -> Floats:
 
 SAMPLES: Mapping[str, Any] = {
     "points": _points,
+    "unequal": lambda rng: [rng.standard_normal((n, 2)) for n in N_UNEQUAL],
+    "heavy": lambda rng: [_numbers(rng, "heavy", n) for n in (N_FIRST, N_SECOND)],
+    "ties": lambda rng: [_numbers(rng, "ties", n) for n in (N_FIRST, N_SECOND)],
     "bags": _bags,
     "series": lambda rng: [_series(rng, n) for n in N_SERIES],
 }
 VARIABLES: Mapping[str, Any] = {
     "points": lambda rng, n: rng.standard_normal((n, N_FIRST, 2)),
+    "heavy": lambda rng, n: [_numbers(rng, "heavy", N_FIRST) for _ in range(n)],
+    "ties": lambda rng, n: [_numbers(rng, "ties", N_FIRST) for _ in range(n)],
     "bags": lambda rng, _: ([*chain(*_bags(rng))], rng.standard_normal(sum(N_BAGS))),
     "series": lambda rng, n: [_series(rng, N_SERIES[0]) for _ in range(n)],
 }

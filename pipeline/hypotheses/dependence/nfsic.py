@@ -33,7 +33,7 @@ RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 t
 # Of the search: without it bandwidths shrink until a few pairs alone are near a location, whose
 # number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7 %.
 LEARNING_RIDGE = 1e-2
-MOST_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 28 % of tests of 100 pairs of rare zeros and ones
+MOST_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
 LEAST_VARIANCE = 1e-12  # of a product of kernels; below it is rounding
 
 

@@ -22,7 +22,9 @@ class TestLevels(Contract):
             series = "wild_bootstrap" if name in TWO_SAMPLE else None
             assert {f"points {name} {n}" for n in kind.nulls if n != series} <= points
         [table] = report["tables"]
-        assert {row[0] for row in table["rows"]} == {"points", "bags", "series"}
+        assert {row[0] for row in table["rows"]} == {
+            "points", "unequal", "heavy", "ties", "bags", "series"
+        }  # fmt: skip
         for *_, at_5, at_10, _ in table["rows"]:
             assert at_5 == pytest.approx(0.05, abs=0.13)
             assert at_10 == pytest.approx(0.1, abs=0.16)

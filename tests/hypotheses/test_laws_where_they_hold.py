@@ -1,0 +1,77 @@
+"""Laws that are known beforehand: near enough for few units, heavy tails and ties, or refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.errors import DataError
+from bagbasis.hypotheses import independence_test, two_sample_test
+
+N_TESTS = 200
+ERROR = (0.05 * 0.95 / N_TESTS) ** 0.5  # of a rate of 5 %
+
+
+def cauchy(rng, n):
+    return rng.standard_cauchy(n)
+
+
+def rare(rng, n):
+    """Four ones, the others zeros."""
+    return (rng.permutation(n) < 4).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "few", "refused"),
+    [("me", 12, True), ("me", 20, False), ("scf", 20, True), ("scf", 30, False)],
+)
+def test_few_units_beside_many(statistic, few, refused):
+    """Refused where the mean of the few is no normal number; permutations hold anywhere."""
+    rng = np.random.default_rng(0)
+    samples = cauchy(rng, few), cauchy(rng, 150)
+    assert two_sample_test(*samples, statistic=statistic, n_permutations=19).null == "permutation"
+    if refused:
+        with pytest.raises(DataError, match=f"have {few} and 150 units.* take null='permutation'"):
+            two_sample_test(*samples, statistic=statistic, null="chi_square")
+    else:
+        assert 0 < two_sample_test(*samples, statistic=statistic, null="chi_square").p_value <= 1
+
+
+def test_few_bags_beside_many():
+    rng = np.random.default_rng(1)
+    samples = [[rng.normal(size=(9, 1)) for _ in range(n)] for n in (12, 60)]
+    with pytest.raises(DataError, match=r"take null='permutation'"):
+        two_sample_test(*samples, statistic="me", null="chi_square")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "null", "draw"), [("dcov", "spectral", cauchy), ("nfsic", "chi_square", rare)]
+)
+def test_pairs_that_a_law_is_not_of(statistic, null, draw):
+    """A few of Cauchy's numbers have nearly all distances; of rare ones too few are alike."""
+    rng = np.random.default_rng(0)
+    x, y = draw(rng, 100), draw(rng, 100)
+    with pytest.raises(DataError, match=r"take null='permutation'"):
+        independence_test(x, y, statistic=statistic, null=null)
+    given = {"statistic": statistic, "null": "permutation", "n_permutations": 19}
+    assert independence_test(x, y, **given).p_value >= 0.05
+    normal = rng.normal(size=(2, 100))
+    assert 0 < independence_test(*normal, statistic=statistic, null=null).p_value <= 1
+
+
+@pytest.mark.parametrize("statistic", ["me", "nfsic"])
+def test_rates_of_heavy_tails(statistic):
+    """Neither far above α, nor next to never: five standard errors of 200 tests."""
+
+    def p_value(seed):
+        rng = np.random.default_rng([3, seed])
+        if statistic == "me":
+            x, y = cauchy(rng, 20), cauchy(rng, 150)
+            found = two_sample_test(x, y, statistic="me", null="chi_square", seed=seed)
+        else:
+            x, y = cauchy(rng, 100), cauchy(rng, 100)
+            found = independence_test(x, y, statistic="nfsic", null="chi_square", seed=seed)
+        return found.p_value
+
+    rate = np.mean([p_value(seed) <= 0.05 for seed in range(N_TESTS)])
+    assert 0.01 <= rate < 0.05 + 5 * ERROR
