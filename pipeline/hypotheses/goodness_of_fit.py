@@ -82,6 +82,11 @@ class KSD(FitStatistic):
         )
 
 
+# Of learnt locations, which are where few points are: of 28 and 35 tested numbers p ≤ .05 in 8 % of
+# tests (400 data sets each), of 70 in 5 %.
+LEAST_TESTED = 60
+
+
 @dataclass(frozen=True)
 class FSSD(FitStatistic):
     """The finite set Stein discrepancy at a few locations: O(n); its state is `SteinMoments`.
@@ -90,7 +95,8 @@ class FSSD(FitStatistic):
     ----------
     n_locations : int ≥ 1
     learn : float, 0 ≤ learn < 1
-        Share of the points that locations and bandwidth are learnt on; the test is of the others.
+        Share of the points that locations and bandwidth are learnt on; the test is of the others,
+        60 or more.
         0: locations are drawn from a normal law like that of the points.
     """
 
@@ -111,6 +117,11 @@ class FSSD(FitStatistic):
         v = rng.multivariate_normal(x.mean(axis=0), covariance, self.n_locations)
         width = points.kernel.bandwidth
         if self.learn:
+            if len(tested) < LEAST_TESTED:
+                raise DataError(
+                    f"{len(tested)} points are left to test after learn={self.learn:g}; expected "
+                    f"{LEAST_TESTED} or more: take learn=0, or statistic='ksd'"
+                )
             v, width = learn_stein_locations(points.scored[training], v, width)
         moments = SteinMoments.of(stein_features(points.scored[tested], v, width))
         observed, n = moments.statistic(), moments.n

@@ -53,7 +53,7 @@ def test_a_search_that_leaves_the_points_finds_nothing(monkeypatch):
         "bagbasis.hypotheses.goodness_of_fit.learn_stein_locations",
         lambda scored, v, width: (v + 1e6, width),
     )
-    found = fit_test(np.random.default_rng(0).normal(size=40), NORMAL, statistic=FSSD(learn=0.3))
+    found = fit_test(np.random.default_rng(0).normal(size=100), NORMAL, statistic=FSSD(learn=0.3))
     assert (found.p_value, found.effect) == (1.0, 0.0)
 
 
@@ -101,6 +101,12 @@ def test_series_and_groups():
         (np.arange(9), NORMAL, {"statistic": "fssd", "groups": np.arange(9)}, "take 'ksd'"),
         (np.arange(9), NORMAL, {"null": "permutation"}, "'ksd' admits"),
         (np.arange(9), NORMAL, {"statistic": FSSD(learn=0.1)}, "both need 4"),
+        (
+            np.arange(50),
+            NORMAL,
+            {"statistic": FSSD(learn=0.3)},
+            "35 points .*; expected 60 or more",
+        ),
         (np.arange(1), NORMAL, {}, "1 point"),
     ],
 )
