@@ -133,7 +133,8 @@ def no_output(error: Exception) -> TypeGuard[OSError]:
 
 def _names_extra(name: str, error: BaseException | None, debug: bool) -> bool:
     """Whether a module of an extra of ours is missing, which is then named on stderr."""
-    extra = extra_with(error.name or "") if isinstance(error, ModuleNotFoundError) else None
+    # not of a kind below it, PackageNotFoundError, which experiments tell in their own words
+    extra = extra_with(error.name or "") if type(error) is ModuleNotFoundError else None
     if extra:
         complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
     return extra is not None

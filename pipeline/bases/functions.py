@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
+from ..errors import DataError
 from ..parameters import Integer, checked
 from ..parameters.embeddings import BASIS, MAX_FUNCTIONS
 from ..params import as_array
+
+FARTHEST = 1e6  # from the unit interval: beyond, nothing of a phase is left
 
 # the position is the code that kernels take
 BASES = BASIS.choices
@@ -27,8 +30,15 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
 
     cosine: φ_0 = 1, φ_k = √2 cos(kπx) (004, eq. 2.9). trigonometric: 1, then √2 cos(2πkx) and
     √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
+
+    Raises
+    ------
+    DataError
+        Numbers beyond a million, where nothing of a phase is left.
     """
     u = as_array("x", x, np.float64).reshape(-1, 1)
+    if (np.abs(u) > FARTHEST).any():
+        raise DataError(f"x holds {np.abs(u).max():g}; expected numbers from 0 to 1")
     k = np.arange(n_functions)
     if basis == "cosine":
         values = np.cos(np.pi * u * k)

@@ -28,6 +28,7 @@ from .index_sets import index_set, norms
 
 KIND = OneOf("series", "kde")
 SHAPE = OneOf("ball", "tensor")
+WIDEST = 1e6  # sides of the box: a wider Gaussian leaves nothing but the mean either
 MAX_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
 MAX_WORK = 2**32  # points times functions: seconds
@@ -153,7 +154,8 @@ def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
         A share of the box's side.
     """
     turn = 2 * np.pi if basis == "trigonometric" else np.pi
-    return np.exp(-0.5 * (turn * bandwidth * norms(indices, basis)) ** 2)
+    width = np.minimum(bandwidth, WIDEST)
+    return np.exp(-0.5 * (turn * width * norms(indices, basis)) ** 2)
 
 
 def series_candidates(n_dims: int, shape: str, basis: str) -> Candidates:

@@ -121,7 +121,7 @@ class ExponentialFamilyDensity(BaseEstimator):
     PARAMETERS: ClassVar[Table] = {
         "n_features": Integer(2, 20_000, even=True),
         "bandwidth": Real(*SCALES) | OneOf("cv", "median"),
-        "alpha": Real(gt=0) | ListOf(Real(gt=0)) | OneOf("cv"),
+        "alpha": Real(gt=0) | ListOf(Real(gt=0), 1) | OneOf("cv"),
         "n_folds": Integer(2, 100),
         "seed": Seed,
     }

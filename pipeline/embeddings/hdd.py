@@ -57,7 +57,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         (004, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
         distances of powers of p suffer more from what smoothing takes away. Where A is linear
         in the density ("l2"), "auto" is no smoothing.
-    floor : float > 0, default 0.001
+    floor : float in (0, 1e+06], default 0.001
         Density values below count as this one (uniform density is 1). Not used by "l2".
     grid : int ≥ 2, optional
         Midpoints per dimension on which densities are evaluated. One every 2.3 bandwidths, but

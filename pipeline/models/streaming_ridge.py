@@ -180,7 +180,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     def _folds_of(self, groups: ArrayLike | None, n: int, before: int) -> NDArray[np.int64]:
         if groups is None:
             return np.arange(before, before + n) % self.n_folds
-        names = np.asarray(groups)
+        names = as_array("groups", groups)
         if names.shape != (n,):
             raise DataError(f"groups have shape {names.shape}, there are {n} rows")
         found, codes = np.unique(names.astype(str), return_inverse=True)

@@ -21,6 +21,7 @@ RIDGE = 1e-3  # of the canonical correlation, of features whose variance is abou
 LEAST_OVERLAP = 0.3  # of the reference's pixels: a smaller overlap can look dependent by chance
 MOST_PIXELS = 2**14  # of the reference that are compared, evenly spread
 SMOOTHED = (4.0, 2.0, 0.8)  # pixels: images are blurred, coarse to fine
+LONGEST_SHIFT = 1e6  # pixels, more than an image has
 MEDIAN = 3  # pixels each way of the filter
 STARTS = 3  # best motions of the coarse grid that are followed
 PER_AXIS = 7  # of the coarse grid, for each shift and the angle; three scales
@@ -64,7 +65,7 @@ class Registration:
 
 @checked(
     measure=OneOf("kcca", "hsic"),
-    max_shift=Real(ge=0),
+    max_shift=Real(ge=0, le=LONGEST_SHIFT),
     max_angle=Real(ge=0, le=180),
     max_scale=Real(ge=1, le=4),
     n_features=Integer(2, 1000, even=True),
@@ -91,7 +92,7 @@ def register_images(
     measure : {"kcca", "hsic"}, default "kcca"
         The largest canonical correlation of features of both intensities, or the alignment of
         their kernels.
-    max_shift : float ≥ 0, default 8.0
+    max_shift : float in [0, 1e+06], default 8.0
         Pixels that are searched each way.
     max_angle : float in [0, 180], default 20.0
         Degrees each way.

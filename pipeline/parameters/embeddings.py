@@ -8,6 +8,7 @@ from .containers import ListOf, Pair
 
 SHARE = "share of the box's side"  # what messages call a bandwidth
 LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
+MAX_FLOOR = 1e6  # of a density, in units of the uniform one: what float32 holds the squares of
 MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
 MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
 
@@ -39,7 +40,7 @@ TABLES: dict[str, Table] = {
         "nodes": OneOf("fitted", "quantile", "random"),
         "order": Real(gt=0, le=MAX_ORDER) | None_,
         "bandwidth": Real(gt=0, lt=1, kind=SHARE) | OneOf("auto"),
-        "floor": Real(gt=0),
+        "floor": Real(gt=0, le=MAX_FLOOR),
         "grid": Integer(2) | None_,
         "seed": Seed,
         **_MARGINALS,

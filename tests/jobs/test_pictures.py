@@ -125,7 +125,7 @@ def test_no_panel_of_drift_before_it_was_tested(p_value):
     """Panels of errors and new bags alone, in the first round."""
     values = {"number": 1, "error": 0.2, "champion_error": None, "decision": "promoted"}
     values |= {"n_new": 9, "n_new_labelled": 5, "level": None, "p_values": {}, "p_value": p_value}
-    figure = draw_rounds([SimpleNamespace(**values)], {"measure": "RMSE"})
+    figure = draw_rounds([SimpleNamespace(**values, wealth={})], {"measure": "RMSE"})
     assert len(figure.axes) == (2 if p_value is None else 3)
     legends = [[text.get_text() for text in axis.get_legend().texts] for axis in figure.axes[:2]]
     assert legends == [["challenger"], ["new bags", "with a label"]]
@@ -136,7 +136,7 @@ def test_bags_with_a_label_are_seen_where_all_have_one(n_labelled):
     """A dot within a ring; a round without labels is on the axis, which begins at 0."""
     values = {"number": 1, "error": None, "champion_error": None, "decision": "kept", "level": None}
     values |= {"n_new": 9, "n_new_labelled": n_labelled, "p_values": {}, "p_value": None}
-    panel = draw_rounds([SimpleNamespace(**values)], {"measure": "RMSE"}).axes[1]
+    panel = draw_rounds([SimpleNamespace(**values, wealth={})], {"measure": "RMSE"}).axes[1]
     ring, dot = panel.lines
     assert ring.get_markersize() > 1.5 * dot.get_markersize()
     assert (ring.get_markerfacecolor(), [*ring.get_ydata()]) == ("none", [9])

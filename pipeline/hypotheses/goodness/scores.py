@@ -80,6 +80,8 @@ class MixtureScore:
         means = np.atleast_2d(as_array("means", self.means, np.float64))
         k, d = means.shape if means.ndim == 2 else (0, 0)
         given = as_array("covariances", self.covariances, np.float64)
+        if not np.isfinite(given).all():
+            raise DataError("covariances hold NaN or infinity")
         if given.ndim == 0:
             given = given * np.eye(d)
         weights = np.ones(k) if self.weights is None else self.weights
