@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bagbasis.tuning import Score, Search, Tuning
 
 STATE = "state.json"
+NAMED_LEADS = 3  # in the terminal
 
 
 class Config(FittingConfig, DirectoryConfig):
@@ -235,14 +236,19 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
 
 
 def leads_of(result: Tuning, names: list[str]) -> list[str]:
-    """Return by how many standard errors the winner leads the best of each other embedding."""
+    """Return by how many standard errors the winner leads the best of other embeddings.
+
+    The nearest are named, the others counted: the report has them all.
+    """
     said = []
-    for lead in result.leads:
+    for lead in result.leads[:NAMED_LEADS]:
         name, errors = names[lead.candidate], f"{abs(lead.gap):.2g}"
         if lead.standard_error:
             errors += f", {abs(lead.gap) / lead.standard_error:.1f} standard errors"
         behind = f"is behind by {errors}"
         said.append(f"{name} {behind if lead.gap >= 0 else f'leads by {errors}: too few to join'}")
+    if others := len(result.leads) - len(said):
+        said.append(f"{others} more are further behind")
     return said
 
 

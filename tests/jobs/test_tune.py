@@ -113,7 +113,10 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     texts = Page(tmp_path / "tune" / "report.html").texts
     [worry] = [text for text in texts if "not clearly better than" in text]
     assert re.search(r"than \d+ others, .* first: less than", worry), "one is named, others counted"
-    for lead in report["leads"]:
+    named, others = report["leads"][: tune.NAMED_LEADS], report["leads"][tune.NAMED_LEADS :]
+    assert f"{len(others)} more are further behind" in printed
+    assert others
+    for lead in named:
         assert f"{lead['name']} " in printed
         assert f"{abs(lead['gap']) / lead['standard_error']:.1f} standard errors" in printed
     best = tmp_path / "tune" / "best.yaml"
