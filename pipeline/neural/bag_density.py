@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
@@ -19,8 +20,7 @@ from ..parameters import Boolean, Function, Integer, None_, Seed, Table, check_p
 from .conditionals import CONDITIONALS, TransformedDensity
 from .deep_sets import DeepSet
 from .estimator import NeuralEstimator, read_examples
-from .examples import Examples, Standard, padded
-from .set_models import blocks_of, thinned
+from .examples import Examples, Minibatches, Standard, blocks_of, padded, thinned
 from .tan import TAN, points_of
 from .training import Batch
 from .transformations import make_chain
@@ -181,11 +181,24 @@ class BagDensity(NeuralEstimator):
         drawn = seen if answers is None else answers.points.astype(np.float64)
         self._standards["drawn"] = Standard.of(drawn)
         self._restore()
-        batches = BagBatches(self, examples, answers)
+        n_drawn = 0 if answers is None else min(int(answers.sizes.max()), self.max_points)
+        make = partial(self._batch, examples, answers, n_drawn)
         loss = _of_others if answers is None else _of_responses
-        self._train(loss, batches, examples, progress)
+        self._train(loss, Minibatches(examples, self.batch_size, make), examples, progress)
         self.loss_ += float(np.log(self._standards["drawn"].scale).sum())
         return self
+
+    def _batch(
+        self, examples: Examples, answers: Bags | None, n_drawn: int, rows: Integers
+    ) -> Batch:
+        """Return padded bags, and so many points of their responses if there are any."""
+        bags, _ = examples.take(rows)
+        length = min(examples.longest, self.max_points)
+        points, mask = padded(thinned(bags, length), self._standards["points"], length)
+        if answers is None:
+            return points, mask
+        drawn = thinned(answers[np.sort(rows)], n_drawn)
+        return points, mask, *padded(drawn, self._standards["drawn"], n_drawn)
 
     def embed(self, X: BagsLike) -> Floats:
         """Return φ of bags, shape (n_bags, n_condition), from all their points.
@@ -272,33 +285,6 @@ class BagDensity(NeuralEstimator):
             ))
             for i, condition in enumerate(conditions)
         ])  # fmt: skip
-
-
-class BagBatches:
-    """Padded bags, and padded responses if there are any."""
-
-    def __init__(self, model: BagDensity, examples: Examples, answers: Bags | None) -> None:
-        self.examples, self.answers, self.batch_size = examples, answers, model.batch_size
-        self.standards = model._standards  # noqa: SLF001 - its own batches
-        self.length = min(examples.longest, model.max_points)
-        self.n_drawn = 0 if answers is None else min(int(answers.sizes.max()), model.max_points)
-
-    def batch(self, step: int) -> Batch:
-        """See `Batches`."""
-        return self._made(self.examples.rows_of(step))
-
-    def validation(self) -> list[Batch]:
-        """See `Batches`."""
-        rows, size = self.examples.held_out, self.batch_size
-        return [self._made(rows[i : i + size]) for i in range(0, len(rows), size)]
-
-    def _made(self, rows: Integers) -> Batch:
-        bags, _ = self.examples.take(rows)
-        points, mask = padded(thinned(bags, self.length), self.standards["points"], self.length)
-        if self.answers is None:
-            return points, mask
-        answers = thinned(self.answers[np.sort(rows)], self.n_drawn)
-        return points, mask, *padded(answers, self.standards["drawn"], self.n_drawn)
 
 
 def _with_answers(labelled: Any, given: tuple[int, float, int]) -> tuple[Examples, Bags]:

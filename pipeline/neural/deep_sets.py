@@ -22,7 +22,9 @@ class DeepSet(eqx.Module):
         self.of_point = eqx.nn.MLP(n_dims, n_pooled, n_hidden, LAYERS, key=keys[0])
         self.of_mean = eqx.nn.MLP(n_pooled, n_outputs, n_hidden, 1, key=keys[1])
 
-    def __call__(self, points: jax.Array, mask: jax.Array) -> jax.Array:
+    def __call__(
+        self, points: jax.Array, mask: jax.Array, key: jax.Array | None = None
+    ) -> jax.Array:
         """Return the outputs of a bag: points (m, d) where the mask (m,) is 1."""
         rows = jax.vmap(self.of_point)(points) * mask[:, None]
         return self.of_mean(rows.sum(axis=0) / jnp.maximum(mask.sum(), 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -10,13 +11,15 @@ from itertools import pairwise
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, concatenate
+from ..bags import Bags, as_bags, concatenate
 from ..errors import DataError
-from ..labelled import LabelledBags
+from ..labelled import BagsLike, LabelledBags
 from ..store import BagStore, RunSample
+from .training import Batch
 
 HELD_BYTES = 2**30  # of points: smaller stores are read once
 RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
+PREDICTED_AT_ONCE = 256  # bags
 SAMPLED = 4096  # bags that say where points lie, and how far apart
 
 
@@ -139,7 +142,7 @@ class Examples:
         found = list(self.bags.sample(RunSample.of_about(SAMPLED)))
         return concatenate(found)
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """Points of the largest bag."""
         return int(self.bags.sizes([(self.bags.start, self.bags.end)]).max())
@@ -152,6 +155,22 @@ class Examples:
             if part is not None:
                 found.update(np.ascontiguousarray(part).tobytes())
         return found.hexdigest()
+
+
+class Minibatches:
+    """`Batches` that ``make`` makes of rows of examples, of ``size`` those held out."""
+
+    def __init__(self, examples: Examples, size: int, make: Callable[[Integers], Batch]) -> None:
+        self.examples, self.size, self.make = examples, size, make
+
+    def batch(self, step: int) -> Batch:
+        """See `Batches`."""
+        return self.make(self.examples.rows_of(step))
+
+    def validation(self) -> list[Batch]:
+        """See `Batches`."""
+        rows = self.examples.held_out
+        return [self.make(rows[i : i + self.size]) for i in range(0, len(rows), self.size)]
 
 
 @lru_cache(maxsize=2)
@@ -175,3 +194,35 @@ def padded(bags: Bags, standard: Standard, length: int) -> tuple[np.ndarray, np.
         points[i, : len(rows)] = rows
         mask[i, : len(rows)] = 1
     return points, mask
+
+
+def thinned(bags: Bags, most: int) -> Bags:
+    """Return bags of at most so many points, evenly spread over those that have more."""
+    if int(bags.sizes.max(initial=0)) <= most:
+        return bags
+    return Bags.from_list([
+        bag if len(bag) <= most else bag[np.linspace(0, len(bag) - 1, most).astype(np.int64)]
+        for bag in bags
+    ])  # fmt: skip
+
+
+def blocks_of(X: BagsLike, n_dims: int) -> list[Bags]:
+    """Return bags in blocks to predict.
+
+    Raises
+    ------
+    DataError
+        Bags of another dimension, or none.
+    """
+    if isinstance(X, BagStore):
+        cuts = range(0, X.n_bags, PREDICTED_AT_ONCE)
+        bags = [X.read(a, min(X.n_bags, a + PREDICTED_AT_ONCE)) for a in cuts]
+    else:
+        whole = as_bags(X)
+        cuts = range(0, len(whole), PREDICTED_AT_ONCE)
+        bags = [whole[a : a + PREDICTED_AT_ONCE] for a in cuts]
+    if not bags:
+        raise DataError("no bags")
+    if bags[0].n_dims != n_dims:
+        raise DataError(f"bags have dimension {bags[0].n_dims}, the model {n_dims}")
+    return bags

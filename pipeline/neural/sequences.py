@@ -9,13 +9,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from ..arrays import Floats
 from ..bags import Bags
 from ..errors import DataError
 from ..execution import Progress
-from ..labelled import BagsLike, LabelsLike
+from ..labelled import BagsLike
 from ..parameters import (
     Boolean,
     Function,
@@ -26,15 +24,18 @@ from ..parameters import (
     Real,
     ShareOrZero,
     Table,
-    Text,
     check_parameters,
     checked,
 )
-from ..sklearn_bases import ClassifierMixin, RegressorMixin
-from .estimator import TRAINING, NeuralEstimator, read_examples
-from .examples import Examples, Standard, padded
-from .set_models import blocks_of
-from .training import Batch
+from .bag_networks import (
+    BagNetworkEstimator,
+    NetworkClassifier,
+    NetworkRegressor,
+    outputs_in_training,
+)
+from .estimator import TRAINING, read_examples
+from .examples import Examples, blocks_of, padded
+from .training import Batch, Network
 from .units import ACTIVATIONS, GRU, LSTM, SRU, SequenceNetwork, Unit
 
 SCALES = (0.0, 0.5, 0.9, 0.99, 0.999)  # A, 004, §7.3
@@ -52,7 +53,7 @@ SEQUENCE: Table = {
 }
 
 
-class SequenceEstimator(NeuralEstimator):
+class SequenceEstimator(BagNetworkEstimator):
     """Base: a recurrent unit over the points of each bag.
 
     Parameters
@@ -96,7 +97,6 @@ class SequenceEstimator(NeuralEstimator):
     """
 
     PARAMETERS: ClassVar[Table] = SEQUENCE
-    _loss: ClassVar[str] = "squares"
     _per_point: ClassVar[bool] = False
 
     def __init__(
@@ -157,31 +157,20 @@ class SequenceEstimator(NeuralEstimator):
         adds = bool(getattr(self, "difference", False))
         return SequenceNetwork(unit, head, eqx.nn.Dropout(self.dropout), self._per_point, adds)
 
-    def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
-        longest = examples.longest if self.max_length is None else self.max_length
-        self._decided = {
-            "n_dims": examples.bags.n_dims, "n_outputs": n_outputs, "length": longest, **more,
-        }  # fmt: skip
-        self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
-        self._restore()
+    def _sizes(self, examples: Examples) -> dict[str, Any]:
+        return {"length": examples.longest if self.max_length is None else self.max_length}
 
     def _padded(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-        longest = max(int(bags.sizes.max()), 1)
-        length = self._decided["length"] if self.max_length or longest <= self._decided["length"] \
-            else longest  # fmt: skip
+        length = self._decided["length"]
+        if self.max_length is None:
+            length = max(length, int(bags.sizes.max()))
         return padded(bags, self._standards["points"], length)
 
-    def _outputs(self, X: BagsLike) -> list[np.ndarray]:
-        """Return the network's predictions of each bag: (k,), or (T, k) of its points."""
-        self._check_fitted()
-        found: list[np.ndarray] = []
-        for bags in blocks_of(X, self.n_features_in_):
-            points, mask = self._padded(bags)
-            found.extend(np.asarray(_apply(self.network_, jnp.asarray(points), jnp.asarray(mask))))
-        return found
+    def _padded_to_train(self, bags: Bags, examples: Examples) -> tuple[np.ndarray, np.ndarray]:
+        return padded(bags, self._standards["points"], self._decided["length"])
 
 
-class SequenceRegressor(RegressorMixin, SequenceEstimator):
+class SequenceRegressor(NetworkRegressor, SequenceEstimator):
     """Numbers of sequences: a statistical recurrent unit (or a gated one) reads a bag in order.
 
     A bag's points are a sequence in the order in which they are stored. Needs
@@ -193,122 +182,14 @@ class SequenceRegressor(RegressorMixin, SequenceEstimator):
     004, ch. 7 (Oliva, Póczos and Schneider 2017).
     """
 
-    @checked(target=Text | None_, progress=Function | None_)
-    def fit(
-        self,
-        X: BagsLike,
-        y: LabelsLike = None,
-        *,
-        target: str | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Train on bags with numbers.
 
-        Parameters
-        ----------
-        X : Bags, list of (n_i, d) arrays, or BagStore
-            Of a store minibatches are read as they are needed, unless it fits in a GiB.
-        y : shape (n_bags,) or (n_bags, k)
-            Of bags in memory.
-        target : str, optional
-            Of a store with several.
-        progress : callable (steps done, steps in all), optional
-
-        Raises
-        ------
-        DataError
-            No labels, or a loss that is not finite.
-        """
-        check_parameters(self)
-        examples, more = read_examples(X, y, target, self.batch_size, self.validation, self.seed)
-        assert examples.labels is not None
-        self._decide(examples, examples.labels.shape[1], more)
-        self._standards["labels"] = Standard.of(examples.labels[examples.training])
-        self._train(_squares, SequenceBatches(self, examples), examples, progress)
-        return self
-
-    def predict(self, X: BagsLike) -> Floats:
-        """Return numbers of bags, shape (n_bags,) or (n_bags, k).
-
-        Raises
-        ------
-        DataError
-            Not fitted, or bags of another dimension.
-        """
-        found = self._standards_back("labels", np.array(self._outputs(X)))
-        return found[:, 0] if self._decided["single"] else found
-
-    def _standards_back(self, name: str, rows: np.ndarray) -> Floats:
-        rows = rows.reshape(-1, self._decided["n_outputs"])
-        return self._standards[name].back(rows)
-
-
-class SequenceClassifier(ClassifierMixin, SequenceEstimator):
+class SequenceClassifier(NetworkClassifier, SequenceEstimator):
     """Classes of sequences; see `SequenceRegressor`.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
     """
-
-    @checked(target=Text | None_, progress=Function | None_)
-    def fit(
-        self,
-        X: BagsLike,
-        y: LabelsLike = None,
-        *,
-        target: str | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Train on bags with classes; parameters as `SequenceRegressor.fit` has them.
-
-        Parameters
-        ----------
-        X : Bags, list of (n_i, d) arrays, or BagStore
-        y : shape (n_bags,)
-            Text or integers, of bags in memory.
-        target : str, optional
-        progress : callable (steps done, steps in all), optional
-
-        Raises
-        ------
-        DataError
-            No labels, one class alone, or a loss that is not finite.
-        """
-        check_parameters(self)
-        examples, more = read_examples(
-            X, y, target, self.batch_size, self.validation, self.seed, classes=True
-        )
-        if len(more["classes"]) < 2:
-            raise DataError(f"all bags are of the class {more['classes'][0]!r}")
-        self._decide(examples, len(more["classes"]), more)
-        self._train(_cross_entropy, SequenceBatches(self, examples), examples, progress)
-        return self
-
-    def _restore(self) -> None:
-        super()._restore()
-        self.classes_ = np.array(self._decided["classes"])
-
-    def predict_proba(self, X: BagsLike) -> Floats:
-        """Return the probability of each class, shape (n_bags, n_classes).
-
-        Raises
-        ------
-        DataError
-            Not fitted, or bags of another dimension.
-        """
-        found = np.array(self._outputs(X), np.float64)
-        return np.asarray(jax.nn.softmax(found, axis=1), np.float64)
-
-    def predict(self, X: BagsLike) -> np.ndarray:
-        """Return the most probable class of each bag.
-
-        Raises
-        ------
-        DataError
-            Not fitted, or bags of another dimension.
-        """
-        return self.classes_[np.array(self._outputs(X)).argmax(axis=1)]
 
 
 class NextPointRegressor(SequenceEstimator):
@@ -379,7 +260,7 @@ class NextPointRegressor(SequenceEstimator):
         if examples.longest < 2:
             raise DataError("no sequence has two points: nothing follows anything")
         self._decide(examples, examples.bags.n_dims, {})
-        self._train(_next_points, SequenceBatches(self, examples), examples, progress)
+        self._learn(_next_points, examples, progress)
         return self
 
     def predict(self, X: BagsLike) -> Bags:
@@ -390,11 +271,10 @@ class NextPointRegressor(SequenceEstimator):
         DataError
             Not fitted, or bags of another dimension.
         """
-        sizes = [n for bags in blocks_of(X, self.n_features_in_) for n in bags.sizes.tolist()]
-        outputs = self._outputs(X)
         return Bags.from_list([
             self._standards["points"].back(rows[:n])
-            for rows, n in zip(outputs, sizes, strict=True)
+            for bags, outputs in self._outputs(X)
+            for rows, n in zip(outputs, bags.sizes.tolist(), strict=True)
         ])  # fmt: skip
 
     def score(self, X: BagsLike, y: None = None) -> float:
@@ -415,54 +295,8 @@ class NextPointRegressor(SequenceEstimator):
         return -float(np.mean(found))
 
 
-class SequenceBatches:
-    """Padded minibatches: points, mask, and labels if there are any."""
-
-    def __init__(self, model: SequenceEstimator, examples: Examples) -> None:
-        self.model, self.examples = model, examples
-
-    def batch(self, step: int) -> Batch:
-        """See `Batches`."""
-        return self._made(self.examples.rows_of(step))
-
-    def validation(self) -> list[Batch]:
-        """See `Batches`."""
-        rows = self.examples.held_out
-        size = self.model.batch_size
-        return [self._made(rows[i : i + size]) for i in range(0, len(rows), size)]
-
-    def _made(self, rows: np.ndarray) -> Batch:
-        bags, labels = self.examples.take(rows)
-        model = self.model
-        points, mask = padded(bags, model._standards["points"], model._decided["length"])  # noqa: SLF001 - its own batches
-        if labels is None:
-            return points, mask
-        if "labels" in model._standards:  # noqa: SLF001
-            return points, mask, model._standards["labels"](labels)  # noqa: SLF001
-        return points, mask, labels[:, 0].astype(np.int32)
-
-
-@eqx.filter_jit
-def _apply(network: SequenceNetwork, points: jax.Array, mask: jax.Array) -> jax.Array:
-    return jax.vmap(network)(points, mask)
-
-
-def _predictions(network: Any, batch: Any, key: jax.Array) -> jax.Array:
-    keys = jax.random.split(key, len(batch[0]))
-    return jax.vmap(network)(batch[0], batch[1], keys)
-
-
-def _squares(network: Any, batch: Any, key: jax.Array) -> jax.Array:
-    return jnp.mean((_predictions(network, batch, key) - batch[2]) ** 2)
-
-
-def _cross_entropy(network: Any, batch: Any, key: jax.Array) -> jax.Array:
-    found = _predictions(network, batch, key)
-    return optax.softmax_cross_entropy_with_integer_labels(found, batch[2]).mean()
-
-
-def _next_points(network: Any, batch: Any, key: jax.Array) -> jax.Array:
-    found = _predictions(network, batch, key)[:, :-1]
+def _next_points(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
+    found = outputs_in_training(network, batch, key)[:, :-1]
     mask = batch[1][:, 1:]
     squares = ((found - batch[0][:, 1:]) ** 2).sum(axis=2) * mask
     return jnp.mean(squares.sum(axis=1) / jnp.maximum(mask.sum(axis=1), 1))

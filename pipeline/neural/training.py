@@ -30,7 +30,7 @@ Network = Any
 """A pytree of equinox; its class is the estimator's."""
 
 Loss = Callable[[Network, Any, jax.Array], jax.Array]
-"""(network, batch, key) to the mean loss of a batch; the key is None where nothing is dropped."""
+"""(network, batch, key) to the mean loss of a batch; the key is of what is dropped."""
 
 
 class Batches(Protocol):
