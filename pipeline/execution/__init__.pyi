@@ -14,10 +14,10 @@ from .costs import (
     current_limits as current_limits,
     plan_blocks as plan_blocks,
 )
-from .delayed import (
+from .dask_data.delayed import (
     computed as computed,
 )
-from .frames import (
+from .dask_data.frames import (
     shuffle_frames as shuffle_frames,
 )
 from .homes import (

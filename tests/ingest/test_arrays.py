@@ -10,7 +10,7 @@ import pytest
 
 from bagbasis.bags import Box
 from bagbasis.errors import DataError, ParameterError, StoreError
-from bagbasis.execution import delayed
+from bagbasis.execution.dask_data import delayed
 from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.arrays import ingest_arrays
 from bagbasis.storage.urls import normalize_url

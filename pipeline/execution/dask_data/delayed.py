@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .lazy_dask import dask
+from ..lazy_dask import dask
 
 AT_ONCE = 64  # whose values are held together
 

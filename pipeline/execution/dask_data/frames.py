@@ -13,10 +13,10 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import get_client
 
-from ..errors import BagbasisError, ClusterError
-from .progress import Progress, Tally, listening, worker_report
-from .tasks import RETRIES
-from .waiting import gathered
+from ...errors import BagbasisError, ClusterError
+from ..progress import Progress, Tally, listening, worker_report
+from ..tasks import RETRIES
+from ..waiting import gathered
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,0 +1,1 @@
+"""Bags that are Dask objects, and data frames that Dask sorts."""
