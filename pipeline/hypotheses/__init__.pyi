@@ -49,9 +49,6 @@ from .kernels.scales import (
 from .nulls.draws import (
     generator_of as generator_of,
 )
-from .nulls.laws import (
-    permutation_null as permutation_null,
-)
 from .nulls.mean_difference import (
     MeanDifference as MeanDifference,
     compare_means as compare_means,
@@ -114,11 +111,8 @@ from .two_samples.feature_mmd import (
 from .two_samples.fused import (
     Fuse as Fuse,
     FusedDifference as FusedDifference,
-    effect_of as effect_of,
     fuse_rows as fuse_rows,
-    fused as fused,
-    scale_details as scale_details,
-    temperature_of as temperature_of,
+    fuse_sums as fuse_sums,
 )
 from .two_samples.kernel_choice import (
     CRITERIA as CRITERIA,

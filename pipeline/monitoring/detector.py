@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import softmax
 
 from ..arrays import Floats
-from ..embeddings import Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
+from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import DataError, ModelError
 from ..execution import lane
-from ..fitting import read_arrays, write_arrays
-from ..hypotheses import (
-    HypothesisResult,
-    Kernel,
-    Scales,
-    UnitSums,
-    effect_of,
-    fused,
-    generator_of,
-    permutation_null,
-    plan_units,
-    scale_details,
-    temperature_of,
-)
+from ..hypotheses import HypothesisResult, Scales, UnitSums, fuse_sums, generator_of, plan_units
 from ..parameters import Boolean, Instance, Integer, None_, Seed, Share, Table, checked
 from ..parameters.checks import check_parameters
 from ..parameters.hypotheses import PERMUTATIONS
 from ..sklearn_bases import BaseEstimator
-from ..storage import normalize_url, reading, writing
 from .dealing import Deal
+from .reference import Reference, read_reference, write_reference
 from .watched import Rows, Source, StoredBags, Watched
 
-FORMAT_VERSION = 1
-KIND = "drift detector"
 CHOICE_ROWS = 512  # that widths are chosen on, apart from those that permutations move
 CHOICE_SHARE = 4  # of a small reference one row in so many
 KEPT_VALUES = 2**18  # of single rows of the reference: 2 MiB
@@ -68,45 +51,6 @@ class DriftPrediction:
     p_value: float
     distance: float
     threshold: float
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """What is kept of a reference.
-
-    Attributes
-    ----------
-    watched : Watched
-    scales : Scales
-    unit : shape (n_dims,)
-        What rows are divided by.
-    rows : shape (n_kept, d)
-        Single rows, which permutations may move.
-    fixed : shape (K, 2 R)
-        The sums over the rows that widths were chosen on, which they do not move.
-    n_fixed : int
-    blocks : shape (K, n_buckets, 2 R)
-        Of all other rows.
-    sizes : shape (n_buckets,)
-    length : int
-        Rows in a bucket; 1 where all rows are kept, and there are no buckets.
-    """
-
-    watched: Watched
-    scales: Scales
-    unit: Floats
-    rows: Floats
-    fixed: Floats
-    n_fixed: int
-    blocks: Floats
-    sizes: Floats
-    length: int
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the reference."""
-        others = len(self.rows) if self.length == 1 else int(self.sizes.sum())
-        return self.n_fixed + others
 
 
 class DriftDetector(BaseEstimator):
@@ -253,31 +197,17 @@ class DriftDetector(BaseEstimator):
         with lane():
             source = kept.watched.read(new, "new")
             sums, details = self._unit_sums(kept, source)
-            norms = np.array(kept.scales.norms)
-            strength = temperature_of(sums.n_independent)
-            values = sums.observed()
-            drawn = [fused(one, norms, strength)
-                     for one in sums.permuted(self.n_permutations, self.seed)]  # fmt: skip
-        found = float(fused(values, norms, strength))
-        null = permutation_null(found, np.concatenate(drawn), 1 / norms.min())
-        weights = softmax(strength * values / norms)
+            found = fuse_sums(sums, kept.scales, sums.permuted(self.n_permutations, self.seed))
         n = {"reference": kept.n_rows, "new": len(source)}
-        return HypothesisResult(
-            statistic=found,
-            p_value=null.p_value,
-            standard_error=sums.standard_error(weights / norms, float(null.values.var())),
-            effect=effect_of(values, weights, sums.spread_within()),
-            null_distribution=null.values,
+        return replace(found, details={**(found.details or {}), **details}).result(
             question="drift",
             name="fuse",
-            null=null.name,
-            kernel=str(kept.scales),
+            null=found.null.name,
             n=n,
             unit="bag" if kept.watched.kind == "bags" else "point",
             n_units=n,
             seed=self.seed,
             seconds=perf_counter() - started,
-            details={**scale_details(kept.scales, values, weights), **details},
         )
 
     def predict(self, new: Any) -> DriftPrediction:  # noqa: ANN401 - as `fit`
@@ -357,26 +287,8 @@ class DriftDetector(BaseEstimator):
         StoreError
             The place cannot be written.
         """
-        kept, url = self._fitted(), normalize_url(url)
-        self._check_place(url, overwrite)
-        spec = kept.watched.spec
-        meta = {
-            "kind": KIND,
-            "format_version": FORMAT_VERSION,
-            "params": {k: v for k, v in self.get_params(deep=False).items() if k != "embedding"},
-            "watched": {**asdict(replace(kept.watched, spec=None)),
-                        "spec": None if spec is None else spec_to_dict(spec)},
-            "scales": asdict(kept.scales),
-            "n_fixed": kept.n_fixed,
-            "length": kept.length,
-        }  # fmt: skip
-        arrays = {
-            "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
-            **{name: getattr(kept, name) for name in ("unit", "rows", "fixed", "blocks", "sizes")},
-            **({} if spec is None else {f"spec.{k}": v for k, v in spec.arrays().items()}),
-        }
-        with writing(url) as path:
-            write_arrays(path, arrays, {})
+        params = {k: v for k, v in self.get_params(deep=False).items() if k != "embedding"}
+        write_reference(url, self._fitted(), params, overwrite)
 
     @classmethod
     def load(cls, url: str | os.PathLike[str]) -> DriftDetector:
@@ -389,34 +301,9 @@ class DriftDetector(BaseEstimator):
         StoreError
             The storage cannot be read.
         """
-        url = normalize_url(url)
-        meta, arrays = _read(url)
-        if meta["format_version"] != FORMAT_VERSION:
-            raise ModelError(
-                f"{url}: drift detector of format {meta['format_version']}; this version reads "
-                f"{FORMAT_VERSION}"
-            )
-        found = cls(**meta["params"])
-        own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
-        watched = dict(meta["watched"])
-        if watched["spec"] is not None:
-            watched["spec"] = spec_from_dict(watched["spec"], own or None)
-        watched["columns"] = tuple(watched["columns"])
-        scales = meta["scales"]
-        found.embedding = watched["spec"]
-        found.reference_ = Reference(
-            watched=Watched(**watched),
-            scales=Scales(
-                tuple(Kernel(**kernel) for kernel in scales["kernels"]),
-                tuple(scales["norms"]),
-                tuple(scales["centre"]),
-                scales["n_frequencies"],
-                scales["seed"],
-            ),
-            **{name: arrays[name] for name in ("unit", "rows", "fixed", "blocks", "sizes")},
-            n_fixed=meta["n_fixed"],
-            length=meta["length"],
-        )
+        kept, params = read_reference(url)
+        found = cls(kept.watched.spec, **params)
+        found.reference_ = kept
         return found
 
     def _fitted(self) -> Reference:
@@ -424,30 +311,3 @@ class DriftDetector(BaseEstimator):
         if found is None:
             raise ModelError("the detector is not fitted; call fit(reference) first")
         return found
-
-    @staticmethod
-    def _check_place(url: str, overwrite: bool) -> None:
-        try:
-            with reading(url) as path:
-                is_there = path.exists()
-        except FileNotFoundError:
-            return
-        if not is_there:
-            return
-        _read(url)  # refuses what is no detector
-        if not overwrite:
-            raise ModelError(f"{url}: a detector is there; say overwrite=True to replace it")
-
-
-def _read(url: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with reading(url) as path:
-            arrays = read_arrays(path)
-        meta = json.loads(arrays.pop("meta").tobytes())
-        if meta["kind"] != KIND:
-            raise KeyError("kind")
-    except FileNotFoundError as error:
-        raise ModelError(f"{url}: no drift detector there") from error
-    except (ValueError, KeyError) as error:
-        raise ModelError(f"{url}: not a drift detector, or a damaged one: {error}") from error
-    return meta, arrays

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..hypotheses import Kernel, Scales
+from ..hypotheses import Scales
 from ..store import spread_rows
 from .betting import Betting, pair_rows
 
@@ -85,14 +85,10 @@ class GateBets:
     def from_dict(cls, values: Mapping[str, Any]) -> GateBets:
         """Return what `to_dict` describes."""
         betting, scales = values["betting"], values["scales"]
-        if scales is not None:
-            kernels = tuple(Kernel(**one) for one in scales["kernels"])
-            lists = {name: tuple(scales[name]) for name in ("norms", "centre")}
-            scales = Scales(**{**scales, **lists, "kernels": kernels})
         low, high = values["effect"]
         given = {
             "betting": None if betting is None else Betting.from_dict(betting),
-            "scales": scales,
+            "scales": None if scales is None else Scales.from_dict(scales),
             "unit": tuple(values["unit"]),
             "effect": (low, high),
         }

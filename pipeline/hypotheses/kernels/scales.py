@@ -7,9 +7,10 @@ twice their 95 % quantile, in equal ratios.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -90,6 +91,13 @@ class Scales:
                 norms.append(float(np.mean(kernel.of_distances(near) ** 2) ** 0.5))
         return cls(tuple(kernels), tuple(norms), tuple(rows.mean(axis=0).tolist()),
                    n_frequencies, seed)  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Scales:
+        """Return the scales that `dataclasses.asdict` describes, also with JSON's lists."""
+        lists = {name: tuple(values[name]) for name in ("norms", "centre")}
+        kernels = tuple(Kernel(**one) for one in values["kernels"])
+        return cls(**{**values, **lists, "kernels": kernels})
 
     def __str__(self) -> str:
         """Return what reports call them."""

@@ -18,10 +18,9 @@ from scipy.stats import rankdata
 from ...arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.laws import Null, permutation_null
-from ..nulls.wild_bootstrap import WILD
 from ..registry import Measured
 from .comparison import TwoSamples
-from .fused import SPREAD, ManyScales, series_sums
+from .fused import SPREAD, ManyScales
 
 LEVEL = 0.05  # at which the report counts the scales that reject
 
@@ -44,11 +43,7 @@ class Aggregate(ManyScales):
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
         """See `TwoSampleStatistic.measure`."""
         scales = self.choose_scales(samples)
-        if samples.null == WILD:
-            sums, drawn = series_sums(samples, scales)
-        else:
-            sums = self.unit_sums(samples, scales)
-            drawn = np.concatenate([*sums.permuted(samples.n_permutations, samples.seed)])
+        sums, drawn = self.draw(samples, scales)
         values = sums.observed()
         found = aggregate(values, drawn, samples.null)
         within = sums.spread_within()

@@ -9,8 +9,8 @@ give an exact level at any number of units.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,9 +23,8 @@ from ...parameters import Boolean, Integer, None_, Table
 from ...parameters.hypotheses import MOST_PERMUTATIONS
 from ..kernels.kernels import Kernel
 from ..kernels.scales import MOST_UNITS, Scales
-from ..nulls.laws import permutation_null
+from ..nulls.laws import Null, permutation_null
 from ..nulls.mean_difference import ENOUGH, RESOLUTION, STAGE
-from ..nulls.permutation import p_values
 from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
 from ..samples.samples import as_sample
@@ -83,6 +82,13 @@ class ManyScales(TwoSampleStatistic):
         exact = n_rows <= EXACT_ROWS if self.exact is None else self.exact
         return UnitSums.of(samples, scales, exact, most)
 
+    def draw(self, samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
+        """Return the sums of units, and each scale's MMD² in each draw of the null, (n, K)."""
+        if samples.null == WILD:
+            return series_sums(samples, scales)
+        sums = self.unit_sums(samples, scales)
+        return sums, np.concatenate([*sums.permuted(samples.n_permutations, samples.seed)])
+
 
 @dataclass(frozen=True)
 class Fuse(ManyScales):
@@ -102,28 +108,11 @@ class Fuse(ManyScales):
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
         """See `TwoSampleStatistic.measure`."""
         scales = self.choose_scales(samples)
-        norms = np.array(scales.norms)
+        sums, drawn = self.draw(samples, scales)
         if samples.null == WILD:
-            sums, drawn = series_sums(samples, scales)
-        else:
-            sums = self.unit_sums(samples, scales)
-            drawn = np.concatenate([*sums.permuted(samples.n_permutations, samples.seed)])
-        values = sums.observed()
-        temperature = temperature_of(sums.n_independent)
-        found = float(fused(values, norms, temperature))
-        null_values = fused(drawn, norms, temperature)
-        make = wild_null if samples.null == WILD else permutation_null
-        null = make(found, null_values, 1 / norms.min())
-        weights = softmax(temperature * values / norms)
-        error = sums.standard_error(weights / norms, float(null.values.var()))
-        return Measured(
-            statistic=found,
-            null=null,
-            standard_error=float("nan") if samples.null == WILD else error,
-            effect=effect_of(values, weights, sums.spread_within()),
-            details=scale_details(scales, values, weights),
-            kernel=str(scales),
-        )
+            found = fuse_sums(sums, scales, [drawn], wild_null)
+            return replace(found, standard_error=float("nan"))
+        return fuse_sums(sums, scales, [drawn])
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,22 +160,46 @@ def fuse_rows(
     scales = statistic.choose_scales(samples)
     most = STAGED_UNITS if level else MOST_UNITS
     sums = statistic.unit_sums(samples, scales, most)
-    norms, strength = np.array(scales.norms), temperature_of(sums.n_independent)
-    values = sums.observed()
-    found = float(fused(values, norms, strength))
     n, last = n_permutations, n_permutations
     if level:
         last = max(n, min(MOST_PERMUTATIONS, math.ceil(RESOLUTION / level)))
     while True:
-        drawn = [fused(one, norms, strength) for one in sums.permuted(n, seed)]
-        p = float(p_values(found * norms.min(), np.concatenate(drawn) * norms.min()))
+        found = fuse_sums(sums, scales, sums.permuted(n, seed))
+        p = found.null.p_value
         if n == last or p * (1 + n) > ENOUGH:
             break
         n = min(STAGE * n, last)
-    weights = softmax(strength * values / norms)
-    effect = effect_of(values, weights, sums.spread_within())
-    described = scale_details(scales, values, weights)["scales"]
-    return FusedDifference(found, p, 0.0 if math.isnan(effect) else effect, described)
+    effect = 0.0 if math.isnan(found.effect) else found.effect
+    return FusedDifference(found.statistic, p, effect, (found.details or {})["scales"])
+
+
+def fuse_sums(
+    sums: UnitSums,
+    scales: Scales,
+    draws: Iterable[Floats],
+    make_null: Callable[[float, Floats, float], Null] = permutation_null,
+) -> Measured:
+    """Return the fused statistic of the sums of units, with its null.
+
+    Parameters
+    ----------
+    draws : iterable of arrays, shape (n, K)
+        Each scale's MMD² without a difference.
+    """
+    norms, temperature = np.array(scales.norms), temperature_of(sums.n_independent)
+    values = sums.observed()
+    found = float(fused(values, norms, temperature))
+    drawn = np.concatenate([fused(one, norms, temperature) for one in draws])
+    null = make_null(found, drawn, 1 / norms.min())
+    weights = softmax(temperature * values / norms)
+    return Measured(
+        statistic=found,
+        null=null,
+        standard_error=sums.standard_error(weights / norms, float(null.values.var())),
+        effect=effect_of(values, weights, sums.spread_within()),
+        details=scale_details(scales, values, weights),
+        kernel=str(scales),
+    )
 
 
 def fused(values: Floats, norms: Floats, temperature: float) -> Floats:
