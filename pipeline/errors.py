@@ -180,7 +180,7 @@ def warn(message: str) -> None:
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    warnings.warn(BagbasisWarning(one_line(message)), stacklevel=level - 1)
+    warnings.warn(BagbasisWarning(one_line(message)), stacklevel=level)
 
 
 @contextmanager

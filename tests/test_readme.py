@@ -52,6 +52,7 @@ def test_programs_run(tmp_path):
     )
     assert found.returncode == 0, found.stdout + found.stderr
     assert "r2" in found.stdout.lower()
+    assert "Warning" not in found.stderr
 
 
 def test_getting_started_runs(tmp_path, monkeypatch):

@@ -292,7 +292,7 @@ def _score(alpha):
         ([np.inf, 0.6, 0.5], "penalty, 100, is the largest of those allowed: a larger one may be"),
         ([0.6, 0.5, 0.9], ""),
         ([0.5, 0.5001, 0.9], ""),  # level: smaller ones would be no better
-        ([0.9, 0.5, 0.49999], ""),
+        ([0.9, 0.5, 0.497], ""),
         ([0.5], ""),
     ],
 )
