@@ -47,6 +47,8 @@ N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviati
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
 MEMORY = 10.0  # of the wild bootstrap of these
 WITHIN = 3.0  # standard errors of a rate
+BY = " by "  # between a statistic and the choice of its bandwidth, which has the exact null alone
+EXACT = "permutation"
 
 
 class Sizes(Scale):
@@ -87,8 +89,9 @@ class Levels(Experiment[Sizes]):
         points = [
             (name, null)
             for name in s.statistics
-            for null in (TWO_SAMPLE | INDEPENDENCE | FIT)[name].nulls
+            for null in (TWO_SAMPLE | INDEPENDENCE | FIT)[_split(name)[0]].nulls
             if null != WILD or name in FIT
+            if null == EXACT or _split(name)[1] is None
         ]
         fixed = {"n_tests": s.n_tests, "n_permutations": s.n_permutations}
         tests: dict[str, Sequence[Any]] = {
@@ -145,9 +148,11 @@ class Levels(Experiment[Sizes]):
 
 def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
     """Return the p-value of one data set without an effect."""
-    name, what, n = p["statistic"], p["measure"], p["n_permutations"]
+    what, n = p["measure"], p["n_permutations"]
+    name, bandwidth = _split(p["statistic"])
     given: dict[str, Any] = {"statistic": name, "null": p["null"], "seed": seed}
     if name in TWO_SAMPLE:
+        given["bandwidth"] = bandwidth
         a, b = SAMPLES[what](rng)
         given["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
         given["memory"] = MEMORY if p["null"] == WILD else None
@@ -161,6 +166,12 @@ def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
     else:
         x, law = rng.standard_normal((N_FIRST, 2)), MixtureScore([0.0, 0.0])
     return fit_test(x, law, n_draws=n, **given).p_value
+
+
+def _split(row: str) -> tuple[str, str | None]:
+    """Return the statistic of a row, and how its bandwidth is chosen: "mmd_u by ard"."""
+    name, _, bandwidth = row.partition(BY)
+    return name, bandwidth or None
 
 
 def _points(rng: np.random.Generator) -> tuple[Floats, Floats]:
