@@ -4,20 +4,25 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-experiments test-exhaustive test-portable test-clusters venv lint docs bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-clusters venv lint docs bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-experiments test-exhaustive: export OMP_WAIT_POLICY = passive
-test test-experiments test-exhaustive: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-experiments test-exhaustive: export PYTHONDONTWRITEBYTECODE =
+test test-long test-experiments test-exhaustive: export OMP_WAIT_POLICY = passive
+test test-long test-experiments test-exhaustive: export OPENBLAS_THREAD_TIMEOUT = 4
+test test-long test-experiments test-exhaustive: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
-# All but the three cheapest, each run at small scale: the tables of kept results are in `test`.
+# What takes longest: clusters and jobs in processes of their own, writers that die before each of their
+# writes, levels and errors over many draws, every value for every parameter.
+test-long: venv
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'long and not exhaustive and not experiments'
+
+# All but the two cheapest, each run at small scale: the tables of kept results are in `test`.
 test-experiments: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile -m experiments tests/jobs/experiments
 

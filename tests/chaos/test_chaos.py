@@ -15,6 +15,8 @@ from tests.chaos.contents import Place
 from tests.chaos.jobs import Job
 from tests.chaos.kills import Files, Killed, check_between
 
+pytestmark = pytest.mark.long
+
 
 def old(place: Place) -> None:
     Path(place.at("result")).write_text("old")

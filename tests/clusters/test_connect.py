@@ -286,6 +286,7 @@ def installed(folder, package, version):
     return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
+@pytest.mark.long
 def test_workers_that_do_not_come(tmp_path):
     """A scheduler without workers is one line after the profile's timeout; progress is told."""
     seen = []
@@ -340,6 +341,7 @@ def test_a_worker_that_is_lost_while_it_looks(tmp_path, monkeypatch):
         check_store(Client(100), store.url)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("error:Mismatched versions")
 def test_versions_that_differ(tmp_path):
     """A worker, or the scheduler, with another version of what matters is one line with both."""

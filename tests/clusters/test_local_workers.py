@@ -15,6 +15,8 @@ from bagbasis import connect
 from bagbasis.clusters.local_workers import SPILL_PREFIX
 from bagbasis.errors import ClusterError
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 SCRATCH = "dask-scratch-space"  # Dask's folder, the same for all accounts
 

@@ -28,7 +28,7 @@ from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
 from bagbasis.jobs.runs import LAUNCHERS
 from tests.contract.examples import EXAMPLES
 from tests.contract.scope import OPEN, SKIPPED, is_for_our_rooms
-from tests.contract.values import annotations_of, constraints_of, is_open, junk_for
+from tests.contract.values import WHICH, annotations_of, constraints_of, is_open, junk_for
 from tests.contract.world import World
 
 GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is milliseconds
@@ -124,8 +124,9 @@ def test_every_public_callable_has_an_example():
     assert set(PUBLIC) == set(EXAMPLES)
 
 
+@WHICH
 @pytest.mark.parametrize("key", EXAMPLES)
-def test_values_that_no_parameter_wants(key, world, monkeypatch):
+def test_values_that_no_parameter_wants(key, which, world, monkeypatch):
     """Each is refused by name, or works where the annotation leaves it open."""
 
     def no_cluster(profile):
@@ -145,7 +146,7 @@ def test_values_that_no_parameter_wants(key, world, monkeypatch):
         place, constraint = f"{key}.{name}", constraints.get(name)
         if name in ("self", "cls", "params"):
             continue
-        for what, junk in junk_for(place, constraint).items():
+        for what, junk in junk_for(place, constraint, which).items():
             if what in SKIPPED.get(place, ()):
                 continue
             may_work = is_open(constraint, annotation, junk) or what in OPEN.get(place, ())

@@ -1,15 +1,14 @@
 """Values that no parameter wants, and which of them a parameter leaves open.
 
-Each run tries four values per parameter, made from its declared constraint: one of a wrong type,
-one below, one above and a wrong word. A tenth of the parameters, another one every day, is given
-all of `JUNK`; with ``BAGBASIS_ALL_JUNK=1`` all of them are.
+`make test` tries four values per parameter, made from its declared constraint: one of a wrong type,
+one below, one above and a wrong word; a tenth of the parameters, another one every day, is given
+all of `JUNK`, too. `make test-long` gives all of it to all of them.
 """
 
 from __future__ import annotations
 
 import collections.abc
 import inspect
-import os
 import random
 import types
 from datetime import date
@@ -17,11 +16,13 @@ from numbers import Integral, Real as RealNumber
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
+import pytest
 
 from bagbasis.parameters import Constraint, Integer, Open, Real
 from bagbasis.parameters.constraints import members_of
 
 TENTH = 0.1  # of the parameters are given every value
+WHICH = pytest.mark.parametrize("which", ["four", pytest.param("all", marks=pytest.mark.long)])
 
 
 class Foreign:
@@ -66,15 +67,14 @@ JUNK: dict[str, Any] = {
 }
 
 
-def is_thorough(parameter: str) -> bool:
+def is_thorough(parameter: str, which: str) -> bool:
     """Whether a parameter, by its full name, is given all values in this run."""
-    chosen = random.Random(f"{date.today()} {parameter}").random() < TENTH
-    return chosen or os.environ.get("BAGBASIS_ALL_JUNK", "0") != "0"
+    return which == "all" or random.Random(f"{date.today()} {parameter}").random() < TENTH
 
 
-def junk_for(parameter: str, constraint: Constraint[Any] | None) -> dict[str, Any]:
+def junk_for(parameter: str, constraint: Constraint[Any] | None, which: str) -> dict[str, Any]:
     """The values that a parameter is given in this run."""
-    return JUNK if is_thorough(parameter) else four_values(constraint)
+    return JUNK if is_thorough(parameter, which) else four_values(constraint)
 
 
 def four_values(constraint: Constraint[Any] | None) -> dict[str, Any]:

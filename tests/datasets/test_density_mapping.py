@@ -24,6 +24,7 @@ def test_shapes_and_boxes():
         assert points.max() <= 1.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["bags", "responses"])
 def test_points_follow_their_density(which):
     """The mean of a smooth function over a bag's points is its integral under the density."""

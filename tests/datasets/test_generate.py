@@ -119,6 +119,7 @@ def test_each_block_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert made == list(range(9))
 
 
+@pytest.mark.long
 def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
     """Blocks come back from a cluster in any order and are stored in that of the dataset."""
     with connect("local", n_workers=2, cores_per_worker=1):
@@ -129,6 +130,7 @@ def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
             assert generate(dataset, url, n_bags).n_bags == n_bags
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("prefix", "name", "kills"),
     [

@@ -79,6 +79,7 @@ def shifted_estimates(name, n_dims):
     return estimates(shifted(n_dims), name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "n_dims", "published"),
     [

@@ -51,7 +51,7 @@ def test_against_a_dense_svd(n_bags, whiten):
         np.testing.assert_allclose(np.cov(rows, rowvar=False), np.eye(n), atol=1e-9)
 
 
-@pytest.mark.parametrize("n_bags", [S - 5, 150])
+@pytest.mark.parametrize("n_bags", [S - 5, pytest.param(150, marks=pytest.mark.long)])
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
 def test_a_share_of_the_variance(n_bags, share):
     """As many as scikit-learn keeps, with its signs."""
@@ -116,7 +116,7 @@ def fitted_components(url):
         return model.fit(BagStore.open(url)).features_.embedding
 
 
-@pytest.mark.parametrize("n_bags", [S - 5, 150])
+@pytest.mark.parametrize("n_bags", [S - 5, pytest.param(150, marks=pytest.mark.long)])
 def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
     """Any number of tasks gives the oracle's components, and a cluster the bits of one process."""
     url = stored(tmp_path / "s.zarr", BAGS[:n_bags], Y[:n_bags]).url

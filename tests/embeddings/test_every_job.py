@@ -136,12 +136,14 @@ def test_fit_evaluate_predict_and_info(case, tmp_path):
     assert (spec.describe().series is not None) == (name in SERIES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", pairs_first(WHOLE))
 def test_tune_and_retrain(case, tmp_path):
     """Tuning finds a scale, its best.yaml fits; retraining follows the store as it grows."""
     tune_and_retrain(case, "fourier", tmp_path)
 
 
+@pytest.mark.long
 def test_tune_and_retrain_landmarks(tmp_path):
     """The other random features, likewise."""
     tune_and_retrain(("projection", None, 2), "nystroem", tmp_path)

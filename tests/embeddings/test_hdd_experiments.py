@@ -23,6 +23,7 @@ def agreement(true, estimate):
     return np.corrcoef(a, b)[0, 1] ** 2, determination
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("distance", "orthogonal", "least"),
     [("js", True, 0.985), ("hellinger", True, 0.985), ("chi2", True, 0.985), ("tv", False, 0.96)],

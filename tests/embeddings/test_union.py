@@ -174,6 +174,7 @@ def test_a_kernel_needs_a_frequency():
         model.fit(BAGS, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("join", ["product", "sum"])
 def test_a_cluster_gives_the_bits_of_one_process(join, tmp_path):
     """Fitted to a store in tasks, a union's model is that of one process."""

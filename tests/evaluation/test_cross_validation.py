@@ -112,6 +112,7 @@ def test_classes_and_densities(store, tmp_path):
     assert (found < 1).all()
 
 
+@pytest.mark.long
 def test_one_pass_however_it_is_cut(store):
     """Bags are read once, in many tasks or few, here and on two workers."""
     whole = cross_val_score(small(), store, target="y", cv=CV)

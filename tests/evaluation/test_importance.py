@@ -195,6 +195,7 @@ class Means:
         return bags.means.mean(axis=1, keepdims=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("per_group", [1, 4])
 def test_standard_errors_are_those_of_other_samples(per_group):
     """As much as drops of 250 samples of 60 groups differ; bags of a group are near each other."""
@@ -213,6 +214,7 @@ def test_standard_errors_are_those_of_other_samples(per_group):
     assert np.std(drops) == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.15)
 
 
+@pytest.mark.long
 def test_a_part_of_a_large_store(store, monkeypatch):
     """Bags come from all of it, and no more points are held than may be."""
     model = DoubleBasisRegressor(*BASES).fit(store, target="y")

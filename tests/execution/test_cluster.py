@@ -94,7 +94,7 @@ def close(a, b, rtol):
         np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
 
 
-@pytest.mark.parametrize("chunk_points", [50, None])
+@pytest.mark.parametrize("chunk_points", [pytest.param(50, marks=pytest.mark.long), None])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
     """Statistics, model and predictions on two workers are those of one process, for any chunks:
@@ -285,6 +285,7 @@ def test_progress_comes_while_tasks_run(cluster, stores, tmp_path):
     assert seen == sorted(seen)
 
 
+@pytest.mark.long
 def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     """A worker killed in the middle of a task, with tasks behind it and before it: the others
     and its successor do the work again, and the model is the same."""
@@ -299,6 +300,7 @@ def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     assert fitted.report_["n_points_seen"] == model.report_["n_points_seen"]
 
 
+@pytest.mark.long
 def test_four_workers(cluster, stores, alone):
     """Nor does it matter that there are four workers."""
     cluster.cluster.scale(4)

@@ -91,6 +91,7 @@ def cluster(alone):
         yield client
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_a_worker_is_killed_between_steps(cluster, alpha, store, alone):
     """The model has the bits of one process, and workers keep nothing when the fit has ended."""

@@ -68,6 +68,7 @@ def test_chunks_do_not_matter(tmp_path, alone):
             assert model.report_[key] == alone.report_[key] > 0
 
 
+@pytest.mark.long
 def test_killed_worker_changes_nothing(cluster, alone, tmp_path):
     """A worker killed in the middle of a task: its work is done again, nothing counts twice."""
     store = store_of(tmp_path / "s.zarr", 50)
@@ -79,6 +80,7 @@ def test_killed_worker_changes_nothing(cluster, alone, tmp_path):
     assert fitted.report_["n_bags_fitted"] == alone.report_["n_bags_fitted"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("alpha", [1e-2, "validation"])
 def test_baseline_of_two_workers(tmp_path, alpha):

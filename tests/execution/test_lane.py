@@ -58,6 +58,7 @@ def test_one_thread_while_any_is_within():
         assert blas_threads() == before
 
 
+@pytest.mark.long
 def test_libraries_that_come_later(monkeypatch):
     """A library of BLAS or OpenMP that is loaded after the first lane has the limits of the next,
     and SciPy's BLAS, which products use, is there from the start."""
@@ -170,6 +171,7 @@ def test_workers_that_are_threads_of_a_process_that_waits(tmp_path):
     assert found
 
 
+@pytest.mark.long
 def test_a_forked_process_computes_the_same():
     """Threads do not survive a fork, and locks may be held: the child begins anew, and its own
     child, too. A pool would otherwise wait for its workers for ever."""

@@ -53,6 +53,7 @@ def random_bags(n, size, n_dims):
     return Bags(rng.random((n * size, n_dims)), np.arange(n + 1) * size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(EMBEDDINGS))
 @pytest.mark.parametrize(("n_dims", "marginals"), [(1, None), (2, None), (4, 1), (4, 2)])
 def test_embeddings(name, n_dims, marginals):

@@ -236,6 +236,7 @@ def check(said, log, expected, lanes=1):
     assert not (Path(log.url).parent / "kept").exists()
 
 
+@pytest.mark.long
 def test_driver_killed(log, expected):
     """The driver dies by SIGKILL in the middle, and its worker processes go with it: run again,
     without a cluster, it goes on from the checkpoints."""
@@ -265,6 +266,7 @@ def profile(tmp_path):
     return write
 
 
+@pytest.mark.long
 def test_all_workers_killed(log, expected, profile, tmp_path):
     """Without a worker the fit waits; when others come it goes on from the checkpoints, though
     what the dead ones held in memory is lost."""
@@ -281,6 +283,7 @@ def test_all_workers_killed(log, expected, profile, tmp_path):
         check(result_of(log, running), log, expected, lanes=2)
 
 
+@pytest.mark.long
 def test_scheduler_killed(log, expected, profile, tmp_path):
     """Without its scheduler the fit ends with one clear line; begun again on another cluster it
     does only what is missing."""

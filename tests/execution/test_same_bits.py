@@ -28,6 +28,8 @@ from bagbasis.execution.lanes import use_cores
 from bagbasis.hypotheses import fit_test, independence_test, two_sample_test
 from tests.oracles.labelled import labelled_bags, stored
 
+pytestmark = pytest.mark.long
+
 N, FEW, N_FEATURES = 1400, 700, 1100  # of features: more than a panel of their Gram matrix
 BAGS, Y = labelled_bags(N, most=30)
 Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)

@@ -192,6 +192,7 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
             assert one.details["bags_left_out_of_a"] == two.details["bags_left_out_of_a"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statistic", "nulls"),
     [
@@ -222,6 +223,7 @@ def test_levels(statistic, nulls):
         assert max(p(2.0) for _ in range(3)) <= 0.01
 
 
+@pytest.mark.long
 def test_standard_errors():
     """The estimate is the statistic's own spread over data sets, where there is a difference."""
     rng = np.random.default_rng(3)
@@ -269,6 +271,7 @@ def test_refusals(change, told):
         two_sample_test(**{"a": X, "b": Y, **change})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("L", "ratio", "missed"), [(256, 2.4, 0.22), (8, 4.0, 0.62)])
 def test_power_of_blobs(L, ratio, missed):
     """5 × 5 blobs at distance 5, round against variances (ε, 1) along the diagonals, 1,000 points

@@ -98,6 +98,7 @@ def test_sliced_by_quantiles(n, m):
     assert found >= wasserstein_distance(x, y) ** 2 - 1e-12
 
 
+@pytest.mark.long
 def test_sliced_level_and_power():
     p, moved = [], []
     for seed in range(100):

@@ -52,6 +52,7 @@ def test_lost_without():
     assert lost == pytest.approx(1 - np.array(rest) / whole, rel=1e-9)
 
 
+@pytest.mark.long
 def test_coordinates_that_differ_are_named():
     """Of ten coordinates one is finer in the second sample, in its own units; the others are
     wide and noise."""
@@ -75,6 +76,7 @@ def test_coordinates_that_differ_are_named():
     assert one.p_value > 0.05  # it sees the coordinate of the largest numbers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["mmd_u", "mmd_block", "fourier"])
 def test_no_difference_is_no_difference(statistic):
     """Rejections as often as α says, in all statistics of a kernel of rows; a coordinate that does

@@ -80,6 +80,7 @@ def closed_form(mean: float, deviation: float) -> float:
     return expected(0, 2) + expected(0, 2 * deviation**2) - 2 * expected(mean, 1 + deviation**2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.8, 1.5), (0.2, 1.0)])
 def test_means_and_standard_errors(mean, deviation):
     """Over 250 data sets: unbiased, and the standard error is the statistic's own spread."""
@@ -103,6 +104,7 @@ def test_means_and_standard_errors(mean, deviation):
     assert 0.85 < error / spread < (1.15 if mean > 0.5 else 1.4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", EXACT)
 @pytest.mark.parametrize("null", ["permutation", "spectral", "gamma", "pearson"])
 def test_levels(statistic, null):

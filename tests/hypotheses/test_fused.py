@@ -170,6 +170,7 @@ DRAWN = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", [Fuse(16), Aggregate(16)])
 @pytest.mark.parametrize("drawn", DRAWN)
 def test_levels(statistic, drawn):
@@ -192,6 +193,7 @@ def test_levels(statistic, drawn):
     assert r.p_value <= 0.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", [None, "agg"])
 def test_power_where_the_median_sees_nothing(statistic):
     """The papers' problems at the smallest size of their tables: within three standard errors of
@@ -225,6 +227,7 @@ def test_weights_name_the_scale_of_the_difference():
     assert tops[0] < 0.5 * tops[1]
 
 
+@pytest.mark.long
 def test_standard_error_and_effect():
     """The error is the statistic's own spread over data sets; the effect does not grow with n."""
     effects = {}

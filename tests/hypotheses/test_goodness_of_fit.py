@@ -57,6 +57,7 @@ def test_a_search_that_leaves_the_points_finds_nothing(monkeypatch):
     assert (found.p_value, found.effect) == (1.0, 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("statistic", "n"), [("ksd", 60), ("fssd", 300)])
 def test_level(statistic, n):
     """p ≤ .1 in a tenth of 200 samples of the right law, within three standard errors."""

@@ -67,6 +67,7 @@ def test_locations_are_where_the_difference_is():
     assert np.hypot(*(np.array(r.details["locations"][0]) - [2.0, 0.0])) < 0.4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_levels(kind):
     """Rejections as often as α says, although the locations were learnt; groups stay whole."""

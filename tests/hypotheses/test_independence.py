@@ -107,6 +107,7 @@ class TestStatistics:
         with pytest.raises(ParameterError, match="'dhsic' is of 3 or more variables; 2 are given"):
             independence_test(x, y, **given)
 
+    @pytest.mark.long
     def test_joint_level(self):
         """p ≤ .1 in a tenth of 300 samples of four independent variables, within three errors."""
         p = []
@@ -141,6 +142,7 @@ class TestStatistics:
         for null in set(INDEPENDENCE[name].nulls) & {"gamma", "pearson", "spectral"}:
             assert run(name, null, data, 1999).p_value == pytest.approx(exact, rel=0.25, abs=0.01)
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("name", "null", "n"),
         [("hsic_u", "gamma", 60), ("hsic_fourier", "spectral", 60), ("nfsic", "chi_square", 60),

@@ -59,6 +59,7 @@ def test_pairs_that_a_law_is_not_of(statistic, null, draw):
     assert 0 < independence_test(*normal, statistic=statistic, null=null).p_value <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["me", "nfsic"])
 def test_rates_of_heavy_tails(statistic):
     """Neither far above α, nor next to never: five standard errors of 200 tests."""

@@ -112,6 +112,7 @@ class TestNFSIC:
         above = (found > stats.chi2(3).ppf(0.95)).mean()
         assert above == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / 1000) ** 0.5)
 
+    @pytest.mark.long
     def test_level_of_learnt_locations(self):
         """Independent pairs are found dependent as often as α says."""
         p = np.array([

@@ -57,6 +57,7 @@ def test_values(grouped):
     assert biased.null == "wild_bootstrap"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["mmd_b", "energy", FourierMMD(32)])
 def test_level_of_series(statistic):
     """Permutations take the neighbours of two series for independent, and find what is not there;

@@ -17,7 +17,7 @@ from tests.store.conftest import url  # noqa: F401 - the same places for stores
 SMALL = 2**12  # bytes: the tests' tables are cut into about ten pieces and ranges
 
 
-@pytest.fixture(scope="module", params=["here", "cluster"])
+@pytest.fixture(scope="module", params=["here", pytest.param("cluster", marks=pytest.mark.long)])
 def client(request):
     """None, or the client of two worker processes that is open."""
     if request.param == "here":

@@ -203,6 +203,7 @@ def test_unexpected_error_is_one_line(monkeypatch):
     assert "--debug" in line
 
 
+@pytest.mark.long
 def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
     """Ctrl-C ends generate with exit code 130 and one line; the store can be opened."""
     url = tmp_path / "bags.zarr"

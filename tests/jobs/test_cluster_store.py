@@ -11,6 +11,8 @@ from bagbasis.execution import current_client
 from tests.jobs.running import done, refused, settings
 from tests.storage.objects import among_objects
 
+pytestmark = pytest.mark.long
+
 N = 60
 
 

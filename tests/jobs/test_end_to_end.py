@@ -199,6 +199,7 @@ def test_ingest_npz_then_fit(tmp_path):
     assert "'id_column' is for tables" in line
 
 
+@pytest.mark.long
 def test_ingest_tables_on_local_workers(tmp_path):
     """A CSV of points and one of labels become a store with classes; --cluster is obeyed."""
     rows = pd.DataFrame({"bag": [7, 5, 7, 5, 9], "x": [0.0, 1, 2, 3, 4], "y": np.arange(5.0)})

@@ -251,6 +251,7 @@ def test_help_has_the_exit_codes():
         assert f"{code} {text}" in printed
 
 
+@pytest.mark.long
 def test_submitted(folder):
     """A retraining runs as a submitted job does, and its report is the run's."""
     root = folder / "runs"
@@ -260,6 +261,7 @@ def test_submitted(folder):
     assert report == {**report_of(folder, 2), "seconds": report["seconds"]}
 
 
+@pytest.mark.long
 def test_on_a_cluster(folder, tmp_path):
     """Workers make the model that one process makes, and judge it alike."""
     other = tmp_path / "other"

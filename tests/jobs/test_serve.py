@@ -44,6 +44,7 @@ def server(registry, tmp_path_factory):
         yield made
 
 
+@pytest.mark.long
 def test_no_answer_is_lost_while_champions_change(registry, server):
     """1,000 requests of 8 clients at once, the champion replaced five times meanwhile: each is
     answered, as the model predicts that it names; and who was promoted comes to answer."""

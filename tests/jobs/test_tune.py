@@ -155,6 +155,7 @@ def tune_alone(_, *args):
     done("tune", *args)
 
 
+@pytest.mark.long
 def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
     """A killed tune, run again, takes no score twice and finds what an undisturbed one finds."""
     many = settings(

@@ -26,6 +26,7 @@ def assert_promised(shares, promised):
     assert abs(np.mean(shares) - promised) <= 2 * error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 def test_coverage(coverage):
     """Of 99 bags held out, in 200 repeats; another model's errors have another law."""
@@ -48,6 +49,7 @@ def test_a_margin_is_the_least_error_that_enough_others_reach(errors, percent):
             calibration.margins(percent / 100)
 
 
+@pytest.mark.long
 def test_coverage_by_groups():
     """Large groups are easy, small ones hard: a bag of a new group is covered as promised, if one
     bag of each group counts, and much less often if all do."""

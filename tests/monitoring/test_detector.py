@@ -63,6 +63,7 @@ def test_the_statistic_is_that_of_all_rows(n, m, monkeypatch):
     assert np.ptp(r.null_distribution) > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "m"), [(40, 25), (3000, 60), (3000, 900), (3000, 2500)])
 def test_level_and_power(n, m, monkeypatch):
     """One reference after another: p ≤ α as often as α says, in each way to compare."""

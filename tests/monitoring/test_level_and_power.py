@@ -26,6 +26,7 @@ def run(rng, n_reference, n_new, seed, shift=0.0, **options):
     return reference, new, result
 
 
+@pytest.mark.long
 def test_without_drift_it_rejects_as_often_as_alpha_says():
     """Bag effects, sizes unequal within and between sets: 5 % of 400 rounds, overall and for the
     coordinates together; the test that pools points rejects most of the same sets."""

@@ -128,6 +128,7 @@ def test_moto_existence_is_never_old(bucket, tmp_path):
         load_model(url)
 
 
+@pytest.mark.long
 def test_moto_two_appends_at_once(s3, store):
     """Two processes that append at the same time: every append is there, once, and neither waits
     for a lock."""
@@ -135,6 +136,7 @@ def test_moto_two_appends_at_once(s3, store):
     check_two_appends(store, N_ROUNDS, *writers)
 
 
+@pytest.mark.long
 def test_moto_killed_writer(s3, store):
     """A writer killed in its session leaves the store as it was, and nobody waits for it."""
     append_batch(store)

@@ -42,6 +42,7 @@ def causes(error):
         yield error
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("kept", ["c/", "zarr.json"])
 def test_moto_connection_lost_in_a_save(bucket, moto, kept):
@@ -99,6 +100,7 @@ def test_moto_registry(bucket):
         registry.rollback()
 
 
+@pytest.mark.long
 def test_moto_two_promotions_at_once(s3, bucket):
     """Two processes that promote at the same time: each change is in the history, none is lost."""
     registry = Registry(f"{bucket}/registry")

@@ -14,6 +14,8 @@ from tests.execution.logged import many_tasks
 from tests.models.predicting import BAGS, Y, regressor
 from tests.oracles.labelled import stored
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def store(bucket):

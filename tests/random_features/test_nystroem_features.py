@@ -104,6 +104,7 @@ def test_sum_of_kernels(kernel, tmp_path):
     assert load_model(tmp_path / "model.zarr").features_ == model.features_
 
 
+@pytest.mark.long
 def test_pivots_follow_their_law():
     """The second pivot is drawn in proportion to what the first leaves of the diagonal."""
     rows = np.array([[0.0], [0.1], [1.0], [3.0]])

@@ -48,6 +48,7 @@ def models():
     return [kind(embedding, alpha="gcv").fit(BAGS, y) for kind, y in LABELS.items()]
 
 
+@pytest.mark.long
 def test_another_process_loads_what_was_logged(models):
     """The predictions are the same; the run has parameters and numbers of the report."""
     with mlflow.start_run() as run:

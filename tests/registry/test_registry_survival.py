@@ -175,6 +175,7 @@ def test_killed_with_the_new_pointer_written_and_not_in_place(champion, saved):
     ]
 
 
+@pytest.mark.long
 def test_registering_killed_at_any_moment(champion, saved):
     """Every model that is listed can be promoted, whenever the processes that added them died."""
     moments = random.Random(0)
@@ -190,6 +191,7 @@ def test_registering_killed_at_any_moment(champion, saved):
         champion.promote(record.name)
 
 
+@pytest.mark.long
 def test_promoting_killed_at_any_moment(champion, saved):
     """The pointer is whole, its history only grows, and nothing is locked."""
     names = [champion.current(), champion.register(saved[1])]

@@ -116,6 +116,7 @@ def killed(given, where):
 # ---------------------------------------------------------------------- kills
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", DEATHS)
 def test_killed_anywhere(given, undisturbed, where):
     """The next call leaves what an undisturbed one does: the same model, promoted once, the same

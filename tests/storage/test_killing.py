@@ -31,6 +31,7 @@ EVENTS = """open a|os.mkdir folder|os.rename folder/b|os.truncate folder/b|os.sy
 ctypes.dlsym ?|os.remove link/b|os.rmdir link|os.remove folder""".replace("\n", "|").split("|")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [30, 4])
 def test_every_write_is_a_place_to_die(tmp_path, most):
     """Each kill leaves what the writes before it made, and nothing of those behind it."""

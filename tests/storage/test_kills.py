@@ -23,6 +23,8 @@ from tests.models.predicting import BAGS, N, fitted, read_zarr
 from tests.retraining.problems import create, grow, spec
 from tests.storage.killing import each_kill
 
+pytestmark = pytest.mark.long
+
 URL = "s.zarr"
 GMM = GMMComponents(n_points=(1, 9), seed=5)
 OLD, NEW = np.full((3, 2), 0.25), np.full((2, 2), 0.75)

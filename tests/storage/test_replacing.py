@@ -146,6 +146,7 @@ def generations_in(url):
     return [name for name in names_in(url) if is_generation(name)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", [save, predict])
 @pytest.mark.parametrize("given", [None, "flat", "one target"])
 def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, given):

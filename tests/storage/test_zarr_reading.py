@@ -45,6 +45,7 @@ def of_format_2(shape):
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_models_consolidated_metadata(model, tmp_path):
     """It names an array of format 2 that `pickle` decodes: the array's own metadata are read."""
     mark, root = tmp_path / "ran", model / "zarr.json"

@@ -267,13 +267,14 @@ def machine_settings(max_examples: int) -> settings:
 TestLocalStore = LocalMachine.TestCase
 TestLocalStore.__doc__ = "Whatever happens to a local store, it holds what was committed."
 TestLocalStore.settings = machine_settings(15)
-TestIcechunkStore = IcechunkMachine.TestCase
+TestIcechunkStore = pytest.mark.long(IcechunkMachine.TestCase)
 TestIcechunkStore.__doc__ = (
     "Whatever happens to a transactional store, it holds what was committed."
 )
 TestIcechunkStore.settings = machine_settings(6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "second", "response_dims"),
     [(None, None, None), (["a", "b"], [1, 2], None), ([1, 2], ["a", "b"], None), (None, None, 1)],

@@ -48,6 +48,7 @@ def partials(store):
     return sorted(path.name for path in Path(store.url).rglob("*.partial"))
 
 
+@pytest.mark.long
 def test_a_writer_killed_at_any_moment_loses_nothing_committed(store):
     """A kill -9 during an append leaves whole batches; the next append goes on from there."""
     moments = random.Random(0)
@@ -67,6 +68,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_committed(store):
     fresh.verify()
 
 
+@pytest.mark.long
 def test_readers_see_whole_commits_while_a_writer_appends(store):
     """Opening, reading and verifying during appends gives a committed length, never a torn one."""
     store = BagStore.create(f"{store.url}-2", 2, ["y"], response_dims=3, chunk_points=4)

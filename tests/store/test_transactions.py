@@ -154,6 +154,7 @@ def test_second_of_two_sessions(store):
     second.verify()
 
 
+@pytest.mark.long
 def test_two_processes_append_at_once(store):
     """Every append of two processes is there, whole and once; both see the other's in the end."""
     writers = [running(append_rounds, store.url, first) for first in (0, ROUNDS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from bagbasis import connect
 from bagbasis.execution.costs import pass_limits
@@ -20,6 +21,8 @@ from tests.tuning.problems import (
     kept_blocks,
     stored_pairs,
 )
+
+pytestmark = pytest.mark.long
 
 
 def test_two_workers_find_what_one_process_finds(tmp_path):

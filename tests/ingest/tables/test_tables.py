@@ -250,6 +250,7 @@ def test_a_given_box_is_kept_and_points_may_lie_outside(tmp_path):
     assert_holds(store, frame, range(5))
 
 
+@pytest.mark.long
 def test_a_huge_bag_among_thousands_of_tiny_ones(tmp_path, ingest_cut):
     """Skewed sizes: 200,000 points in one bag, one to three in 3,000 others."""
     rng = np.random.default_rng(2)
@@ -275,6 +276,7 @@ def test_a_directory_of_parquet_files_and_a_glob(tmp_path):
         assert_holds(store, frame, range(8))
 
 
+@pytest.mark.long
 def test_a_killed_ingest_commits_nothing_and_runs_again(tmp_path, client):
     """Killed with -9 while it writes: the store is empty, and the same call makes it whole."""
     frame = table_of(range(200), seed=5)

@@ -165,6 +165,7 @@ def test_load_of_the_scheduler():
     assert load_at_a_minute(loads)[0] == pytest.approx(0.1 + 6e-3 * 1000 / 60)
 
 
+@pytest.mark.long
 def test_simulated_workers_are_many_and_end():
     """The scheduler knows each by an address of its own; after the block no process is left."""
     with simulated_cluster(7) as (scheduler, bare):

@@ -45,6 +45,7 @@ def fit_settings(regression, tmp_path):
     return [*urls, *settings(model__random_features__n_features=64, holdout=0.3)]
 
 
+@pytest.mark.long
 def test_client_is_killed(regression, tmp_path, root):
     """The client and all of its session die by SIGKILL; the run finishes, and another client has
     its report, its model and its log."""
@@ -77,6 +78,7 @@ time.sleep(600)
     assert not (root / run.id / "checkpoints").exists()
 
 
+@pytest.mark.long
 def test_commands(regression, tmp_path, root):
     """bags submit prints an id at once; attach follows to the report; runs lists it."""
     printed = done("submit", "fit", *fit_settings(regression, tmp_path), "--root", root)
@@ -108,6 +110,7 @@ def scripts(folder, *names):
     return folder
 
 
+@pytest.mark.long
 def test_driver_runs_no_script_of_its_folder(regression, tmp_path, root, monkeypatch):
     """A run submitted from a folder of scripts, whatever their names, imports none of them, nor do
     its workers."""
@@ -119,6 +122,7 @@ def test_driver_runs_no_script_of_its_folder(regression, tmp_path, root, monkeyp
     assert run.result()["n_bags_fitted"] == 300
 
 
+@pytest.mark.long
 def test_command_runs_no_script_of_its_folder(regression, tmp_path):
     """The console script, which looks for imports beside itself, and its workers neither."""
     (tmp_path / "bin").mkdir()
@@ -133,6 +137,7 @@ def test_command_runs_no_script_of_its_folder(regression, tmp_path):
     assert SAID not in done.stderr
 
 
+@pytest.mark.long
 def test_module_runs_no_script_of_its_folder(regression, tmp_path):
     """`python -m bagbasis.jobs` imports no script of the folder it is started in."""
     command = [sys.executable, "-m", "bagbasis.jobs", "info", str(regression / "bags.zarr")]
@@ -142,6 +147,7 @@ def test_module_runs_no_script_of_its_folder(regression, tmp_path):
     assert "300" in done.stdout
 
 
+@pytest.mark.long
 def test_failed_run(tmp_path, root):
     """What goes wrong in the driver is one line for the client, with exit code 1, and a traceback
     in the state."""
@@ -163,6 +169,7 @@ def test_refused_before_anything_runs(tmp_path, root):
     assert not root.exists()
 
 
+@pytest.mark.long
 def test_cancel(endless, root):
     """A run that is asked to stop does, within seconds, and says so."""
     with pytest.raises(RunError, match="is running still after 0 s"):
@@ -175,6 +182,7 @@ def test_cancel(endless, root):
     until(lambda: not alive(pid))
 
 
+@pytest.mark.long
 def test_driver_whose_queue_ends_it(endless):
     """A driver that is asked to end by SIGTERM says that it was cancelled, and stops."""
     os.kill(pid := driver_of(endless), signal.SIGTERM)
@@ -183,6 +191,7 @@ def test_driver_whose_queue_ends_it(endless):
     until(lambda: not alive(pid))
 
 
+@pytest.mark.long
 def test_killed_driver_is_found_out_and_resumed(regression, tmp_path, root, monkeypatch):
     """A driver killed by SIGKILL is told from a slow one by its heartbeat; a changed config is
     refused by the key; the run as it was goes on to the end."""
