@@ -48,13 +48,14 @@ class Config(ClusterConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore, load_model
-    from bagbasis.evaluation import evaluate, judge_means, permutation_importance
+    from bagbasis.evaluation import evaluate, judge_intervals, judge_means, permutation_importance
     from bagbasis.labelled import Holdout, suspect_groups
 
     from ..pictures import (
         errors_part,
         header_of,
         importance_part,
+        interval_tables,
         worries_of_model,
         worries_of_penalty,
     )
@@ -71,6 +72,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         )
         found = view.report(errors, config.n_smoothed, progress)
         means = judge_means(model, store, errors.subset, progress, weight)
+        intervals = judge_intervals(model, store, progress)
         drops = None
         if config.importance:
             drops = permutation_importance(
@@ -85,12 +87,15 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "n_unlabelled": errors.n_unlabelled,
         **found,
         **({} if drops is None else {"importance": drops.values()}),
+        "intervals": intervals,
         "pictures": [str(path) for path in pictures],
         "seconds": time.perf_counter() - begun,
     }
     view.show(report, console)
     title = f"Evaluation of {', '.join(model.target_names_) or 'densities'}"
     part = errors_part(title, model, store, errors, means)
+    if intervals:
+        part = replace(part, tables=[*part.tables, *interval_tables(model, intervals)])
     header = header_of(model, config.model_url, store.url)
     of_model = [*worries_of_penalty(model), *worries_of_model(model)]
     if model.holdout_ and (

@@ -45,6 +45,13 @@ class Config(FittingConfig, ReportConfig):
         default=None,
         description="a name in place of model.embedding; null: as model.embedding says",
     )
+    interval_folds: int | None = Field(
+        default=None,
+        ge=2,
+        le=100,
+        description="intervals from so many folds of the bags that are fitted, as 10, with task: "
+        "regression; null: from the bags kept out",
+    )
     checkpoint_url: str | None = Field(
         default=None,
         description="folder for finished sums, which the same fit goes on from; null: none",
@@ -66,10 +73,11 @@ class Config(FittingConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
+    from bagbasis.errors import ConfigError
     from bagbasis.fitting import checkpoints_of
     from bagbasis.labelled import suspect_groups
 
-    from ..pictures import choice_tables, rivals_of
+    from ..pictures import choice_tables, interval_tables, rivals_of
     from .model_place import ModelPlace
 
     begun = time.perf_counter()
@@ -78,6 +86,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     ours = console.run is not None and place.is_ours()
     store = BagStore.open(config.data_url)
     config.model.check_target(config.target)
+    if config.interval_folds is not None and config.model.task != "regression":
+        raise ConfigError("key 'interval_folds' is used with task: regression alone")
     with running_on(config.cluster, store.url):
         with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
             model = _saved(place.url) if ours else None
@@ -85,6 +95,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
                 model = _fitted(config, store, checkpoints, console)
                 place.save(model)
         judged, errors = _judged(model, store, console)
+        intervals = _judged_intervals(model, store, console)
     report = {
         "model_url": place.url,
         "data_url": store.url,
@@ -102,12 +113,16 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         console.line("How good it is, is not known: give holdout=, or no alpha=")
     else:
         console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
+    of_intervals = interval_tables(model, intervals)
+    for table in of_intervals:
+        console.table(table.title, table.columns, table.rows)
     part = _part(place.url, model, store, judged, errors)
+    part = replace(part, tables=[*part.tables, *of_intervals])
     if grouped := suspect_groups(store, model.target_names_, config.kept_out):
         console.line(grouped)
         part = replace(part, worries=[*part.worries, f"{grouped}."])
     console.parts.append(part)
-    return {**report, "judged": judged}
+    return {**report, "judged": judged, "intervals": intervals}
 
 
 def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
@@ -121,6 +136,16 @@ def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Jud
     except DataError as error:
         logger.warning("the model is not judged: %s", error)
         return None, []
+
+
+def _judged_intervals(
+    model: DoubleBasis, store: BagStore, console: Terminal
+) -> list[dict[str, Any]]:
+    """Count the labels in intervals, of bags held out that these were not made of."""
+    from bagbasis.evaluation import judge_intervals
+
+    with console.progress("intervals") as progress:
+        return judge_intervals(model, store, progress)
 
 
 def _part(
@@ -174,13 +199,14 @@ def _saved(url: str) -> DoubleBasis | None:
 def _fitted(
     config: Config, store: BagStore, checkpoints: Checkpoints | None, console: Terminal
 ) -> DoubleBasis:
+    from bagbasis import DoubleBasisRegressor
     from bagbasis.errors import ConfigError, ParameterError
 
     model = config.model.with_embedding(config.embedding).estimator()
     labels: dict[str, Any] = {} if config.model.task == "densities" else {"target": config.target}
     with console.progress("fit") as progress:
         try:
-            return model.fit(
+            model.fit(
                 store,
                 sample_weight=config.sample_weight,
                 holdout=config.kept_out,
@@ -190,3 +216,13 @@ def _fitted(
             )
         except ParameterError as error:
             raise ConfigError(f"section 'model': {error}") from error
+    if config.interval_folds is not None and isinstance(model, DoubleBasisRegressor):
+        groups = config.kept_out.groups
+        with console.progress("folds") as progress:
+            try:
+                model.conformalize(
+                    store, cv=config.interval_folds, groups=groups, progress=progress
+                )
+            except ParameterError as error:
+                raise ConfigError(f"key 'interval_folds': {error}") from error
+    return model

@@ -24,7 +24,8 @@ class Config(ClusterConfig, ReportConfig):
     columns: list[Literal["std", "leverage", "mahalanobis", "lower", "upper", "outside"]] = Field(
         default=[],
         description="more columns; std, leverage and mahalanobis need a model with uncertainty: "
-        "true, lower and upper one with a holdout; outside is the share of points outside the box",
+        "true, lower and upper one with a holdout or interval_folds; outside is the share of "
+        "points outside the box",
     )
     coverage: float = Field(default=0.9, gt=0, lt=1, description="of lower ... upper")
     overwrite: bool = Field(default=False, description="replace predictions that are there")

@@ -39,6 +39,7 @@ from .model_part import (
     compare as compare,
     compare_judged as compare_judged,
     header_of as header_of,
+    interval_tables as interval_tables,
     path_of as path_of,
     rivals_of as rivals_of,
     score_tables as score_tables,

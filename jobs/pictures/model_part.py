@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .parts import Table, facts
 
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
 SHOWN_DIMS = 5  # of a box
+SHOWN_COVERAGES = (0.5, 0.8, 0.9, 0.95)
 SHOWN_CHOICES = 8  # embeddings that were tried, each with its best width
 
 
@@ -121,6 +122,37 @@ def choice_tables(model: DoubleBasis) -> list[Table]:
     )
     note = "Mean squared error over the variance of the labels, ± its standard error."
     return [Table(title, ["embedding", "width", "error", "behind the chosen"], rows, note)]
+
+
+def interval_tables(model: DoubleBasis, judged: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return what intervals the model gives, and how many labels they were found to hold.
+
+    ``judged`` is what `judge_intervals` returns.
+    """
+    calibration = model.calibration_
+    if calibration is None:
+        return []
+    title = f"Intervals, made of {calibration.told}"
+    if judged:
+        rows = [
+            [
+                one["target"],
+                f"{one['coverage']:.0%}",
+                f"{one['covered']:.1%} ± {one['standard_error']:.1%}",
+                one["mean_width"],
+            ]
+            for one in judged
+        ]
+        note = f"Labels of {judged[0]['n']:,} bags that the model has not seen, ± a standard error."
+        return [Table(title, ["target", "promised", "found within", "mean width"], rows, note)]
+    names = model.target_names_ or [f"target {j + 1}" for j in range(model.outcome_.n_targets)]
+    rows = [
+        [name, f"{share:.0%}", float(np.quantile(calibration.errors[:, j], share))]
+        for j, name in enumerate(names)
+        for share in SHOWN_COVERAGES
+    ]
+    note = "How many labels lie within is not measured: no bag is left that was not used."
+    return [Table(title, ["target", "promised", "about ±"], rows, note)]
 
 
 def compare(error: float, constant: float, means: float | None, spread: float = 0.0) -> list[str]:

@@ -14,5 +14,6 @@ __all__ = [
     "evaluate",
     "evaluate_together",
     "judge_fit",
+    "judge_intervals",
     "permutation_importance",
 ]

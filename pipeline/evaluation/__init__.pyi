@@ -3,6 +3,9 @@ from .baselines import (
     judge_means as judge_means,
     judge_with_errors as judge_with_errors,
 )
+from .coverage import (
+    judge_intervals as judge_intervals,
+)
 from .cross_validation import (
     cross_val_score as cross_val_score,
 )

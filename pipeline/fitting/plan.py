@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..execution import Cost, Keeper, Progress, Reduction, plan_ranges, run_pass
-from ..labelled import NO_HOLDOUT, Batch, GroupFolds, Holdout, LabelledBags, Membership, Weights
+from ..labelled import NO_HOLDOUT, Batch, Folds, Holdout, LabelledBags, Membership, Weights
 from ..outcomes import Outcome
 from ..statistics import rows_cost, statistics_cost
 from ..store import Range
@@ -42,8 +42,8 @@ class FitPlan:
         Which bags are left out.
     choice : dict, optional
         What was tried for ``embedding="auto"``.
-    folds : GroupFolds, optional
-        By which the penalty is chosen: each has statistics of its own.
+    folds : Folds, optional
+        By which the penalty is chosen, or intervals are made: each has statistics of its own.
     """
 
     bags: LabelledBags
@@ -55,7 +55,7 @@ class FitPlan:
     weights: Weights | None = None
     holdout: Holdout = NO_HOLDOUT
     choice: dict[str, Any] | None = field(default=None, compare=False)
-    folds: GroupFolds | None = None
+    folds: Folds | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone: each task travels with the plan, not with all tasks' ranges."""
@@ -162,7 +162,7 @@ class FitSums:
         y: Floats,
         weights: Floats | None,
     ) -> None:
-        """Add bags to sums by folds of groups."""
+        """Add bags to sums by folds."""
         folds = self._plan.folds
         assert folds is not None
         sums.add_to(folds.of(index), embeddings, y, weights)

@@ -34,6 +34,8 @@ from .labels import (
 from .splits import (
     HOLDOUT_SEED as HOLDOUT_SEED,
     VALIDATION_SEED as VALIDATION_SEED,
+    Folds as Folds,
+    IndexFolds as IndexFolds,
     Membership as Membership,
     Split as Split,
     hash_index as hash_index,

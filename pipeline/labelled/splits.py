@@ -12,6 +12,7 @@ from ..arrays import Floats, Integers
 
 HOLDOUT_SEED = 1  # of the bags that no model is fitted to
 VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
+FOLD_SEED = 7  # of folds that intervals come from; those of groups have another one
 
 
 class Membership(Protocol):
@@ -50,6 +51,43 @@ class Split:
 
     def to_dict(self) -> dict[str, Any]:
         """See `Membership`."""
+        return asdict(self)
+
+
+class Folds(Protocol):
+    """Parts of the bags, by a bag's position; when a store grows, its old bags keep theirs."""
+
+    @property
+    def n_folds(self) -> int:
+        """How many there are; some may be empty."""
+        ...
+
+    def of(self, index: Integers) -> Integers:
+        """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides, in types JSON knows."""
+        ...
+
+
+@dataclass(frozen=True)
+class IndexFolds:
+    """Folds of equally many bags: of n_folds neighbours each is in another one.
+
+    A hash of the neighbours' place turns their order.
+    """
+
+    n_folds: int
+    seed: int = FOLD_SEED
+
+    def of(self, index: Integers) -> Integers:
+        """See `Folds`."""
+        turns = hash_index((index // self.n_folds).astype(np.uint64), self.seed) * self.n_folds
+        return (index + turns.astype(np.int64)) % self.n_folds
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Folds`."""
         return asdict(self)
 
 

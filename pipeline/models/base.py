@@ -26,9 +26,10 @@ from ..outcomes import Outcome, Target
 from ..parameters import Boolean, Table, Url, checked
 from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..sklearn_bases import BaseEstimator
-from .conformal import Calibration
 from .fit import fit_ridge
 from .fitted_model import Array
+from .intervals.calibration import Calibration
+from .intervals.fold_calibration import FoldCalibration
 from .posterior import BagScores, Posterior
 from .ridge_model import RidgeModel
 from .saving import save_model
@@ -161,8 +162,8 @@ class DoubleBasis(BaseEstimator):
         return self.model_.posterior
 
     @property
-    def calibration_(self) -> Calibration | None:
-        """The errors of bags held out, which intervals are made of."""
+    def calibration_(self) -> Calibration | FoldCalibration | None:
+        """The errors of bags held out, or over folds, which intervals are made of."""
         return self.model_.calibration
 
     @property

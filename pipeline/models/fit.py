@@ -29,7 +29,7 @@ from ..fitting import (
 )
 from ..labelled import Column
 from ..solvers import Path, RidgeSolution, warn_at_edge
-from .conformal import Calibration
+from .intervals.calibration import Calibration
 from .posterior import Posterior
 from .predictions.stored import take_subset
 from .ridge_model import RidgeModel

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
 from ..arrays import Floats
 from ..bags import Bags
 from ..errors import ModelError
@@ -26,6 +28,29 @@ class MoreColumns(NamedTuple):
 
 
 NO_COLUMNS = MoreColumns()
+
+
+class Rows(NamedTuple):
+    """What columns are made of: predictions (n, k), and more where a column needs it.
+
+    Attributes
+    ----------
+    values : float64, shape (n, k)
+    scores : float64, shape (n, 2)
+        Leverage and Mahalanobis distance; no rows where no column is of the posterior.
+    of_folds : float64, shape (n, k, K)
+        Predictions by the models of folds; no rows where no interval is made of them.
+    """
+
+    values: Floats
+    scores: Floats
+    of_folds: Floats
+
+    @classmethod
+    def none(cls, k: int) -> Rows:
+        """Return those of no bags."""
+        return cls(np.empty((0, k)), np.empty((0, 2)), np.empty((0, k, 0)))
+
 
 Array = Any
 """A numpy array for bags in memory, a lazy dask.array for a BagStore."""
@@ -105,8 +130,8 @@ class FittedModel(JudgedModel, Protocol):
         """Return everything that is predicted for bags in memory, and more columns."""
         ...
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
-        """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
+    def with_columns(self, rows: Rows, columns: MoreColumns) -> Prediction:
+        """Return predictions of raw rows, with more columns."""
         ...
 
 

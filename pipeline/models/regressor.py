@@ -10,21 +10,33 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..bags import Bags
-from ..errors import DataError, ModelError
+from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress
 from ..fitting import CheckpointsLike, Groups, TrainingBags
-from ..labelled import BagsLike, Column, HoldoutLike, SampleWeight
+from ..labelled import BagsLike, Column, Holdout, HoldoutLike, LabelledBags, SampleWeight, Weights
 from ..outcomes import Reals, Target
-from ..parameters import Boolean, Function, Instance, ListOf, None_, Real, Text, Url, checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Instance,
+    Integer,
+    ListOf,
+    None_,
+    Real,
+    Text,
+    Url,
+    checked,
+)
 from ..parameters.regression import HOLDOUT, TABLES
 from ..sklearn_bases import RegressorMixin
 from ..store import BagStore
-from .base import DoubleBasis
-from .conformal import Calibration
+from .base import DoubleBasis, parameters_of
 from .fitted_model import COVERAGE, Array, MoreColumns
+from .intervals.calibration import Calibration
+from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration, FoldedModel
 from .judging import score_of
 from .predictions.stored import take_subset
-from .ridge_model import RidgeModel
+from .ridge_model import OF_INTERVALS, RidgeModel
 
 
 class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
@@ -91,8 +103,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         penalty of a baseline; with ``embedding="auto"`` what was tried, under "choice".
     posterior_ : Posterior or None
         With ``uncertainty``: spread of the features and the noise of each target.
-    calibration_ : Calibration or None
-        With ``holdout``: errors of up to 10,000 bags held out, for `predict_interval`.
+    calibration_ : Calibration, FoldCalibration or None
+        With ``holdout``, or after `conformalize`: errors of up to 10,000 bags, for
+        `predict_interval`.
     """
 
     PARAMETERS = TABLES["DoubleBasisRegressor"]
@@ -179,48 +192,72 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         both = model.apply(X, _Deviations(model), tail)
         return both[:, 0], both[:, 1]
 
-    @checked(progress=Function | None_)
+    @checked(cv=Integer(2, MOST_FOLDS) | None_, progress=Function | None_)
     def conformalize(
         self,
         X: TrainingBags,
         y: ArrayLike | None = None,
         *,
+        cv: int | None = None,
         groups: str | ArrayLike | None = None,
+        sample_weight: SampleWeight = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Compute the errors for `predict_interval` from bags that were not fitted.
+        """Compute the errors for `predict_interval`: of bags that were not fitted, or of folds.
 
-        A fit with ``holdout`` does this itself, with the groups of the holdout.
+        A fit with ``holdout`` does the former itself, with the groups of the holdout.
 
         Parameters
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
-            Of the store that was fitted to, the bags held out; of any other, all. They have to be
-            like those that will be predicted: bags held out by time tell whether they are.
+            Without ``cv``: of the store that was fitted to, the bags held out; of any other, all.
+            With ``cv``: the bags that were fitted; of that store, those not held out. They have to
+            be like those that will be predicted: bags held out by time tell whether they are.
         y : array, shape (n_bags,) or (n_bags, n_targets)
             For bags in memory.
+        cv : int from 2 to 100, optional
+            Folds: no bag is lost to a holdout. One pass sums them; each is predicted by
+            coefficients that the sums of the others give, with the bases and the penalty per bag
+            of this model. The K sets of coefficients are kept and saved. 10 serve.
         groups : str or array, shape (n_bags,), optional
-            Such as patients: one bag of each group counts, chosen by a hash, and the coverage is
-            promised to a bag of a new group. A column of a store, or values for every bag.
+            Such as patients: folds have whole groups, one bag of each group counts, chosen by a
+            hash, and the coverage is promised to a bag of a new group. A column of a store, or
+            values for every bag. With ``cv``, None means those of the model's holdout.
+        sample_weight : array, shape (n_bags,), or str, optional
+            With ``cv``: as ``fit`` took it. None means the column that it took.
         progress : callable (bags done, bags in all), optional
 
         Raises
         ------
         DataError
-            No labelled bags, or other targets than the model's.
+            No labelled bags, all in one fold, or other targets than the model's.
         ModelError
-            A store that the model was fitted to without a holdout.
+            A store that the model was fitted to without a holdout, and no ``cv``.
+        ParameterError
+            The sums of all folds do not fit in memory, or weights without ``cv``.
         """
         model = self._fitted
         if isinstance(X, BagStore):
             source = model.outcome.take_labels(X)
         else:
             source = Reals.label(X, y, None)
-        if source.url is not None and source.url == model.report["data_url"]:
+        is_fitted = source.url is not None and source.url == model.report["data_url"]
+        if cv is not None:
+            source = take_subset(source, model, "train") if is_fitted else source
+            if groups is None and is_fitted:
+                groups = Holdout.of(model.holdout).groups
+            made = self._calibrated_by_folds(source, cv, groups, sample_weight, progress)
+            self.model_ = replace(model, calibration=made)
+            return self
+        if sample_weight is not None:
+            raise ParameterError(
+                "sample_weight is used with cv alone: errors of bags held out count alike"
+            )
+        if is_fitted:
             if not model.holdout:
                 raise ModelError(
                     f"{source.url}: the model was fitted to these bags, whose errors are too small "
-                    "to promise by; fit with holdout=, or give other bags"
+                    "to promise by; give cv=10, fit with holdout=, or give other bags"
                 )
             source = take_subset(source, model, "holdout")
         column = None if groups is None else Column.of(source.data, "groups", groups)
@@ -230,15 +267,47 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         self.model_ = replace(model, calibration=calibration)
         return self
 
+    def _calibrated_by_folds(
+        self,
+        source: LabelledBags,
+        n_folds: int,
+        groups: str | ArrayLike | None,
+        sample_weight: SampleWeight,
+        progress: Progress | None,
+    ) -> FoldCalibration:
+        """Return intervals' coefficients and errors; see `conformalize`."""
+        model = self._fitted
+        if sample_weight is None and model.weights is not None and not source.in_memory:
+            sample_weight = model.weights["column"]
+        return FoldedModel(
+            model.features,
+            model.outcome,
+            model.precision,
+            parameters_of(self).rounding,
+            self.alpha_ / model.weight_fitted,
+            model.report.get("baseline_alpha", 0.0) / model.weight_fitted,
+        ).calibrate(
+            source,
+            n_folds,
+            None if groups is None else Column.of(source.data, "groups", groups),
+            Weights.of_bags(source.data, sample_weight),
+            progress,
+        )
+
     @checked(coverage=Real())
     def predict_interval(self, X: BagsLike, coverage: float = COVERAGE) -> tuple[Array, Array]:
         """Return lower and upper ends of intervals that hold a bag's label, as `predict` does.
 
-        Split conformal prediction from the bags held out (Lei et al. 2018): at least the share
+        From bags held out, split conformal prediction (Lei et al. 2018): at least the share
         ``coverage`` of new bags has its label within, on average over what was held out, whatever
-        the law of the bags, as long as new bags are exchangeable with these; of several targets
-        for each by itself. All intervals of a target have one width. By groups, see
-        `conformalize`.
+        the law of the bags, as long as new bags are exchangeable with these. All intervals of a
+        target have one width.
+
+        From folds, CV+ (Barber et al. 2021): about that share, and at least 1 − 2 (1 − coverage)
+        less a small term, whatever the law; narrower, for no bag is lost, and wider where the
+        models of folds differ. `predict` need not be in the middle.
+
+        Of several targets that is promised for each by itself. By groups, see `conformalize`.
 
         Parameters
         ----------
@@ -248,13 +317,16 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Raises
         ------
         ModelError
-            Nothing was held out.
+            Nothing was held out, and no folds were made.
         ParameterError
-            Too few bags were held out for the coverage.
+            Too few bags for the coverage.
         """
-        margins = self._fitted.margins(coverage)
-        predicted = self._fitted.predict(X)
-        return predicted - margins, predicted + margins
+        model = self._fitted
+        model.require_calibration().rank(coverage)
+        tail = (2, *model.outcome.stored()["predictions"].tail)
+        columns = MoreColumns(OF_INTERVALS, coverage)
+        both = model.apply(X, _StackedColumns(model, columns), tail)
+        return both[:, 0], both[:, 1]
 
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
@@ -286,3 +358,15 @@ class _Deviations:
     def __call__(self, bags: Bags) -> Floats:
         found = self.model.predicted(bags, MoreColumns(["std"]))
         return np.stack([found.values, found.more["std"]], axis=1)
+
+
+@dataclass(frozen=True)
+class _StackedColumns:
+    """Columns of predictions, shape (n_bags, columns) or (n_bags, columns, n_targets)."""
+
+    model: RidgeModel
+    columns: MoreColumns
+
+    def __call__(self, bags: Bags) -> Floats:
+        found = self.model.predicted(bags, self.columns).more
+        return np.stack([found[name] for name in self.columns.names], axis=1)

@@ -21,8 +21,9 @@ from ..solvers import RidgeSolution
 from ..statistics import MANY_TARGETS, linear_predictions
 from ..store import BagStore
 from ..units import in_units, units_of
-from .conformal import Calibration
-from .fitted_model import NO_COLUMNS, Array, MoreColumns
+from .fitted_model import NO_COLUMNS, Array, MoreColumns, Rows
+from .intervals.calibration import Calibration
+from .intervals.fold_calibration import FoldCalibration
 from .model_state import ModelState, OptionalPart
 from .posterior import BagScores, Posterior
 from .predictions.features import lazy_predictions
@@ -30,7 +31,7 @@ from .predictions.features import lazy_predictions
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 NO_CALIBRATION = (
     "the model has no errors of held-out bags: fit with holdout=.1, or call conformalize with bags "
-    "that it was not fitted to"
+    "that it was not fitted to, or with cv=10 and those that it was"
 )
 NO_POSTERIOR = (
     "the model keeps no posterior: fit it with uncertainty=True (model.uncertainty: true), which "
@@ -46,7 +47,8 @@ OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 # by the names that saved models have for the arrays of a `RidgeSolution`
 ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
 MEAN = "mean_coefficients"  # the array of the mean of the encoded labels
-PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration)
+OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
+PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration, FoldCalibration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +74,8 @@ class RidgeModel:
         The mean of the encoded labels fitted, where the outcome keeps it.
     posterior : Posterior or None
         Of a fit with ``uncertainty=True``.
-    calibration : Calibration or None
-        Of a model of numbers with bags held out.
+    calibration : Calibration, FoldCalibration or None
+        Of a model of numbers with bags held out, or that was calibrated by folds.
     versions : dict
         Of a loaded model: the packages that saved it.
     """
@@ -87,7 +89,7 @@ class RidgeModel:
     weights: dict[str, Any] | None = None
     mean_targets: Floats | None = None
     posterior: Posterior | None = None
-    calibration: Calibration | None = None
+    calibration: Calibration | FoldCalibration | None = None
     versions: dict[str, str] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ predicting
@@ -122,38 +124,38 @@ class RidgeModel:
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `with_columns`."""
         scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
-        found = self.with_columns(*self._rows(bags, scored), columns)
+        folded = not {*columns.names}.isdisjoint(OF_INTERVALS)
+        found = self.with_columns(self._rows(bags, scored, folded), columns)
         if OUTSIDE in found.more and len(bags):
             found.more[OUTSIDE][:] = self.features.embedding.count_outside(bags) / bags.sizes
         return found
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
-        """Return predictions of raw rows (n, k) and rows of scores (n, 2), with more columns.
+    def with_columns(self, rows: Rows, columns: MoreColumns) -> Prediction:
+        """Return predictions of raw rows, with more columns.
 
         There are "leverage", "mahalanobis" and "outside", and of a model of numbers "std" and
-        "lower" and "upper", the ends of intervals. ``scores`` has no rows where no column is of
-        the posterior.
+        "lower" and "upper", the ends of intervals.
 
         Raises
         ------
         ModelError
             A column that this kind of model does not have.
         """
-        more = {name: self._column(name, rows, scores, columns.coverage) for name in columns.names}
-        return replace(self.outcome.predict(rows), more=more)
+        more = {name: self._column(name, rows, columns.coverage) for name in columns.names}
+        return replace(self.outcome.predict(rows.values), more=more)
 
-    def _column(self, name: str, rows: Floats, scores: Floats, coverage: float) -> Floats:
+    def _column(self, name: str, rows: Rows, coverage: float) -> Floats:
         if name == OUTSIDE:
-            return np.zeros(len(rows))  # `predicted` has the bags that it is of
+            return np.zeros(len(rows.values))  # `predicted` has the bags that it is of
         if name in BagScores._fields:
             self.require_posterior()
-            return scores[:, BagScores._fields.index(name)]
+            return rows.scores[:, BagScores._fields.index(name)]
         if not self.outcome.has_intervals:
             raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}")
         if name == "std":
-            return self.outcome.predict(self._deviations(scores[:, 0])).values
-        margins = self._margins(coverage)
-        return self.outcome.predict(rows + (margins if name == "upper" else -margins)).values
+            return self.outcome.predict(self._deviations(rows.scores[:, 0])).values
+        ends = self.require_calibration().ends(rows.values, rows.of_folds, coverage)
+        return self.outcome.predict(ends[OF_INTERVALS.index(name)]).values
 
     def _deviations(self, leverage: Floats) -> Floats:
         posterior = self.require_posterior()
@@ -163,23 +165,11 @@ class RidgeModel:
         self.outcome.check_finite(deviations, "a standard deviation", NOT_FINITE)
         return deviations
 
-    def _margins(self, coverage: float) -> Floats:
+    def require_calibration(self) -> Calibration | FoldCalibration:
+        """Return what intervals are made of; ModelError where nothing was held out."""
         if self.calibration is None:
             raise ModelError(NO_CALIBRATION)
-        return self.calibration.margins(coverage)
-
-    def margins(self, coverage: float) -> Floats:
-        """Return half the width of intervals, in the shape of one bag's prediction.
-
-        Raises
-        ------
-        ModelError
-            Nothing was held out.
-        ParameterError
-            Too few bags were held out for the coverage.
-        """
-        margins: Floats = self.outcome.predict(self._margins(coverage)[None]).values[0]
-        return margins
+        return self.calibration
 
     def require_posterior(self) -> Posterior:
         """Return the posterior; ModelError where the fit has kept none."""
@@ -189,11 +179,20 @@ class RidgeModel:
 
     def score_rows(self, bags: Bags) -> Floats:
         """Return leverage and Mahalanobis distance of bags in memory, shape (n_bags, 2)."""
-        return self._rows(bags, scored=True)[1]
+        return self._rows(bags, scored=True).scores
+
+    def interval_rows(self, bags: Bags) -> Rows:
+        """Return what the ends of intervals are made of, for bags in memory."""
+        return self._rows(bags, folded=True)
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""
-        return self._rows(bags, scored=False)[0]
+        return self._rows(bags).values
+
+    @property
+    def weight_fitted(self) -> float:
+        """The weight of the bags fitted; their number where they have none."""
+        return float(self.report.get("weight_fitted", self.report["n_bags_fitted"]))
 
     def check_dims(self, n_dims: int, found: str) -> None:
         """Raise ModelError unless bags have the dimension of those fitted."""
@@ -202,19 +201,24 @@ class RidgeModel:
                 f"the model was fitted on bags of dimension {self.features.n_dims}, {found}"
             )
 
-    def _rows(self, bags: Bags, scored: bool) -> tuple[Floats, Floats]:
+    def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> Rows:
         self.check_dims(bags.n_dims, f"these have {bags.n_dims}")
-        out = np.empty((len(bags), len(self.solution.intercept)))
-        posterior = self.require_posterior() if scored else None
-        scores = np.empty((len(bags) if scored else 0, 2))
+        n, k = len(bags), len(self.solution.intercept)
+        out, posterior = np.empty((n, k)), self.require_posterior() if scored else None
+        calibration = self.calibration if folded else None
+        folds = calibration if isinstance(calibration, FoldCalibration) else None
+        scores = np.empty((n if scored else 0, 2))
+        of_folds = np.empty((n, k, len(folds.sizes)) if folds else (0, k, 0))
         with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
             for start, features, _ in self.features.blocks(bags, self.precision):
                 stop = start + len(features)
                 self._combine(features, out[start:stop])
                 if posterior is not None:
                     posterior.score(features, scores[start:stop])
+                if folds is not None:
+                    of_folds[start:stop] = folds.of_folds(features)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
-        return out, scores
+        return Rows(out, scores, of_folds)
 
     def _combine(self, features: NDArray[Any], out: Floats) -> None:
         """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
@@ -298,7 +302,7 @@ class RidgeModel:
             values.get("weights"),
             arrays[MEAN] if learns.keeps_mean else None,
             Posterior.from_state(state, *sizes),
-            Calibration.from_state(state, *sizes),
+            Calibration.from_state(state, *sizes) or FoldCalibration.from_state(state, *sizes),
             values["versions"],
         )
         model.check_shapes()

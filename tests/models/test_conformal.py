@@ -12,8 +12,9 @@ from hypothesis import given, strategies as st
 from bagbasis import connect, load_model
 from bagbasis.errors import BagError, DataError, ModelError, ParameterError
 from bagbasis.labelled.splits import HOLDOUT_SEED, Split
-from bagbasis.models import conformal, write_predictions
-from bagbasis.models.conformal import Calibration
+from bagbasis.models import write_predictions
+from bagbasis.models.intervals import calibration
+from bagbasis.models.intervals.calibration import Calibration
 from tests.models.predicting import BAGS, N, Y, classifier, fitted, regressor
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -113,7 +114,7 @@ def test_one_bag_of_each_group_held_out(tmp_path):
 
 def test_many_bags(monkeypatch):
     """No more errors than serve are kept, of bags and groups that a hash chooses."""
-    monkeypatch.setattr(conformal, "MOST_BAGS", 20)
+    monkeypatch.setattr(calibration, "MOST_BAGS", 20)
     model = regressor().fit(BAGS, Y)
     everything = np.abs(model.predict(BAGS) - Y).round(9)
     for groups in (None, np.minimum(np.arange(N), 35)):
@@ -128,7 +129,7 @@ def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, warned):
     def refused(*_, **__):
         raise BagError(3, "it is odd")
 
-    monkeypatch.setattr(conformal, "run_pass", refused)
+    monkeypatch.setattr(calibration, "run_pass", refused)
     model = regressor().fit(BAGS, Y, holdout=0.3)
     assert model.calibration_ is None
     assert "the model has no intervals" in warned.text

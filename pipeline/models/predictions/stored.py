@@ -49,6 +49,7 @@ from ..fitted_model import (
     FittedModel,
     JudgedModel,
     MoreColumns,
+    Rows,
     model_of,
 )
 from .features import prediction_ranges
@@ -240,7 +241,7 @@ def write_predictions(
     columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "outside"}
         More columns, or arrays; of several targets ``std_<target>``. The first three of a model
         that was fitted with ``uncertainty=True``, see `DoubleBasisRegressor.predict` and
-        `bag_scores`; "lower" and "upper" of one that has held bags out, see `predict_interval`;
+        `bag_scores`; "lower" and "upper" of one that has intervals, see `predict_interval`;
         "outside", of any, is the share of a bag's points outside the box.
     coverage : float in (0, 1)
         Promised of the intervals.
@@ -347,7 +348,7 @@ def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]
     if not columns.names:
         return {}
     outcome = model.outcome
-    found = model.with_columns(np.empty((0, outcome.n_targets)), np.empty((0, 2)), columns)
+    found = model.with_columns(Rows.none(outcome.n_targets), columns)
     twice = set(outcome.columns(found)) & set(outcome.more_columns(found))
     if twice:
         raise ParameterError(

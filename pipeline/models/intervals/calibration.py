@@ -14,14 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import Floats
-from ..errors import DataError, ParameterError
-from ..execution import Progress, Reduction, run_pass
-from ..labelled import Batch, Column, LabelledBags, hash_index
-from ..parameters import Share
-from ..store import ListedBags
-from .fitted_model import ScoringModel
-from .model_state import OptionalPart
+from ...arrays import Floats
+from ...errors import DataError, ParameterError
+from ...execution import Progress, Reduction, run_pass
+from ...labelled import Batch, Column, LabelledBags, hash_index
+from ...parameters import Share
+from ...store import ListedBags
+from ..fitted_model import ScoringModel
+from ..model_state import OptionalPart
 
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
 MOST_BAGS = 10_000  # the coverage of more differs from what is promised by less than .003
@@ -41,6 +41,7 @@ class Calibration(OptionalPart):
 
     key: ClassVar[str] = "calibration"
     arrays: ClassVar[tuple[str, ...]] = ("errors",)
+    uses_fitted: ClassVar[bool] = False  # errors of bags fitted, none of those held out
 
     @classmethod
     def of(
@@ -59,24 +60,9 @@ class Calibration(OptionalPart):
         DataError
             Another number of targets than the model's, or a bag that is refused.
         """
-        found = []
-        for (start, _), some, labels in bags.label_blocks():
-            found.append(start + some)
-            if labels.shape[1] != model.outcome.n_targets:
-                raise DataError(
-                    f"there are {labels.shape[1]} targets, the model has {model.outcome.n_targets}"
-                )
-        rows = np.concatenate(found)
-        rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED))]
-        if groups is not None:
-            in_order = np.sort(rows)
-            values = groups.at(in_order)[np.searchsorted(in_order, rows)]
-            rows = rows[np.unique(values, return_index=True)[1]]
-            # again, for the larger a group, the earlier one of its bags came
-            rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED + 1))]
-        if not len(rows):
+        chosen = choose_calibrating(bags, model.outcome.n_targets, groups)
+        if chosen is None:
             return None
-        chosen = replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
         cost = model.features.cost
         reduction = Reduction(partial(_Errors, model), _join, cost, name="calibrate")
         return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
@@ -86,6 +72,15 @@ class Calibration(OptionalPart):
         if self.errors.ndim != 2 or self.errors.shape[1] != n_targets or not len(self.errors):
             raise ValueError(f"errors of held-out bags have shape {self.errors.shape}")
 
+    @property
+    def told(self) -> str:
+        """Where the intervals come from, in words."""
+        return f"the errors of {len(self.errors):,} bags held out"
+
+    def rank(self, coverage: float) -> int:
+        """See `rank_of`."""
+        return rank_of(len(self.errors), coverage)
+
     def margins(self, coverage: float) -> Floats:
         """Return half the width of intervals of each target, shape (k,).
 
@@ -94,17 +89,62 @@ class Calibration(OptionalPart):
         ParameterError
             Too few bags for the coverage.
         """
-        Share.check("coverage", coverage)
-        m = len(self.errors)
-        rank = int(np.ceil((m + 1) * coverage - 1e-9))
-        if rank > m:
-            raise ParameterError(
-                f"coverage is {coverage:g}, which takes {int(np.ceil(coverage / (1 - coverage)))} "
-                f"held-out bags (or groups), and there are {m}: at most {m / (m + 1):.3g} can be "
-                "promised"
-            )
-        margins: Floats = self.errors[rank - 1]
+        margins: Floats = self.errors[self.rank(coverage) - 1]
         return margins
+
+    def ends(self, rows: Floats, of_folds: Floats, coverage: float) -> tuple[Floats, Floats]:
+        """Return lower and upper ends for predictions (n, k); there are no folds."""
+        margins = self.margins(coverage)
+        return rows - margins, rows + margins
+
+
+def rank_of(m: int, coverage: float) -> int:
+    """Return which of m errors, in ascending order, a new one exceeds with the share left over.
+
+    Raises
+    ------
+    ParameterError
+        Too few bags for the coverage.
+    """
+    Share.check("coverage", coverage)
+    rank = int(np.ceil((m + 1) * coverage - 1e-9))
+    if rank > m:
+        raise ParameterError(
+            f"coverage is {coverage:g}, which takes {int(np.ceil(coverage / (1 - coverage)))} "
+            f"held-out bags (or groups), and there are {m}: at most {m / (m + 1):.3g} can be "
+            "promised"
+        )
+    return rank
+
+
+def choose_calibrating(
+    bags: LabelledBags, n_targets: int, groups: Column | None
+) -> LabelledBags | None:
+    """Return the labelled bags whose errors count, at most `MOST_BAGS`; None if there are none.
+
+    One of each group, where bags have ``groups``; a hash decides.
+
+    Raises
+    ------
+    DataError
+        Another number of targets than ``n_targets``.
+    """
+    found = []
+    for (start, _), some, labels in bags.label_blocks():
+        found.append(start + some)
+        if labels.shape[1] != n_targets:
+            raise DataError(f"there are {labels.shape[1]} targets, the model has {n_targets}")
+    rows = np.concatenate(found)
+    rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED))]
+    if groups is not None:
+        in_order = np.sort(rows)
+        values = groups.at(in_order)[np.searchsorted(in_order, rows)]
+        rows = rows[np.unique(values, return_index=True)[1]]
+        # again, for the larger a group, the earlier one of its bags came
+        rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED + 1))]
+    if not len(rows):
+        return None
+    return replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
 
 
 class _Errors:

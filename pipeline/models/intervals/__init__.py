@@ -1,0 +1,1 @@
+"""Intervals of a promised coverage: from bags held out, or from folds."""
