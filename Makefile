@@ -17,8 +17,8 @@ test test-long test-experiments test-exhaustive: export PYTHONDONTWRITEBYTECODE 
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
-# What takes longest: clusters and jobs in processes of their own, writers that die before each of their
-# writes, levels and errors over many draws, every value for every parameter.
+# What takes a second of CPU or more: clusters and jobs in processes of their own, writers that die before
+# each of their writes, jobs from end to end, levels over many draws, every value for every parameter.
 test-long: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'long and not exhaustive and not experiments'
 

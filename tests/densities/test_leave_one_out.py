@@ -92,6 +92,7 @@ def test_scores_do_not_depend_on_the_tasks(shape):
     assert (split.n_bags, split.n_alone) == (whole.n_bags, whole.n_alone) == (80, 20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["series", "kde"])
 def test_store_and_memory(kind, tmp_path):
     """A store in many tasks gives the scores of the bags in memory, with progress by bags."""
@@ -115,6 +116,7 @@ def test_store_and_memory(kind, tmp_path):
     assert len(seen) > 4
 
 
+@pytest.mark.long
 def test_on_a_cluster(tmp_path):
     """A worker process gives the scores that this process gives."""
     store = BagStore.create(tmp_path / "s.zarr", 2, dtype="float64")

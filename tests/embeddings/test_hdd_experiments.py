@@ -48,6 +48,7 @@ def test_gram_matrix(distance, orthogonal, least):
     assert determination > 0.95
 
 
+@pytest.mark.long
 def test_counting_components():
     """How many components has a mixture, from 200 points: HDD < L2 < constant, by clear steps."""
     dataset = make_dataset("gmm_components", n_points=200, seed=1)

@@ -119,6 +119,7 @@ def test_a_measured_box_is_no_reason_to_warn():
         warn_of_outside(features, 1200, 10_000)
 
 
+@pytest.mark.long
 def test_a_cluster_gives_the_bits_of_one_process(store, tmp_path):
     """Through estimators, saving and loading, with the transformer's parameters."""
     transformer = make_pipeline(FunctionTransformer(np.cbrt), PCA(2, whiten=True))

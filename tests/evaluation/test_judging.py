@@ -82,6 +82,7 @@ def test_against_a_loop(store, model, subset):
     assert errors.sample.index.tolist() == rows
 
 
+@pytest.mark.long
 def test_on_a_cluster(store, model):
     """Two workers sum the same, with progress by bags."""
     seen = []

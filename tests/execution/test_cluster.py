@@ -132,6 +132,7 @@ def check_fit_and_back(store, alone, precision):
     )
 
 
+@pytest.mark.long
 def test_classifier_and_features(cluster, stores):
     """Classes, probabilities and features come back from workers as they are made here."""
     store = stores[50]
@@ -246,6 +247,7 @@ def test_progress_without_any_report(cluster, monkeypatch):
     assert seen == [0, 3, 7]
 
 
+@pytest.mark.long
 def test_refusals_arrive_as_ours(cluster, tmp_path):
     """A bag that a worker refuses is our error here, naming the store and the bag; the cluster
     goes on."""
@@ -260,6 +262,7 @@ def test_refusals_arrive_as_ours(cluster, tmp_path):
     assert map_reduce(named, ["a", "b"], spelled, sizes=[1, 1]) == "(a b)"
 
 
+@pytest.mark.long
 def test_progress_comes_while_tasks_run(cluster, stores, tmp_path):
     """What tasks have done so far is heard while they are still running."""
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)

@@ -55,6 +55,7 @@ def cluster(alone):
         yield client
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("many_tasks")
 def test_chunks_do_not_matter(tmp_path, alone):
     """In chunks of 7 or of all points, with partitions that end elsewhere: the same model to
@@ -93,6 +94,7 @@ def test_baseline_of_two_workers(tmp_path, alpha):
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-9 * scale)
 
 
+@pytest.mark.long
 def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path):
     """Pairs committed while a fit runs belong to the next fit."""
     store = store_of(tmp_path / "s.zarr", 50)
@@ -113,6 +115,7 @@ def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path):
     assert grown - sum(fitted.report_[key] for key in counted) == 9
 
 
+@pytest.mark.long
 def test_response_that_is_refused_is_named(cluster, tmp_path):
     """A response outside its box, found by a worker: our error, with the store and the bag."""
     store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=2, chunk_points=50)

@@ -149,6 +149,7 @@ def test_short_ranges_need_no_memory_for_long_batches(tmp_path):
         RangeTask.of(source, wide, [(0, 30)])
 
 
+@pytest.mark.long
 def test_frequencies_take_what_they_declare():
     """Those of a wide embedding are drawn block by block, in the type that they are used in."""
     rng = np.random.default_rng(0)

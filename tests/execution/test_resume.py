@@ -56,6 +56,7 @@ class Worker:
         return task
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(
     n=st.integers(1, 60),
@@ -167,6 +168,7 @@ def held(task, report):
     return spelled(task, report)
 
 
+@pytest.mark.long
 def test_late_workers_help_in_order(cluster, tmp_path):
     """Workers that come while a run is under way take the next tasks, not any: what is done can
     be merged at once."""

@@ -125,6 +125,7 @@ def test_every_damage_is_noticed(store, tmp_path):
             read_partial(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cut", [0, 3, 17, 31])
 def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
     """Interrupted after some tasks, the same fit reads only what is missing; the statistics are
@@ -269,6 +270,7 @@ def test_checkpoints_of_others(store, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == [Path(urls[1]).name, "notes.txt"]
 
 
+@pytest.mark.long
 def test_other_estimators(tmp_path):
     """Classifier and densities take checkpoints too, and give the same model."""
     codes = (Y > 0).astype(float)

@@ -133,6 +133,7 @@ def test_no_worse_where_series_dip_below_zero():
     assert errors["projected"] < 0
 
 
+@pytest.mark.long
 def test_four_dimensions():
     """Where no grid is fine enough the integrals are those over quasi-random points."""
     bags, answers = pairs(n_dims=4)

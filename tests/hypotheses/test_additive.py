@@ -164,6 +164,7 @@ def test_groups_are_units_of_the_covariance():
     assert (rejected[:, 1] >= 12).all()
 
 
+@pytest.mark.long
 def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
     """No row is kept: the same as of bags in memory, in tasks of any length, and in buckets."""
     rng = np.random.default_rng(1)

@@ -43,6 +43,7 @@ def test_dependence_tends_to_hsic():
     assert r.details["pairs_of_scales"]["hsic"][12] == pytest.approx(exact, rel=0.1)
 
 
+@pytest.mark.long
 def test_hsic_agg_finds_a_fine_dependence():
     """A sinusoid of many periods, more often than HSIC of one width, and says at which widths;
     without dependence it rejects as often as it says."""

@@ -136,6 +136,7 @@ def test_effect_is_free_of_size():
     assert effects == pytest.approx([closed_form(1.0, 1.0) / within] * 2, rel=0.3)
 
 
+@pytest.mark.long
 def test_bags_are_units():
     """Bags that differ from each other do not pass for a difference of the samples."""
     rng = np.random.default_rng(4)

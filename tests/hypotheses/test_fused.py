@@ -109,6 +109,7 @@ def test_buckets_are_dealt_at_random():
     assert means.std() == pytest.approx(1 / 3, rel=0.2)
 
 
+@pytest.mark.long
 def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
     """The same as of bags in memory, in tasks of any length, in buckets, of unequal sizes."""
     rng = np.random.default_rng(1)
@@ -298,6 +299,7 @@ def test_refusals(change, told):
         two_sample_test(**{"a": X, "b": Y, **change})
 
 
+@pytest.mark.long
 def test_features_stand_for_their_kernels():
     """Of many frequencies, products of features are the kernels' values."""
     with lane():

@@ -70,6 +70,7 @@ def test_level(statistic, n):
     assert share == pytest.approx(0.1, abs=3 * (0.09 / 200) ** 0.5)
 
 
+@pytest.mark.long
 def test_series_and_groups():
     """Of a normal law, but slow, or in tens that are alike: signs must be as slow, or of tens."""
     rng = np.random.default_rng(3)

@@ -86,6 +86,7 @@ class TestStatistics:
         every = run(HSICNystroem(n_landmarks=50), data=data).statistic
         assert every == pytest.approx(expected["hsic_b"], rel=1e-5)
 
+    @pytest.mark.long
     def test_joint_dependence_of_four(self):
         """Bits of which any three are independent, and all four are not; of x and others by name;
         the value is that of loops, and of two variables HSIC_b's."""

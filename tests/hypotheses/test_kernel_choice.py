@@ -35,6 +35,7 @@ def test_no_difference_is_no_difference(criterion):
     assert 0.35 <= (p <= 0.5).mean() <= 0.7
 
 
+@pytest.mark.long
 def test_blobs_need_a_small_width():
     """Blobs that differ in shape: t and τ find a width of a blob, the median is that of the grid
     (000, §6.4.3); the split is reported."""
@@ -96,6 +97,7 @@ def test_the_lane_s_cores(monkeypatch):
     assert set(seen) == {1}
 
 
+@pytest.mark.long
 def test_few_rows_of_large_groups():
     """A group of very many rows chooses by some of them; one of few by all."""
     rng = np.random.default_rng(5)

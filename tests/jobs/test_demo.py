@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from bagbasis.jobs.commands.demo import start_over
 from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
@@ -57,6 +59,7 @@ def test_demo_starts_over(tmp_path):
     assert {path.name for path in out_dir.iterdir()} == {".bagbasis-demo", "mine.txt"}
 
 
+@pytest.mark.long
 def test_demo_runs_from_any_folder(tmp_path, monkeypatch):
     """Without a file the demo's own config is taken, wherever it is called from."""
     monkeypatch.chdir(tmp_path)

@@ -54,6 +54,7 @@ def test_fit_and_evaluate(fitted, tmp_path):
     assert "smoother" not in whole
 
 
+@pytest.mark.long
 def test_tune_leaves_a_model_that_fit_makes_again(fitted, tmp_path):
     """The report has every candidate and its L2 error over the variance, the response basis is
     one for all, and bags fit makes the same model of best.yaml."""

@@ -45,6 +45,7 @@ def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
     assert all(Path(path).is_file() for path in evaluation["pictures"])
 
 
+@pytest.mark.long
 def test_evaluate_regression_reports_what_scikit_learn_computes(regression, tmp_path):
     """The report's errors are those of the held-out bags, and the pictures are there."""
     store, model = BagStore.open(regression / "bags.zarr"), load_model(regression / "model.zarr")
@@ -63,6 +64,7 @@ def test_evaluate_regression_reports_what_scikit_learn_computes(regression, tmp_
         assert_picture(tmp_path / name)
 
 
+@pytest.mark.long
 def test_evaluate_splits_by_holdout(regression, tmp_path):
     """subset=holdout and subset=train share the bags, and the squared errors, between them."""
     urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
@@ -77,6 +79,7 @@ def test_evaluate_splits_by_holdout(regression, tmp_path):
     assert squares["holdout"] + squares["train"] == pytest.approx(squares["all"], rel=1e-6)
 
 
+@pytest.mark.long
 def test_evaluate_classification_reports_confusion(classification, tmp_path):
     """Accuracy, per-class numbers and the confusion matrix agree with each other and the model."""
     store = BagStore.open(classification / "bags.zarr")
@@ -129,6 +132,7 @@ def test_predict_writes_how_sure_it_is(regression, tmp_path):
         np.testing.assert_allclose(frame[name], values, rtol=1e-4)
 
 
+@pytest.mark.long
 def test_unlabelled_bags_are_left_out_and_counted(regression, tmp_path):
     """A bag without a label is no error of evaluate, and no bag of its score."""
     source = BagStore.open(regression / "bags.zarr")
@@ -222,6 +226,7 @@ def test_ingest_tables_on_local_workers(tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["n_bags"] == 3
 
 
+@pytest.mark.long
 def test_ingest_with_responses_then_info_and_verify(tmp_path):
     """A table of responses and an .npz with them; info and verify count them."""
     rows = pd.DataFrame({"bag": [7, 5, 7, 9], "x": [0.0, 1, 2, 3], "y": np.arange(4.0)})
@@ -275,6 +280,7 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
     assert "'responses' is for tables" in line
 
 
+@pytest.mark.long
 def test_several_targets_at_once(tmp_path):
     """A list of targets is fitted and evaluated together, each with its own panel and row."""
     rng = np.random.default_rng(1)

@@ -41,6 +41,7 @@ def killed(run, gate):
         return resume(run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["saved", "discarded"])
 def test_killed_between_saving_and_the_end(regression, tmp_path, place):
     """A driver killed when its model is there, but the run is not done: resumed, it finishes with
@@ -69,6 +70,7 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
     assert not kept.exists()
 
 
+@pytest.mark.long
 def test_found_model_and_checkpoints_elsewhere(regression, tmp_path):
     """A run that finds its model removes abandoned checkpoints at its user's own URL, and only
     those: which of the others are its own nobody knows."""
@@ -82,6 +84,7 @@ def test_found_model_and_checkpoints_elsewhere(regression, tmp_path):
     assert [folder.exists() for folder in folders] == [True, False]
 
 
+@pytest.mark.long
 def test_model_of_somebody_else(regression, tmp_path):
     """A model of another run, or of none, is refused as before; only told to, it is replaced."""
     url = tmp_path / "m.zarr"
@@ -92,6 +95,7 @@ def test_model_of_somebody_else(regression, tmp_path):
     assert run_fit(regression, url, "b")["model_url"] == str(url)
 
 
+@pytest.mark.long
 def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     """By hand, too, the same fit is done again and reports; it is not taken from the model.
 
@@ -112,6 +116,7 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     assert "exists already" in refused(1, *command)
 
 
+@pytest.mark.long
 def test_killed_while_saving(regression, monkeypatch):
     """Where a model is not put in place by a rename, half of it stands in nobody's way; the whole
     is the run's own, which may save it again."""
@@ -131,6 +136,7 @@ def test_killed_while_saving(regression, monkeypatch):
     assert load_model(url).report_["n_bags_fitted"] == 300
 
 
+@pytest.mark.long
 def test_groups_are_kept_out(regression, tmp_path):
     """A config holds whole groups out, is judged on them, and is refused by the key's name."""
     given = {"fraction": 0.3, "groups": "n_components"}

@@ -26,6 +26,7 @@ def store(tmp_path_factory):
     return made.append(points, targets={"y": [bag[:, 0].mean() for bag in points], "day": days})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("holdout", ["0.3", "{fraction: 0.3, groups: day}"])
 def test_fit_tune_and_evaluate_say_so(store, tmp_path, holdout):
     is_told = holdout == "0.3"

@@ -122,6 +122,7 @@ def test_classes_several_targets_and_no_holdout(named, tmp_path):
     assert "How good the model is, is not known" in page.worries
 
 
+@pytest.mark.long
 def test_what_the_library_warns_of_stands_first(named, tmp_path):
     """A penalty at the edge is logged by fit, and seen again in the saved model."""
     edge = settings(model__alphas="[100.0, 200.0]")
@@ -188,6 +189,7 @@ def test_charts_lie_within_their_axes():
     assert thin(3, 100).tolist() == [0, 1, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["side", f'y"{EVIL}'])
 def test_importance(named, tmp_path, target):
     """A bar and a row per coordinate; nothing of it where it is not asked for."""

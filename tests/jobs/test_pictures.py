@@ -22,6 +22,7 @@ from tests.evaluation.judged import class_errors, real_errors
 from tests.jobs.running import assert_picture
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_dims", "joint"), [(1, True), (2, True), (2, False), (3, True), (3, False), (5, False)]
 )
@@ -55,6 +56,7 @@ def test_predictions_of_any_kind_are_drawn(tmp_path, kind):
     assert_picture(draw_residuals(tmp_path / "r.png", *what))
 
 
+@pytest.mark.long
 def test_many_targets_are_drawn_in_panels(tmp_path):
     """More than nine targets: the first nine."""
     true = np.arange(20.0) / 7

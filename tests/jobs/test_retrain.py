@@ -95,6 +95,7 @@ def test_rounds_and_their_reports(folder):
     assert not (folder / "out" / "round-000003").exists()
 
 
+@pytest.mark.long
 def test_what_killed_rounds_left_is_swept(folder):
     """What a killed round left among its reports goes with a later one, a day old; what may still
     be written stays."""
@@ -108,6 +109,7 @@ def test_what_killed_rounds_left_is_swept(folder):
     assert {path.name for path in rounds.iterdir()} == {*before, fresh.name}
 
 
+@pytest.mark.long
 def test_reports_at_a_url(folder):
     """The reports go wherever the registry can be."""
     place = f"memory://{folder.name}"
@@ -117,6 +119,7 @@ def test_reports_at_a_url(folder):
     fs.rm(root, recursive=True)
 
 
+@pytest.mark.long
 def test_kept_champion_is_exit_code_3(folder):
     """A gate that keeps the champion is not an error, and not success either."""
     store = BagStore.open(folder / "bags.zarr")
@@ -130,6 +133,7 @@ def test_kept_champion_is_exit_code_3(folder):
     assert report_of(folder, 2)["decision"] == "kept"
 
 
+@pytest.mark.long
 def test_two_at_once_is_exit_code_4(folder):
     """A second retraining is one line with an exit code of its own."""
     with running(hold, str(folder / "registry.retrain")) as (_, pipe):
@@ -149,6 +153,7 @@ def test_changed_config_is_exit_code_2(folder):
     done("retrain", *given(folder, state_url=folder / "another"))
 
 
+@pytest.mark.long
 def test_an_embedding_by_name_and_groups_held_out(tmp_path):
     """As ``bags fit`` takes them; a line that named them in full is the same line."""
     store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "day"])
@@ -184,6 +189,7 @@ def test_an_embedding_by_name_and_groups_held_out(tmp_path):
     assert "embedding" in refused(2, "retrain", *given(tmp_path, embedding="momentz"))
 
 
+@pytest.mark.long
 def test_line_begun_by_an_earlier_version(folder):
     """Settings written when HDD had two methods, and before some parameters: the line goes on."""
     path = folder / "registry.retrain" / "state.json"
@@ -320,6 +326,7 @@ def test_corruption_is_said_loudly():
     assert "| gram | 0.25 |" in markdown(REPORT)
 
 
+@pytest.mark.long
 def test_report_without_nan(folder):
     """The JSON is one that every reader takes."""
     store = BagStore.open(folder / "bags.zarr")
@@ -331,6 +338,7 @@ def test_report_without_nan(folder):
     assert json.loads(text)["n_new_labelled"] == 40
 
 
+@pytest.mark.long
 def test_prometheus_reads_the_metrics_of_a_round(folder):
     """The numbers of the report; a call without a round writes them again, for the file's time."""
     place = folder / "retrain.prom"
@@ -362,6 +370,7 @@ def test_prometheus_reads_the_metrics_of_a_round(folder):
     assert (place.read_bytes(), place.stat().st_mtime > 0) == (written, True)
 
 
+@pytest.mark.long
 def test_gates_that_bet(folder):
     """Their wealth stands in the report, in the metrics and in both pictures."""
     changes = {"drift__gate": "e_process", "metrics_url": f"{folder}/retrain.prom"}

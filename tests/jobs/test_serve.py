@@ -76,6 +76,7 @@ def test_no_answer_is_lost_while_champions_change(registry, server):
     assert server.ask("/health")[1]["trouble"] is None
 
 
+@pytest.mark.long
 def test_batches_and_classes(registry, server):
     """A list of bags has a row per bag; classes come with their probabilities."""
     classifier = registry.list()[2].name
@@ -161,6 +162,7 @@ def test_a_registry_that_is_damaged(registry, server):
     until(lambda: server.ask("/health")[1]["status"] == "ok")
 
 
+@pytest.mark.long
 def test_tls(registry, tmp_path):
     """With a certificate it may listen anywhere; by default the token lies with the account."""
     tls = Security.temporary()
@@ -194,6 +196,7 @@ def test_what_is_not_served(registry, tmp_path):
     assert "65536 can not be listened at" in refused(1, *args, "--port", 65536)
 
 
+@pytest.mark.long
 def test_a_kill_leaves_no_empty_token(tmp_path, monkeypatch):
     """Killed while it writes its first token, the next start makes one; two starts share one."""
     path = tmp_path / "state" / "token"

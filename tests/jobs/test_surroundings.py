@@ -15,6 +15,8 @@ from bagbasis.models import loading
 from bagbasis.store import schema
 from tests.jobs.running import CONFIGS, settings
 
+pytestmark = pytest.mark.long
+
 BROKEN = "can't start new thread"
 
 

@@ -76,6 +76,7 @@ def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     assert report["winner"]["features"] == json.loads(json.dumps(tuned.features_.to_dict()))
 
 
+@pytest.mark.long
 def test_classes_and_whole_embeddings(classification, tmp_path):
     """Several embeddings by name compete for a classifier; the file in configs/ is where to
     start."""
@@ -101,6 +102,7 @@ def test_classes_and_whole_embeddings(classification, tmp_path):
     assert load_model(tmp_path / "model.zarr").holdout_ == 0.1
 
 
+@pytest.mark.long
 def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     """Candidates of every kind and unions of them, leads in standard errors; best.yaml fits."""
     auto = settings(search__embedding="auto", search__random_features__scale_multiplier="[1]")
@@ -125,6 +127,7 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     assert again.features_ == load_model(tmp_path / "model.zarr").features_
 
 
+@pytest.mark.long
 def test_it_ends_with_the_winner_beside_what_it_has_to_beat(regression, tmp_path):
     """On the bags that no choice has seen: in the terminal, the report and on the page."""
     printed = done("tune", *SMALL, *settings(holdout=0.3), *urls(regression, tmp_path))
@@ -247,6 +250,7 @@ def test_model_that_is_there_is_not_replaced(regression):
     assert not (regression / "tune").exists()
 
 
+@pytest.mark.long
 def test_cut_off_between_model_and_report(regression, tmp_path, monkeypatch):
     """A submitted tune that was cut off when its model was saved goes on, with that model in its
     way; another one is refused."""
@@ -271,6 +275,7 @@ def test_cut_off_between_model_and_report(regression, tmp_path, monkeypatch):
     assert tuned_by("a")["fit"] == load_model(tmp_path / "model.zarr").report_
 
 
+@pytest.mark.long
 def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     """The same tune goes on and finishes; another one, and one that is done, is refused."""
     command = ["tune", *SMALL, *urls(regression, tmp_path)]
@@ -346,6 +351,7 @@ def test_default_search_goes_around_what_is_set():
     assert labels_of(found) == [f"{of_tv} 8", f"{of_tv} 16"]
 
 
+@pytest.mark.long
 def test_best_at_the_edge_is_said(regression, tmp_path):
     """When the smallest or largest σ wins, people are told to look further."""
     wide = settings(search__random_features__scale_multiplier="[0.001, 1000]")

@@ -140,6 +140,7 @@ def test_chosen_penalties(store, solver, n_features):
     np.testing.assert_allclose(ours, least, rtol=1e-8 if solver == "cholesky" else 1e-3)
 
 
+@pytest.mark.long
 def test_however_a_pass_is_cut(store, tmp_path):
     """In one task or many, here and on two workers, with checkpoints; and it is saved."""
     fit = {"target": "y", "sample_weight": "times"}

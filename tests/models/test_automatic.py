@@ -126,6 +126,7 @@ def test_held_out_and_unlabelled_bags_are_not_looked_at(tmp_path):
     assert model.report_["choice"]["n_bags"] == model.report_["n_bags_fitted"]
 
 
+@pytest.mark.long
 def test_groups_are_left_out_whole(tmp_path):
     """Where a group's bags are copies but for its label, folds of bags find a label that folds of
     groups cannot: errors of grouped folds are those of new groups."""

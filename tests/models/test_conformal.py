@@ -74,6 +74,7 @@ def test_coverage_by_groups():
     assert np.mean(shares[False]) < 0.8
 
 
+@pytest.mark.long
 def test_fit_with_a_holdout(tmp_path):
     """The errors of the bags held out, sorted; saved, of a store on a cluster, and in files."""
     table = np.stack([Y, 9 * Y], axis=1)

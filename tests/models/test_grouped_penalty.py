@@ -65,6 +65,7 @@ def errors_of_left_groups(z, y, groups, weights=None):
     return errors / (weights @ (y - mean) ** 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_features", [40, 512], ids=["sums", "rows"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_penalty_is_that_of_models_without_a_group(n_features, weighted):

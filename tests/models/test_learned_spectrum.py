@@ -128,6 +128,7 @@ def test_weights_count():
     assert not np.allclose(frequencies(plain), frequencies(model))
 
 
+@pytest.mark.long
 def test_chunks_tasks_and_workers_do_not_matter(tmp_path):
     """Decisions are the same for any chunks; on a cluster all bits are."""
     found = []
@@ -216,6 +217,7 @@ def test_each_fold_learns_from_its_own_bags(which):
         np.testing.assert_allclose(score, model.score(tested, labels[out]), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
     """The same candidates and scores as with `RandomFourierFeatures` of as many features."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)

@@ -63,6 +63,7 @@ def test_what_learns_and_judges_takes_them_as_unlabelled(stores):
     np.testing.assert_array_equal(*[np.asarray(one) for one in scores])
 
 
+@pytest.mark.long
 def test_bags_that_are_looked_at_for_themselves_are_the_others(stores):
     """Choices, tests and features are those of the remaining bags in memory."""
     removed, unlabelled, kept = stores

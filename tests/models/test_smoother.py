@@ -68,6 +68,8 @@ def test_responses_in_memory():
     np.testing.assert_allclose(model.predict_density(QUERIES, at=at), truth @ functions, rtol=1e-9)
 
 
+@pytest.mark.long
+@pytest.mark.long
 @pytest.mark.usefixtures("small_blocks")
 def test_leave_one_out_bandwidth():
     """The scores are those of leaving each bag out in turn, and the least one is taken."""
@@ -93,6 +95,7 @@ def test_leave_one_out_bandwidth_of_densities():
     np.testing.assert_allclose(model.bandwidth_scores_, errors, rtol=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_blocks")
 def test_store_is_read_again_and_gives_the_same(tmp_path):
     """Out of core, on two workers and kept from a store: predictions are those of bags in memory;

@@ -137,6 +137,7 @@ def test_densities_integrate_to_one():
     np.testing.assert_allclose(model.densities(QUERIES, project=True).integral(), 1, atol=1e-10)
 
 
+@pytest.mark.long
 def test_error_falls_with_the_number_of_bags(mapping):
     """A known map (turn, shear, blur) is learned: at 128, 1,024 and 8,192 bags the error to the
     true densities falls each time, well below that of the average density and of the series of
@@ -214,6 +215,7 @@ def test_sample(mapping):
     np.testing.assert_array_equal(model.sample(test.bags[:4], 20_000, seed=3).points, bags.points)
 
 
+@pytest.mark.long
 def test_store_cluster_and_file(tmp_path):
     """From a store, on two workers, and from disk: the same model and the same densities."""
     store = store_of(tmp_path / "s.zarr", chunk_points=60)

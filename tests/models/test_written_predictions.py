@@ -74,6 +74,7 @@ def test_columns_are_named_by_the_targets(tmp_path):
     assert pd.read_parquet(tmp_path / "b").columns.tolist() == ["id", "age"]
 
 
+@pytest.mark.long
 def test_on_workers(store, tmp_path):
     """Workers write their own blocks: the same files, ids and values as from one process."""
     with connect("local", n_workers=1, cores_per_worker=1):
@@ -130,6 +131,7 @@ def test_empty_store(tmp_path):
     assert list(iter_predictions(fitted("classes"), empty)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["zarr", "parquet"])
 def test_overwriting(store, tmp_path, format):
     """Predictions that are there are replaced only when asked, whatever their format."""

@@ -40,6 +40,7 @@ def test_a_deal_is_an_order(n):
         assert (Deal(n, 0, 1, 0, 6).ranks(np.arange(n)) != ranks).mean() > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [60, 4000])
 @pytest.mark.parametrize("m", [30, 700, 3500])
 def test_the_statistic_is_that_of_all_rows(n, m, monkeypatch):
@@ -94,6 +95,7 @@ def test_predictions():
         assert (r.question, r.n) == ("drift", {"reference": 500, "new": 200})
 
 
+@pytest.mark.long
 def test_frames_are_read_by_their_columns():
     """In any order, in any units; those that cannot be used are named."""
     rng = np.random.default_rng(2)
@@ -205,6 +207,7 @@ def test_references_that_are_refused(data, told):
         DriftDetector().fit(data)
 
 
+@pytest.mark.long
 def test_command(tmp_path):
     """`bags drift fit`, then `test`: the exit code says whether there is a drift."""
     rng = np.random.default_rng(5)
@@ -232,6 +235,7 @@ def test_command(tmp_path):
     assert "no drift detector there" in told
 
 
+@pytest.mark.long
 def test_the_page_s_program_runs(tmp_path, monkeypatch, capsys):
     """docs/drift.md as it stands: it finds the drift that it shows."""
     page = (Path(__file__).parents[2] / "docs" / "drift.md").read_text()

@@ -50,6 +50,7 @@ def test_two_ranges_of_one_store(stored):
     assert calls == sorted(calls)
 
 
+@pytest.mark.long
 def test_large_sets_are_sampled(tmp_path):
     """Of 6,000 bags 32 evenly spread runs of 128, from the first to the last."""
     points = np.random.default_rng(2).random((6000, 1, 1)).astype(np.float32)

@@ -44,6 +44,7 @@ def test_without_drift_it_rejects_as_often_as_alpha_says():
     assert np.mean(naive) > 0.6
 
 
+@pytest.mark.long
 def test_a_shift_is_found():
     """Every bag moved by one standard deviation of the bags' means, 40 bags against 40: the
     documented power."""
@@ -55,6 +56,7 @@ def test_a_shift_is_found():
     assert np.mean([s.spread_p_value <= ALPHA for s in shifts]) <= ALPHA
 
 
+@pytest.mark.long
 def test_sizes_alone_are_no_drift():
     """Tiny bags against large ones of the same densities: without thinning noise is drift."""
     sizes = {"reference_sizes": (2, 5), "new_sizes": (100, 300)}

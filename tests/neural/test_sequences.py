@@ -50,6 +50,7 @@ def test_units_by_their_equations(name):
     np.testing.assert_allclose(last, exact[-1], rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_resumed_training_has_the_same_bits(tmp_path, monkeypatch):
     """Interrupted after 20 of 40 steps, in a new estimator; another seed is refused."""
     arrays, y = sequences()
@@ -66,6 +67,7 @@ def test_resumed_training_has_the_same_bits(tmp_path, monkeypatch):
         SequenceRegressor(**given, n_steps=40, checkpoint=place, seed=1).fit(arrays, y)
 
 
+@pytest.mark.long
 def test_order_is_learnt():
     """The last point less the first, which no mean over points tells."""
     arrays, y = sequences(400, seed=1)
@@ -75,6 +77,7 @@ def test_order_is_learnt():
     assert model.score(arrays[300:], y[300:]) > 0.8
 
 
+@pytest.mark.long
 def test_classes_and_files(tmp_path):
     """Which comes first, high or low; the same from a file, without pickle."""
     rng = np.random.default_rng(2)

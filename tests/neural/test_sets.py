@@ -43,6 +43,7 @@ def test_deep_sets_by_definition():
         )
 
 
+@pytest.mark.long
 def test_regressor_and_classifier(tmp_path):
     """The spread of a bag as a number and as a class; bags of many sizes; from a store, too."""
     rng = np.random.default_rng(0)

@@ -47,6 +47,7 @@ def test_moto_store_grows_and_is_read(bucket):
     fresh.verify()
 
 
+@pytest.mark.long
 def test_moto_plain_zarr_is_read_and_not_written(bucket, tmp_path):
     """A plain store on S3 is read, and seen to grow when its files are copied there anew; whatever
     would write it is refused, and says what to do."""
@@ -214,6 +215,7 @@ def write_file(url):
         path.write_text("{}")
 
 
+@pytest.mark.long
 def test_moto_icechunk_reader_sees_one_snapshot(bucket):
     """A store kept by Icechunk on S3: a reader keeps its snapshot until it looks again."""
     url = f"icechunk+{bucket}/data/r"
@@ -228,6 +230,7 @@ def test_moto_icechunk_reader_sees_one_snapshot(bucket):
     reader.verify()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("impatient")
 def test_moto_connection_lost_in_an_append(store, moto):
     """A connection that breaks off in the middle of an append is one error of ours that names the

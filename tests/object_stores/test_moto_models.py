@@ -23,6 +23,7 @@ def assert_is(model, kind):
     np.testing.assert_array_equal(model.coef_, fitted(kind).coef_)
 
 
+@pytest.mark.long
 def test_moto_model_is_saved_and_replaced(bucket):
     """A model is read as it was saved; another one takes its place only when told to."""
     url = f"{bucket}/m.zarr"
@@ -79,6 +80,7 @@ def test_moto_connection_lost_while_the_old_model_is_looked_at(bucket, moto):
     assert_is(load_model(url), OLD)
 
 
+@pytest.mark.long
 def test_moto_registry(bucket):
     """Register, promote, list, load and roll back; another handle sees each change at once."""
     registry, other = Registry(f"{bucket}/registry"), Registry(f"{bucket}/registry")
@@ -121,6 +123,7 @@ def test_moto_two_promotions_at_once(s3, bucket):
     assert len(names) <= len(changes) <= 4 * N_ROUNDS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["parquet", "zarr"])
 def test_moto_predictions(bucket, format):
     """Predictions of a store are written beside it, and replaced when told to."""

@@ -44,6 +44,7 @@ def change(store: BagStore, task: str, action: str, n: int) -> BagStore:
     return store.relabel("y", dict(zip(rows.tolist(), new.tolist(), strict=True)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 @settings(max_examples=6, suppress_health_check=list(HealthCheck))
 @given(rounds=st.lists(STEPS, min_size=1, max_size=3), recompute_every=st.sampled_from([2, 30]))
@@ -78,6 +79,7 @@ def test_changes_of_bags_that_leave_the_window(tmp_path, width):
     assert difference(model_of(made, report), fit) < 1e-8
 
 
+@pytest.mark.long
 def test_a_removal_costs_its_own_bags(tmp_path, monkeypatch):
     """Three of 2,000 bags are embedded once as they were; what is left judges."""
     store, made = grow(create(tmp_path / "bags.zarr"), 2000), spec(tmp_path)

@@ -84,6 +84,7 @@ def test_errors_are_those_of_the_newest_held_out_bags(given, store):
         assert error == pytest.approx(np.sqrt(np.mean((predicted - truth) ** 2)), rel=1e-10)
 
 
+@pytest.mark.long
 def test_one_percent_of_new_bags_costs_five_percent_of_passes(tmp_path, monkeypatch):
     """Counted where bags enter the first basis: 1 % of new bags cost at most 5 % of a full fit,
     gates included, and give the model of a full fit to 1e-8."""
@@ -170,6 +171,7 @@ def test_no_cluster_is_opened_for_nothing(given):
 # ---------------------------------------------------------------------- gates
 
 
+@pytest.mark.long
 def test_worse_challenger_is_refused(given, store, tmp_path):
     """Wrong labels make a worse model: the champion stays, the model is in the registry, and the
     same bags are not tried again. When they have left the window it is promoted."""
@@ -188,6 +190,7 @@ def test_worse_challenger_is_refused(given, store, tmp_path):
     assert retrain(spec(tmp_path, tolerance=0.05, window=Window(bags=450))).decision == "promoted"
 
 
+@pytest.mark.long
 def test_tolerance(given, store, tmp_path):
     """An error over the champion's, but within the tolerance, is let through."""
     grow(store, 500, targets=lambda y: np.where(np.arange(500) < 250, 3 - y, y))

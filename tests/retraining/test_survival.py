@@ -146,6 +146,7 @@ def test_killed_anywhere(given, undisturbed, where):
     assert state_["spending"] == {"n_tested": 1, "alpha_spent": 0.05 / 365}
 
 
+@pytest.mark.long
 def test_kept_champion_stays_kept(base, given, tmp_path):
     """A round that was decided against the challenger, and cut off, promotes nothing later."""
     shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
@@ -162,6 +163,7 @@ def test_kept_champion_stays_kept(base, given, tmp_path):
     assert outcome.report["reasons"][0].startswith("the new bags drifted")
 
 
+@pytest.mark.long
 def test_champion_changed_between_death_and_return(given, caplog):
     """Whoever changed the champion since the decision knows better: it stays."""
     registry = Registry(given.registry_url)
@@ -173,6 +175,7 @@ def test_champion_changed_between_death_and_return(given, caplog):
     assert len(registry.history()) == 3
 
 
+@pytest.mark.long
 def test_new_bags_since_the_death(base, given, tmp_path):
     """A call that finishes a round goes on with the bags that came since."""
     shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
@@ -222,6 +225,7 @@ def test_another_folder_is_another_line(given, tmp_path):
         assert retrain(other).report["new_line"] == "first round"
 
 
+@pytest.mark.long
 def test_champion_changed_while_the_round_ran(given):
     """A round whose champion was changed before it could promote says so: in its decision, its
     report, the rounds and the picture; the model is registered and nothing is promoted."""
@@ -241,6 +245,7 @@ def test_champion_changed_while_the_round_ran(given):
     assert retrain(given).decision == "nothing"
 
 
+@pytest.mark.long
 def test_champion_changed_right_before_the_promotion(given, monkeypatch):
     """Between the look at the registry and the promotion: it does not replace another's, either."""
     killed(given, "decided")
@@ -257,6 +262,7 @@ def test_champion_changed_right_before_the_promotion(given, monkeypatch):
     assert registry.current() == other
 
 
+@pytest.mark.long
 def test_registry_that_lost_its_champion_while_the_round_ran(given):
     """An older registry in its place is a champion that was changed, too: nothing is promoted."""
     killed(given, "decided")

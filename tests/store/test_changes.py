@@ -129,6 +129,7 @@ def bytes_of(url) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.long
 def test_compacting_deletes_what_removed_bags_left(store, model):
     """Points, responses and labels are NaN; all else reads as before, also after an append."""
     store.relabel(store.target_names[0], {model.ids[1]: 0.5}).remove([model.ids[i] for i in (1, 4)])
@@ -160,6 +161,7 @@ def test_a_compacted_store_is_smaller(url):
         before.read()
 
 
+@pytest.mark.long
 def test_merging_copies_what_is_there(store, model, tmp_path):
     """One store behind the other without removed bags, in a box that holds both."""
     y = store.target_names[0]

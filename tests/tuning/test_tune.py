@@ -174,6 +174,7 @@ def test_damaged_blocks_are_embedded_again(store, monkeypatch):
     assert len(embedded.counts) == 2 * 32
 
 
+@pytest.mark.long
 def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
     """What was scored before an interrupt is not scored again, and the result is the same."""
     whole = tune(store, estimator(), SEARCH)

@@ -106,6 +106,7 @@ def test_responses_are_projected_once(store, projected, monkeypatch):
     assert not embedded.of(winner)
 
 
+@pytest.mark.long
 def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     """What was scored and projected before an interrupt is not done again, and the result is the
     same."""

@@ -169,6 +169,7 @@ def test_the_first_row_that_can_not_be_computed(text, message, tmp_path, ingest_
             ingest_cut(path, tmp_path / "s.zarr", missing="drop_point", **given)
 
 
+@pytest.mark.long
 def test_targets_that_can_not_be_computed_or_are_no_numbers(tmp_path):
     """As those of columns; an expression of a missing cell is not labelled."""
     frame = pd.DataFrame({"bag": [1, 2, 3], "x": 1.0, "k": ["1", None, "three"]})
@@ -210,6 +211,7 @@ def test_keys_that_are_gone_say_what_to_write(key, tmp_path):
         assert words in str(refused.value).replace("\\'", "'")
 
 
+@pytest.mark.long
 def test_what_a_key_that_is_gone_says_to_write_works(tmp_path):
     """The same coordinates and names that the keys made."""
     frame_of().drop([3, 4]).to_csv(path := tmp_path / "f.csv", index=False)

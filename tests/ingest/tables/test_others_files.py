@@ -64,6 +64,7 @@ def test_columns_that_folders_tell(ending, tmp_path, client, ingest_cut):
         np.testing.assert_allclose(bag[np.argsort(bag[:, 0])], expected, rtol=1e-15)
 
 
+@pytest.mark.long
 def test_folders_beside_lists_and_what_they_do_not_tell(tmp_path):
     """A coordinate of all points of a file; a missing value; a column of the file comes first."""
     table = ragged()
@@ -127,6 +128,7 @@ WORDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
     """In an expression however they are written; a word that is none is refused with its row."""

@@ -54,6 +54,7 @@ def test_what_is_written_is_read(lines, encoding, read, tmp_path, client, ingest
         np.testing.assert_array_equal(bag[:, 0], dict(BAGS)[name])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("thousands", "decimal", "cells"),
     [

@@ -42,6 +42,7 @@ def labels_of(**cells):
     return pd.DataFrame({"bag": range(N_BAGS), "t": values})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_bad_cell_does_not_turn_numbers_into_classes(ending, tmp_path, ingest_cut):
     """It is refused with its row; its word is made a missing value, or all are made classes."""

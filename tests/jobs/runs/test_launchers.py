@@ -128,6 +128,7 @@ def test_cancelled_in_the_queue(slurm, tmp_path, has_scancel):
     assert run.status() is Status.CANCELLED
 
 
+@pytest.mark.long
 def test_scancel_that_fails(slurm, tmp_path):
     """A driver that stays in the queue after its run was submitted again ends with one line when
     it begins, in a process of its own: the later driver does the job, alone."""
