@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-clusters venv lint docs bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-oldest test-newest test-clusters venv lint docs bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -35,6 +35,13 @@ test-portable: export OMP_WAIT_POLICY = passive
 test-portable: export OPENBLAS_THREAD_TIMEOUT = 4
 test-portable: venv
 	$(BIN)/python -m tests.portable
+
+# The core with the oldest dependencies that pyproject.toml allows, in .venv/oldest, and with the newest.
+test-oldest: venv
+	$(BIN)/python -m tests.oldest
+
+test-newest: venv
+	$(BIN)/python -m tests.oldest --newest
 
 test-clusters: .venv/clusters
 	deploy/slurm/test-cluster install

@@ -10,4 +10,4 @@ from . import threads  # noqa: F401 - before BLAS is loaded
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

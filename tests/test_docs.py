@@ -149,5 +149,17 @@ def test_modules_that_pages_name_are_there(page):
 def test_the_version_is_told_once_and_the_same():
     """In the package, its metadata and its citation."""
     cited = parse_yaml((ROOT / "CITATION.cff").read_bytes(), "CITATION.cff")["version"]
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert cited == declared == bagbasis.__version__
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["dynamic"] == ["version"]
+    assert settings["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "bagbasis.__version__"}
+    assert cited == bagbasis.__version__
+    tags = {
+        tag
+        for file in (ROOT / "deploy").rglob("*")
+        if file.is_file()
+        for tag in re.findall(r"bagbasis:([0-9][\w.]*)", file.read_text())
+    }
+    assert tags == {cited}
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == cited

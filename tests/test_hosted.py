@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import bagbasis
 from bagbasis.models import saving
 from bagbasis.models.predictions import stored
-from bagbasis.monitoring import detector
+from bagbasis.monitoring import reference
 from bagbasis.registry import pointer
 from bagbasis.retraining import state
 from bagbasis.store import schema
@@ -44,10 +45,35 @@ def test_the_runner_tests_the_pythons_that_the_package_names():
         if step.get("run", "").startswith("make ")
         for target in step["run"].split()[1:]
     ]
-    assert set(targets) == {"lint", "docs", "test"}
+    assert set(targets) == {"lint", "docs", "test", "test-long", "test-oldest", "test-newest"}
     makefile = (ROOT / "Makefile").read_text()
     for target in targets:
         assert f"\n{target}: " in makefile
+
+
+def test_a_release_is_uploaded_by_no_token():
+    """Rights are given one by one; no step knows a secret."""
+    text = (ROOT / ".github/workflows/release.yml").read_text()
+    release = parse_yaml(text.encode(), "release.yml")
+    assert "secrets." not in text
+    assert "password" not in text
+    assert release["permissions"] == {"contents": "read"}
+    assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}
+
+
+def test_the_recipe_has_the_floors_of_the_package():
+    """And of the extras that its command needs, by the names of conda-forge."""
+    recipe = parse_yaml((ROOT / "recipe/recipe.yaml").read_bytes(), "recipe.yaml")
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["tables"], *extras["plots"], *extras["cli"]]
+    renamed = {"matplotlib": "matplotlib-base", "duckdb": "python-duckdb", "dask": "dask-core"}
+    renamed["prometheus-client"] = "prometheus_client"
+    pairs = [one.partition(">=") for one in wanted]
+    floors = {f"{renamed.get(name, name)} >={floor}" for name, _, floor in pairs}
+    run = set(recipe["requirements"]["run"])
+    assert run == floors | {f"python {project['requires-python']}"}
+    assert recipe["context"]["version"] == bagbasis.__version__
 
 
 def test_the_page_of_promises_names_the_format_versions():
@@ -59,7 +85,7 @@ def test_the_page_of_promises_names_the_format_versions():
     for name, versions in {
         "model": {saving.FORMAT_VERSION},
         "registry, state of retraining": {pointer.FORMAT_VERSION, state.FORMAT_VERSION},
-        "reference of a `DriftDetector`": {detector.FORMAT_VERSION},
+        "reference of a `DriftDetector`": {reference.FORMAT_VERSION},
         "predictions in Zarr": {stored.FORMAT_VERSION},
     }.items():
         [version] = map(str, versions)

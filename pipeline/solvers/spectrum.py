@@ -23,6 +23,8 @@ SPECTRUM_FACTORS = 7  # Cholesky factors in the time of a spectrum
 SOLUTIONS = 3
 # Below this share of the trace the inverse of a factor in float32 loses the digits of its trace.
 FLOAT32_TRACE = 1e-6
+# By divide and conquer; scipy before 1.16 has only the slower iteration, of other last digits.
+_EIGEN = getattr(lapack, "dstevd", None) or lapack.dstev
 
 
 class Solver(Protocol):
@@ -77,7 +79,7 @@ class Spectrum:
         self._reflections = np.asfortranarray(matrix[1:, :-1])
         del matrix
         beside = beside if len(beside) else np.zeros(1)  # of one feature: not read
-        values, self._vectors, failed = lapack.dstevd(diagonal, beside)
+        values, self._vectors, failed = _EIGEN(diagonal, beside)
         if failed:
             raise scipy.linalg.LinAlgError("the eigenvalues of the Gram matrix did not converge")
         self.values: Floats = np.maximum(values, 0.0)

@@ -356,7 +356,7 @@ def test_versions_that_differ(tmp_path):
     assert current_client() is None
     (tmp_path / "scheduler.json").unlink()
     other = installed(tmp_path / "bagbasis", "bagbasis", "0.0.1")
-    message = r"versions of bagbasis differ: [0-9.]+ here, 0\.0\.1 on the scheduler; install"
+    message = r"versions of bagbasis differ: [0-9.rc]+ here, 0\.0\.1 on the scheduler; install"
     with (
         empty_scheduler(tmp_path, **other) as address,
         one_worker(address),
