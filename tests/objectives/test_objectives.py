@@ -298,6 +298,7 @@ def test_what_has_no_subspaces(x, dims, told):
 # ---------------------------------------------------------------------------------- registration
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", ["kcca", "hsic"])
 def test_registration(measure):
     """A planted motion of an image with other intensities and a fifth of wild pixels."""

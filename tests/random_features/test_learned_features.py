@@ -79,6 +79,7 @@ def test_many_exchanges_keep_their_digits():
     assert accept_in_turn(both, penalty, last).tolist() == [True] * (m - 1) + [False]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("covariance", FAMILIES)
 def test_without_data_sweeps_keep_the_law_of_the_prior(covariance):
     """Frequencies that are always exchanged have the Student t that the prior says."""

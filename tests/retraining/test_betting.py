@@ -94,6 +94,7 @@ def first_alarms(n_games, n_rounds, shift_at, seed):
     return found
 
 
+@pytest.mark.long
 def test_a_thousand_rounds_without_drift():
     """1,000 games of 1,000 rounds: at most 5 % of them ever have an alarm. New rows come as threes
     beside one of the reference."""
@@ -107,6 +108,7 @@ def test_a_thousand_rounds_without_drift():
     assert betting.n_rounds == 1000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shift_at", [1, 100])
 def test_delay_beside_the_union_bound(shift_at):
     """At a shift that tests of each round at level .05 / 365 find in about 30 rounds, bets need no

@@ -66,6 +66,7 @@ def test_alpha_is_spent_once():
         DriftGate(horizon=100_000)
 
 
+@pytest.mark.long
 def test_a_year_without_drift():
     """30 calendars of 365 daily rounds of three gates: the share with an alarm is what is promised,
     within three standard errors. (One level for each round alarms in all of them.)"""
@@ -107,6 +108,7 @@ def made(folder):
     return spec(folder, estimator=model, drift=DriftGate(horizon=30, n_bags=240))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
     """Drifts of the inputs, of the labels, and of what links them: the gate of that name alarms,

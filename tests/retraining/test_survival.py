@@ -206,6 +206,7 @@ def test_report_that_could_not_be_written(given):
 # ---------------------------------------------------------------------- two at once
 
 
+@pytest.mark.long
 def test_two_at_once(given):
     """The second says that another is running, and did nothing; after it died the way is free."""
     with running(retrain_and_stop, given, "counting") as (process, pipe):
