@@ -95,6 +95,7 @@ def test_classes_and_files(tmp_path):
         assert all(file[name].dtype != object for name in file.files)
 
 
+@pytest.mark.long
 def test_stores_and_memory_agree(tmp_path):
     """A store that is read once gives the bits of bags in memory; unlabelled bags are left out."""
     arrays, y = sequences(30)
@@ -141,6 +142,7 @@ def read_of(store):
     return read_examples(store, None, "y", 16, 0.2, 0)
 
 
+@pytest.mark.long
 def test_next_points():
     """Of a damped wave, near the truth; row t is the prediction of t + 1."""
     t = np.arange(30)

@@ -69,6 +69,7 @@ def test_regressor_and_classifier(tmp_path):
         )
 
 
+@pytest.mark.long
 def test_bag_density_follows_the_bag(tmp_path):
     """Log density of points given the others, near that of the truth; samples lie at the bag."""
     bags, means = shifted(250)
@@ -103,6 +104,7 @@ def test_leave_one_out_terms_by_hand():
     assert model.score(bags) == pytest.approx(np.mean(terms), rel=1e-4)
 
 
+@pytest.mark.long
 def test_densities_of_responses():
     """Responses about the mean of the bag times −1; bags without one are left out."""
     bags, means = shifted(200, seed=1)

@@ -37,8 +37,13 @@ def shaken(network, key=7, by=0.4):
     return eqx.combine(jax.tree.unflatten(tree, new), static)
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-@pytest.mark.parametrize("name", [*CHAINS, "linear"])
+LONG = pytest.mark.long  # each chain is compiled anew for each dimension
+
+
+@pytest.mark.parametrize("d", [pytest.param(1, marks=LONG), 2, pytest.param(5, marks=LONG)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=LONG) if n.startswith("4x") else n for n in [*CHAINS, "linear"]]
+)
 def test_inverse_and_determinant(double, name, d):
     """Back is back, and log |det| is that of the matrix of derivatives; with a condition, too."""
     n_condition = 3
