@@ -56,6 +56,8 @@ venv: .venv/ready
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@# The text files in it are read, and nothing is imported: it asks for an older numba.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps aeon
 	touch $@
 
 # The editable install is a tree of links: a new or renamed module needs new links.

