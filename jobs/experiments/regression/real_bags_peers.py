@@ -61,9 +61,13 @@ class Peer:
 
 
 def folds(labelled: LabelledSet, kind: Kind, n_folds: int, seed: int) -> Splits:
-    """Return training and test bags of each fold: groups are whole, classes have equal shares."""
+    """Return training and test bags of each fold: groups are whole, classes have equal shares.
+
+    There are no more folds than groups.
+    """
     n = len(labelled.bags)
     if labelled.groups is not None:
+        n_folds = min(n_folds, len(np.unique(labelled.groups)))
         whole = GroupKFold(n_folds, shuffle=True, random_state=seed)
         return list(whole.split(np.zeros(n), None, labelled.groups))
     split = StratifiedKFold if kind == "classification" else KFold

@@ -74,6 +74,8 @@ def test_folds_keep_groups_whole_and_classes_even(labelled):
     grouped = LabelledSet(labelled.bags, labelled.labels, np.arange(60) // 4)
     for train, test in folds(grouped, "regression", 5, 0):
         assert not set(grouped.groups[train]) & set(grouped.groups[test])
+    few = LabelledSet(labelled.bags, labelled.labels, np.arange(60) // 30)
+    assert len(folds(few, "regression", 5, 0)) == 2
     for _, test in folds(labelled, "classification", 5, 0):
         assert np.bincount(labelled.labels[test].astype(int)).tolist() == [4, 4, 4]
 
