@@ -10,7 +10,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import ClusterConfig, DirectoryConfig, EmbeddingName, ModelSection, Section
+from ..configs import (
+    ClusterConfig,
+    DirectoryConfig,
+    EmbeddingName,
+    ModelSection,
+    RidgeSection,
+    Section,
+)
 from ..terminal import Terminal
 from . import evaluate, fit, generate
 
@@ -163,7 +170,9 @@ def _part(
     counts = f"{made[0]['n_bags']:,} bags to fit, {made[1]['n_bags']:,} to test"
     console.line(f"  {counts} ({seconds:.1f} s)")
     model_url = str(where / "model.zarr")
-    fitted = fit.run(fit.Config(data_url=data[0].url, model_url=model_url, model=model), quiet)
+    fitted = fit.run(
+        fit.Config(data_url=data[0].url, model_url=model_url, model=RidgeSection.of(model)), quiet
+    )
     second = model.random_features
     made_of = f"{second.n_features:,}" if second else "no random"
     console.line(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from ..pictures import (
 )
 from ..terminal import Terminal
 
+if TYPE_CHECKING:
+    from .model_place import FittedModel
+
 
 class TargetView:
     """Pictures and tables of the errors of a model of numbers or classes.
@@ -51,7 +54,7 @@ class TargetView:
 
     def __init__(
         self,
-        model: DoubleBasis,
+        model: FittedModel,
         store: BagStore,
         coordinate_names: Sequence[str] | None = None,
         downwards: bool = False,
@@ -63,6 +66,8 @@ class TargetView:
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
         """Draw the errors, and a few bags with their densities; return the files."""
         pictures = self._draw_errors(errors, out_dir)
+        if not isinstance(self.model, DoubleBasis):  # a network estimates no density
+            return pictures
         embedding = self.model.features_.embedding
         shape = embedding.describe().series
         if shape is not None:  # other embeddings estimate no density to draw
@@ -216,7 +221,7 @@ VIEWS: dict[str, type[TargetView] | type[DensityView]] = {"response": DensityVie
 
 
 def choose_view(
-    model: DoubleBasis, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
+    model: FittedModel, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
 ) -> TargetView | DensityView:
     """Return the view of what the model predicts; parameters as of `TargetView`."""
     kind: Any = VIEWS.get(model.outcome_.key, TargetView)

@@ -1,4 +1,4 @@
-"""``bags fit``: a Double-Basis or Triple-Basis model of the bags in a store."""
+"""``bags fit``: a Double-Basis or Triple-Basis model, or a network, of the bags in a store."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from ..cluster import running_on
 from ..configs import (
     AUTO,
     EmbeddingName,
+    FitSection,
     FittingConfig,
-    ModelSection,
     ReportConfig,
+    RidgeSection,
+    SequenceSection,
     named_embedding,
 )
 from ..terminal import Terminal
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from bagbasis import BagStore
     from bagbasis.evaluation import Errors
     from bagbasis.fitting import Checkpoints
-    from bagbasis.models import DoubleBasis
 
     from ..pictures import Part
+    from .model_place import FittedModel, ModelPlace
 
     Judged = dict[str, Any] | None
 
@@ -37,8 +39,8 @@ logger = logging.getLogger(__name__)
 class Config(FittingConfig, ReportConfig):
     """See ``configs/fit.yaml``."""
 
-    model: ModelSection = Field(
-        default_factory=lambda: ModelSection(embedding=named_embedding(AUTO)),
+    model: FitSection = Field(
+        default_factory=lambda: RidgeSection(embedding=named_embedding(AUTO)),
         description="what is fitted; without an embedding numbers and classes choose their own",
     )
     embedding: EmbeddingName | None = Field(
@@ -54,7 +56,8 @@ class Config(FittingConfig, ReportConfig):
     )
     checkpoint_url: str | None = Field(
         default=None,
-        description="folder for finished sums, which the same fit goes on from; null: none",
+        description="folder for finished sums or a network's state, which the same fit goes on "
+        "from; null: none",
     )
     checkpoint_seconds: float = Field(
         default=300.0, gt=0, description="of work on a core between two checkpoints"
@@ -64,7 +67,8 @@ class Config(FittingConfig, ReportConfig):
     @classmethod
     def _choosing_an_embedding(cls, given: object) -> object:
         """Let a section without an embedding choose one, but for densities: see its description."""
-        if not isinstance(given, Mapping) or "embedding" in given:
+        is_ridge = isinstance(given, Mapping) and given.get("kind", "ridge") == "ridge"
+        if not isinstance(given, Mapping) or not is_ridge or "embedding" in given:
             return given
         chosen = {} if given.get("task") == "densities" else {"embedding": AUTO}
         return {**given, **chosen}
@@ -74,13 +78,13 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
     from bagbasis.errors import ConfigError
-    from bagbasis.fitting import checkpoints_of
     from bagbasis.labelled import suspect_groups
 
     from ..pictures import choice_tables, interval_tables, rivals_of
     from .model_place import ModelPlace
 
     begun = time.perf_counter()
+    _check_keys(config)
     place = ModelPlace("fit", config, console.run)
     # only of a run: in a call by hand the data at the URL may be others by now
     ours = console.run is not None and place.is_ours()
@@ -89,19 +93,14 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     if config.interval_folds is not None and config.model.task != "regression":
         raise ConfigError("key 'interval_folds' is used with task: regression alone")
     with running_on(config.cluster, store.url):
-        with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
-            model = _saved(place.url) if ours else None
-            if model is None:
-                model = _fitted(config, store, checkpoints, console)
-                place.save(model)
+        model = _fit_and_save(config, store, place, ours, console)
         judged, errors = _judged(model, store, console)
         intervals = _judged_intervals(model, store, console)
     report = {
         "model_url": place.url,
         "data_url": store.url,
         "targets": list(model.target_names_),
-        "embedding": model.features_.embedding.describe().text,
-        "alpha": model.alpha_,
+        **_described(model),
         **model.report_,
         "seconds_in_all": time.perf_counter() - begun,
     }
@@ -125,31 +124,80 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return {**report, "judged": judged, "intervals": intervals}
 
 
-def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
+def _check_keys(config: Config) -> None:
+    """Raise ConfigError for keys that a network does not take."""
+    from bagbasis.errors import ConfigError
+
+    if isinstance(config.model, SequenceSection):
+        for key in ("embedding", "sample_weight", "interval_folds"):
+            if getattr(config, key) is not None:
+                raise ConfigError(f"key {key!r} is not used with model.kind: sequence")
+
+
+def _described(model: FittedModel) -> dict[str, Any]:
+    """Return what of the model the report names."""
+    from bagbasis.models import DoubleBasis
+
+    if isinstance(model, DoubleBasis):
+        return {"embedding": model.features_.embedding.describe().text, "alpha": model.alpha_}
+    return {"unit": model.unit}
+
+
+def _fit_and_save(
+    config: Config, store: BagStore, place: ModelPlace, ours: bool, console: Terminal
+) -> FittedModel:
+    """Return the model that this run saved before it was killed, or fit and save one."""
+    from bagbasis.fitting import checkpoints_of
+    from bagbasis.storage import discard
+
+    if isinstance(config.model, SequenceSection):
+        model = _saved(place.url) if ours else None
+        checkpoint = place.checkpoint(config.checkpoint_url)
+        if model is None:
+            model = _trained(config, config.model, store, checkpoint, console)
+            place.save(model)
+        if checkpoint is not None:
+            discard(checkpoint)
+        return model
+    with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+        model = _saved(place.url) if ours else None
+        if model is None:
+            model = _fitted(config, config.model, store, checkpoints, console)
+            place.save(model)
+    return model
+
+
+def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
     """Judge the model, which is saved by now; None if it can not be judged."""
     from bagbasis.errors import DataError
-    from bagbasis.evaluation import judge_with_errors
+    from bagbasis.evaluation import judge_held_out, judge_with_errors
+    from bagbasis.models import DoubleBasis
 
     try:
         with console.progress("judge") as progress:
-            return judge_with_errors(model, store, progress)
+            if isinstance(model, DoubleBasis):
+                return judge_with_errors(model, store, progress)
+            return judge_held_out(model, store, progress)
     except DataError as error:
         logger.warning("the model is not judged: %s", error)
         return None, []
 
 
 def _judged_intervals(
-    model: DoubleBasis, store: BagStore, console: Terminal
+    model: FittedModel, store: BagStore, console: Terminal
 ) -> list[dict[str, Any]]:
     """Count the labels in intervals, of bags held out that these were not made of."""
     from bagbasis.evaluation import judge_intervals
+    from bagbasis.models import DoubleBasis
 
+    if not isinstance(model, DoubleBasis):
+        return []
     with console.progress("intervals") as progress:
         return judge_intervals(model, store, progress)
 
 
 def _part(
-    url: str, model: DoubleBasis, store: BagStore, judged: Judged, errors: list[Errors]
+    url: str, model: FittedModel, store: BagStore, judged: Judged, errors: list[Errors]
 ) -> Part:
     """Return the part of the page; without held-out bags it shows the score of the penalty."""
     from ..pictures import (
@@ -165,7 +213,7 @@ def _part(
     )
 
     title = f"Fit of {', '.join(model.target_names_) or 'densities'}"
-    worries, said = [], "nothing: no bag was held out, and the penalty was given"
+    worries, said = [], "nothing: no bag was held out"
     if errors:
         found = errors_part(title, model, store, *errors)
     elif judged is None:
@@ -185,25 +233,50 @@ def _part(
     )
 
 
-def _saved(url: str) -> DoubleBasis | None:
+def _saved(url: str) -> FittedModel | None:
     """Load the model that this run saved before it was killed; None if there is no complete one."""
-    from bagbasis import load_model
     from bagbasis.errors import ModelError
 
+    from .model_place import open_model
+
     try:
-        return load_model(url)
+        return open_model(url)
     except ModelError:
         return None
 
 
+def _trained(
+    config: Config,
+    section: SequenceSection,
+    store: BagStore,
+    checkpoint: str | None,
+    console: Terminal,
+) -> FittedModel:
+    from bagbasis.errors import ConfigError, ParameterError
+
+    model: Any = section.estimator(checkpoint)  # whose targets are one or several
+    with console.progress("fit", "steps") as progress:
+        try:
+            found: FittedModel = model.fit(
+                store, target=config.target, holdout=config.kept_out, progress=progress
+            )
+        except ParameterError as error:
+            raise ConfigError(f"section 'model': {error}") from error
+    return found
+
+
 def _fitted(
-    config: Config, store: BagStore, checkpoints: Checkpoints | None, console: Terminal
-) -> DoubleBasis:
+    config: Config,
+    section: RidgeSection,
+    store: BagStore,
+    checkpoints: Checkpoints | None,
+    console: Terminal,
+) -> FittedModel:
     from bagbasis import DoubleBasisRegressor
     from bagbasis.errors import ConfigError, ParameterError
 
-    model = config.model.with_embedding(config.embedding).estimator()
-    labels: dict[str, Any] = {} if config.model.task == "densities" else {"target": config.target}
+    model = section.with_embedding(config.embedding).estimator()
+    labels: dict[str, Any] = {} if section.task == "densities" else {"target": config.target}
     with console.progress("fit") as progress:
         try:
             model.fit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bagbasis.errors import ModelError, StoreError
 from bagbasis.storage import is_taken, normalize_url, read_json
@@ -13,9 +13,12 @@ from bagbasis.storage import is_taken, normalize_url, read_json
 from ..files import plain
 
 if TYPE_CHECKING:
-    from bagbasis.models import DoubleBasis
+    from bagbasis.models import DoubleBasis, Saveable
+    from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
     from ..configs import FittingConfig
+
+    FittedModel = DoubleBasis | SequenceRegressor | SequenceClassifier
 
 
 class ModelPlace:
@@ -60,14 +63,41 @@ class ModelPlace:
 
         return is_of_run(self.url, self._mark)
 
-    def save(self, model: DoubleBasis) -> None:
+    def save(self, model: Saveable) -> None:
         """Save the job's model."""
         from bagbasis.models import save_model
 
         save_model(model, self.url, self._may_replace(), self._mark)
 
+    def checkpoint(self, url: str | None) -> str | None:
+        """Return this job's own folder below the URL for its checkpoints; None without one."""
+        if url is None:
+            return None
+        mark = self._mark or hashlib.sha256(self.url.encode()).hexdigest()[:32]
+        return f"{normalize_url(url)}/network-{mark}"
+
     def _may_replace(self) -> bool:
         return self._overwrite or self.is_ours()
+
+
+def open_model(url: str) -> FittedModel:
+    """Load a saved model of any kind; an error names the extra where a network needs it.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, or damaged.
+    """
+    from bagbasis import load_model
+    from bagbasis.models import is_network
+
+    if not is_network(url):
+        return load_model(url)
+    from bagbasis.neural import load_network
+
+    network: Any = load_network(url)  # of the kinds that `bags fit` fits
+    found: SequenceRegressor | SequenceClassifier = network
+    return found
 
 
 def _mark(job: str, config: FittingConfig) -> str | None:

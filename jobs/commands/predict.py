@@ -33,12 +33,14 @@ class Config(ClusterConfig, ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Predict and write; returns the report."""
-    from bagbasis import BagStore, load_model
+    from bagbasis import BagStore
     from bagbasis.models import format_of, write_predictions
+
+    from .model_place import open_model
 
     begun = time.perf_counter()
     form = format_of(config.output_url, config.format, "parquet")
-    model = load_model(config.model_url)
+    model = open_model(config.model_url)
     store = BagStore.open(config.data_url)
     with running_on(config.cluster, store.url), console.progress("predict") as progress:
         write_predictions(

@@ -30,3 +30,8 @@ from .sections import (
     with_parameters as with_parameters,
     without_method as without_method,
 )
+from .sequence_section import (
+    FitSection as FitSection,
+    RidgeSection as RidgeSection,
+    SequenceSection as SequenceSection,
+)

@@ -65,9 +65,14 @@ def with_parameters(
 
 def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     return {
-        key: (parameter.type, Field(parameter.default, description=parameter.text))
+        key: (parameter.type, Field(_written(parameter.default), description=parameter.text))
         for key, parameter in parameters.items()
     }
+
+
+def _written(default: object) -> object:
+    """Return a default as YAML has it."""
+    return list(default) if isinstance(default, tuple) else default
 
 
 def named_section(name: str, parameters: Mapping[str, Parameter], what: str) -> type[Section]:
@@ -373,7 +378,6 @@ class FittingConfig(ClusterConfig):
     sample_weight: str | None = Field(
         default=None, description="column of the store: how much each bag counts; null: all 1"
     )
-    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
     overwrite: bool = Field(default=False, description="replace a model that is there")
 
     @property

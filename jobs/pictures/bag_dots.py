@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from bagbasis.models import DoubleBasis
 
 from .charts import Chart, Series, thin
 from .parts import Table
+
+if TYPE_CHECKING:
+    from .model_part import FittedModel
 
 MOST_DOTS = 1000  # dots of a chart: more hide each other, and each takes 100 bytes of the page
 N_WORST = 10  # bags, or confusions, that are listed
@@ -34,8 +37,9 @@ class Dots:
         Of numbers.
     """
 
-    def __init__(self, store: BagStore, model: DoubleBasis, errors: Errors) -> None:
-        self._store, self._spec, self._errors = store, model.features_.embedding, errors
+    def __init__(self, store: BagStore, model: FittedModel, errors: Errors) -> None:
+        self._store, self._errors = store, errors
+        self._spec = model.features_.embedding if isinstance(model, DoubleBasis) else None
         self._names = list(errors.values())
         self._kept = thin(len(errors.sample.index), MOST_DOTS)
 
@@ -80,7 +84,8 @@ class Dots:
                 what = f"true {sample.true[row, j]:.4g}, predicted {sample.predicted[row, j]:.4g}"
                 title = f"{self._names[j]}: a worst bag, {name}"
                 axes = names_of_coordinates(self._store)
-                found.append(_bag_chart(title, points, self._spec.box, f"{what}.", axes))
+                box = self._store.box if self._spec is None else self._spec.box
+                found.append(_bag_chart(title, points, box, f"{what}.", axes))
         return found
 
     def _worst_of(self, j: int) -> NDArray[np.int64]:
@@ -94,13 +99,14 @@ class Dots:
         sizes = _rows_of(lambda a, b: np.diff(self._store.offsets(a, b)), index)
         ids = _rows_of(self._store.ids, index)
         labels = [f"bag {i}, n {n:,}" for i, n in zip(ids.tolist(), sizes.tolist(), strict=True)]
-        if self._store.n_points > READ_POINTS:
+        if self._spec is None or self._store.n_points > READ_POINTS:
             return sizes, labels
         shares = 100 * _rows_of(self._outside, index) / sizes
         return sizes, [f"{a}, {b:.2g} % outside" for a, b in zip(labels, shares, strict=True)]
 
     def _outside(self, start: int, stop: int) -> NDArray[np.int64]:
         """Count the points of each bag that lie outside the box."""
+        assert self._spec is not None
         return self._spec.count_outside(self._store.read(start, stop))
 
 

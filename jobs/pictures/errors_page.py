@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bagbasis import BagStore
 from bagbasis.evaluation import Errors
-from bagbasis.models import DoubleBasis
 from bagbasis.outcomes import ClassDetails, DensityDetails
 
 from .bag_dots import N_WORST, Dots
 from .charts import Chart, Series
 from .model_part import card_of, compare
 from .parts import Part, Table, facts
+
+if TYPE_CHECKING:
+    from .model_part import FittedModel
 
 MOST_CLASSES = 30  # of a confusion matrix that is shown whole
 MOST_GROUPS, LEAST_GROUP = 10, 10  # of calibration, and bags in each
@@ -23,7 +27,7 @@ SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags
 
 
 def errors_part(
-    title: str, model: DoubleBasis, store: BagStore, errors: Errors, means: Errors | None
+    title: str, model: FittedModel, store: BagStore, errors: Errors, means: Errors | None
 ) -> Part:
     """Return the errors beside the baselines, and the charts of the bags that were judged.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,18 @@ from bagbasis.models import DoubleBasis
 from .charts import Chart, Series
 from .parts import Table, facts
 
+if TYPE_CHECKING:
+    from bagbasis.neural import SequenceClassifier, SequenceRegressor
+
+    FittedModel = DoubleBasis | SequenceRegressor | SequenceClassifier
+
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
 SHOWN_DIMS = 5  # of a box
 SHOWN_COVERAGES = (0.5, 0.8, 0.9, 0.95)
 SHOWN_CHOICES = 8  # embeddings that were tried, each with its best width
 
 
-def header_of(model: DoubleBasis, url: str, data_url: str) -> dict[str, Any]:
+def header_of(model: FittedModel, url: str, data_url: str) -> dict[str, Any]:
     """Say which model and which data a page is about."""
     known = {"model": url, "data": data_url, "data snapshot": model.report_.get("data_snapshot")}
     saved = getattr(model, "versions_", None)  # of a loaded model
@@ -27,7 +32,7 @@ def header_of(model: DoubleBasis, url: str, data_url: str) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def worries_of_model(model: DoubleBasis) -> list[str]:
+def worries_of_model(model: FittedModel) -> list[str]:
     """Return warnings that follow from the numbers of a fit."""
     report, found = model.report_, []
     if report["n_bags_fitted"] < FEW_FITTED:
@@ -36,7 +41,7 @@ def worries_of_model(model: DoubleBasis) -> list[str]:
             "bags may give another model."
         )
     seen, outside = report["n_points_seen"], report["n_points_outside_box"]
-    if seen and outside > MUCH_OUTSIDE * seen:
+    if isinstance(model, DoubleBasis) and seen and outside > MUCH_OUTSIDE * seen:
         treated = {"clip": "moved to its wall", "drop": "left out"}
         how = treated.get(model.features_.embedding.out_of_box, "refused")
         found.append(
@@ -51,8 +56,10 @@ def worries_of_model(model: DoubleBasis) -> list[str]:
     return found
 
 
-def worries_of_penalty(model: DoubleBasis) -> list[str]:
+def worries_of_penalty(model: FittedModel) -> list[str]:
     """Return the warning of a saved model's fit: its penalty is at the edge of those tried."""
+    if not isinstance(model, DoubleBasis):
+        return []
     least, largest = model.alphas_.min(), model.alphas_.max()
     if least == largest or least < model.alpha_ < largest:
         return []
@@ -60,28 +67,28 @@ def worries_of_penalty(model: DoubleBasis) -> list[str]:
     return [f"The best penalty, {model.alpha_:.3g}, is the {which} that was tried."]
 
 
-def card_of(model: DoubleBasis, judged: str) -> Table:
+def card_of(model: FittedModel, judged: str) -> Table:
     """Return a table of what a user of the model has to know."""
-    report, features = model.report_, model.features_
-    second, described = features.second, features.embedding.describe()
-    made_of = "no" if second is None else f"{features.n_penalized:,}"
-    beside = "" if model.baseline is None else f" beside the baseline {model.baseline!r}"
-    box = "; ".join(
-        f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]
-    )
-    more = ", …" if features.n_dims > SHOWN_DIMS else ""
+    report = model.report_
+    if isinstance(model, DoubleBasis):
+        estimator, made_for = _ridge_of(model)
+    else:
+        estimator = (
+            f"{type(model).__name__}: unit {model.unit!r} with {model.n_units:,} outputs, "
+            f"{model.n_steps_:,} minibatches of {model.batch_size:,} bags, loss "
+            f"{model.loss_:.4g} on the bags that judge it in training"
+        )
+        made_for = "points in an order that says something"
     names = ", ".join(model.target_names_) or "what the labels of the bags are"
     sizes = report["n_points_seen"] / max(1, report["n_bags_fitted"])
     values = {
         "predicts": names,
-        "from": f"bags of points with {features.n_dims} coordinates",
-        "estimator": f"{type(model).__name__}: {described.text}; {made_of} "
-        f"random features{beside}; ridge penalty {model.alpha_:.4g}",
+        "from": f"bags of points with {model.n_features_in_} coordinates",
+        "estimator": estimator,
         "learnt from": f"{report['n_bags_fitted']:,} bags of {report['data_url']}, about "
         f"{sizes:,.0f} points per bag; {report['n_bags_held_out']:,} held out, "
         f"{report['n_bags_unlabelled']:,} without a label",
-        "made for": f"{described.points} in the box {box}{more}; bags drawn as those that it "
-        "learnt from",
+        "made for": f"{made_for}; bags drawn as those that it learnt from",
         "judged on": judged,
         "not known": "errors on bags of another origin; whether bags depend on each other (then "
         "the standard errors are too small); what causes what",
@@ -89,8 +96,29 @@ def card_of(model: DoubleBasis, judged: str) -> Table:
     return facts(values)
 
 
-def path_of(model: DoubleBasis) -> list[Chart]:
-    """Return the scores of the penalties that were tried, if there were several."""
+def _ridge_of(model: DoubleBasis) -> tuple[str, str]:
+    """Return what the estimator is, and which points it is made for."""
+    features = model.features_
+    second, described = features.second, features.embedding.describe()
+    made_of = "no" if second is None else f"{features.n_penalized:,}"
+    beside = "" if model.baseline is None else f" beside the baseline {model.baseline!r}"
+    box = "; ".join(
+        f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]
+    )
+    more = ", …" if features.n_dims > SHOWN_DIMS else ""
+    estimator = (
+        f"{type(model).__name__}: {described.text}; {made_of} random features{beside}; ridge "
+        f"penalty {model.alpha_:.4g}"
+    )
+    return estimator, f"{described.points} in the box {box}{more}"
+
+
+def path_of(model: FittedModel) -> list[Chart]:
+    """Return the scores of the penalties that were tried, or a network's loss over its steps."""
+    if not isinstance(model, DoubleBasis):
+        steps, losses = zip(*model.history_, strict=True)
+        curve = Series("", list(steps), list(losses), joined=True)
+        return [Chart("Training", "minibatches", "loss on the bags that judge it", [curve])]
     scores = model.alpha_scores_
     if np.isfinite(scores).sum() < 2:
         return []
@@ -99,7 +127,7 @@ def path_of(model: DoubleBasis) -> list[Chart]:
     return [Chart("The penalty", "penalty λ", "score", [path, chosen], log_x=True)]
 
 
-def choice_tables(model: DoubleBasis) -> list[Table]:
+def choice_tables(model: FittedModel) -> list[Table]:
     """Return the best of what ``embedding="auto"`` tried, if that was asked for."""
     choice = model.report_.get("choice")
     if not choice or not choice["tried"]:
@@ -124,12 +152,12 @@ def choice_tables(model: DoubleBasis) -> list[Table]:
     return [Table(title, ["embedding", "width", "error", "behind the chosen"], rows, note)]
 
 
-def interval_tables(model: DoubleBasis, judged: Sequence[Mapping[str, Any]]) -> list[Table]:
+def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return what intervals the model gives, and how many labels they were found to hold.
 
     ``judged`` is what `judge_intervals` returns.
     """
-    calibration = model.calibration_
+    calibration = model.calibration_ if isinstance(model, DoubleBasis) else None
     if calibration is None:
         return []
     title = f"Intervals, made of {calibration.told}"

@@ -1,5 +1,6 @@
 from .baselines import (
     judge_fit as judge_fit,
+    judge_held_out as judge_held_out,
     judge_means as judge_means,
     judge_with_errors as judge_with_errors,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,16 @@ from ..bags import Bags
 from ..errors import DataError, StoreError
 from ..execution import Progress
 from ..labelled import Holdout, LabelledBags, SampleWeight, Weights
-from ..models import DoubleBasis, Errors, ScoringModel, evaluate_together, model_of, take_subset
+from ..models import (
+    DoubleBasis,
+    Errors,
+    FittedEstimator,
+    JudgedModel,
+    ScoringModel,
+    evaluate_together,
+    model_of,
+    take_subset,
+)
 from ..outcomes import Outcome
 from ..store import BagStore
 from .forest import MOST_LABELS, ForestFeatures, MomentsForest
@@ -119,18 +129,55 @@ def judge_with_errors(
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
     """Return what `judge_fit` does, and the errors on held-out bags, if any, of model and means."""
     fitted = model_of(model)
+    found, errors, ridge = _judge_held_out(fitted, store, fitted.weights, progress, forest)
+    if found is not None or ridge is None:
+        return found, errors
+    constant = float((ridge.variances / ridge.units).mean())
+    score = float(fitted.solution.scores.min())
+    if not np.isfinite(score) or not constant:
+        return None, []
+    kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
+    found = {
+        "n": fitted.report["n_bags_fitted"],
+        "measure": f"error by {kind}, relative to the best constant's",
+        "error": (score / constant) ** 0.5,
+        "constant_error": 1.0,
+        "means_error": (ridge.score / constant) ** 0.5,
+    }
+    return found, []
+
+
+def judge_held_out(
+    model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
+) -> tuple[dict[str, Any] | None, list[Errors]]:
+    """Return what `judge_with_errors` does of the bags held out; (None, []) without any.
+
+    For models of any kind, networks among them.
+    """
+    found, errors, _ = _judge_held_out(model_of(model), store, None, progress, False)
+    return found, errors
+
+
+def _judge_held_out(
+    fitted: JudgedModel,
+    store: BagStore,
+    weighed: Mapping[str, Any] | None,
+    progress: Progress | None,
+    forest: bool,
+) -> tuple[dict[str, Any] | None, list[Errors], MeansRidge | None]:
+    """Return the same, and the ridge on means; None where too few bags are labelled."""
     bags = fitted.outcome.take_labels(store)
     held_out = Holdout.of(fitted.holdout).split(bags)
     weights = None
-    if fitted.weights is not None and fitted.weights["column"] is not None:
-        weights = Weights.of_bags(store, fitted.weights["column"])
+    if weighed is not None and weighed["column"] is not None:
+        weights = Weights.of_bags(store, weighed["column"])
     has_forest = forest and held_out is not None and fitted.outcome.n_targets <= MOST_LABELS
     kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
     if has_forest:
         kinds["moments"] = ForestFeatures(bags.n_dims)
     sample = sample_rows(replace(bags, left_out=held_out), fitted.outcome, kinds, weights)
     if sample is None:
-        return None, []
+        return None, [], None
     given = sample, fitted.outcome, bags.n_dims, weights is not None
     ridge = MeansRidge.of_sample(*given)
     if held_out is not None:
@@ -149,24 +196,13 @@ def judge_with_errors(
             }
             if of_forest:
                 found["forest_error"] = of_forest[0].error
-            return found, [replace(one, subset="holdout") for one in (errors, of_means)]
-    constant = float((ridge.variances / ridge.units).mean())
-    score = float(fitted.solution.scores.min())
-    if not np.isfinite(score) or not constant:
-        return None, []
-    kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
-    found = {
-        "n": fitted.report["n_bags_fitted"],
-        "measure": f"error by {kind}, relative to the best constant's",
-        "error": (score / constant) ** 0.5,
-        "constant_error": 1.0,
-        "means_error": (ridge.score / constant) ** 0.5,
-    }
-    return found, []
+            both = [replace(one, subset="holdout") for one in (errors, of_means)]
+            return found, both, ridge
+    return None, [], ridge
 
 
 def judge_means(
-    model: DoubleBasis,
+    model: FittedEstimator[JudgedModel],
     store: BagStore,
     subset: str,
     progress: Progress | None = None,

@@ -14,8 +14,10 @@ from .fit import (
     make_model as make_model,
 )
 from .fitted_model import (
+    NO_COLUMNS as NO_COLUMNS,
     FittedEstimator as FittedEstimator,
     JudgedModel as JudgedModel,
+    MoreColumns as MoreColumns,
     ScoringModel as ScoringModel,
     mean_of as mean_of,
     model_of as model_of,
@@ -31,7 +33,11 @@ from .judging import (
     labelled_for as labelled_for,
 )
 from .loading import (
+    is_network as is_network,
     load_model as load_model,
+)
+from .model_state import (
+    ModelState as ModelState,
 )
 from .predictions.features import (
     features as features,
@@ -55,8 +61,11 @@ from .ridge_model import (
 )
 from .saving import (
     ATTRIBUTE as ATTRIBUTE,
+    Saveable as Saveable,
     check_model_place as check_model_place,
     is_of_run as is_of_run,
+    read_model_arrays as read_model_arrays,
+    read_state as read_state,
     save_model as save_model,
     write_model as write_model,
 )

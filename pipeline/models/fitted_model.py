@@ -11,7 +11,6 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..errors import ModelError
 from ..execution import Cost
-from ..fitting import FeatureMap
 from ..labelled import BagsLike
 from ..outcomes import Outcome, Prediction
 
@@ -106,11 +105,6 @@ def mean_of(model: ScoringModel) -> Floats:
 
 class JudgedModel(ScoringModel, Protocol):
     """A model that was fitted to some bags of a store, and not to others."""
-
-    @property
-    def features(self) -> FeatureMap:
-        """Both bases with everything decided."""
-        ...
 
     @property
     def holdout(self) -> float | dict[str, Any]:

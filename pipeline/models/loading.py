@@ -15,6 +15,7 @@ from .ridge_model import RidgeModel
 from .saving import params_from_dict, read_model_arrays, read_state
 from .triple_basis import TripleBasisRegressor
 
+NETWORK = "network"  # the item of a saved model that only networks have
 ESTIMATORS: dict[str, type[DoubleBasis]] = {
     kind.__name__: kind
     for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
@@ -37,8 +38,25 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     return read_one(url, lambda: _load(url), last=GROUP)
 
 
+def is_network(url: str | os.PathLike[str]) -> bool:
+    """Return whether a saved model is a network, which `bagbasis.neural.load_network` reads.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, or a format this version does not know.
+    """
+    url = normalize_url(url)
+    return NETWORK in read_one(url, lambda: read_state(url), last=GROUP)
+
+
 def _load(url: str) -> DoubleBasis:
     values = read_state(url)
+    if NETWORK in values:
+        raise ModelError(
+            f"{url}: is a network, {values.get('estimator')}; load it with "
+            "bagbasis.neural.load_network"
+        )
     try:
         kind = ESTIMATORS[values["estimator"]]
         estimator = kind(**params_from_dict(values))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import sklearn.base
@@ -36,7 +36,6 @@ from ..storage import (
 )
 from ..versions import version
 from .model_state import ModelState
-from .ridge_model import RidgeModel
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
@@ -53,11 +52,20 @@ class HasParams(Protocol):
         ...
 
 
+@runtime_checkable
+class HasState(Protocol):
+    """What a fit has made, of any kind."""
+
+    def state(self) -> ModelState:
+        """Return everything of it that is saved."""
+        ...
+
+
 class Saveable(HasParams, Protocol):
     """A fitted estimator that can be saved."""
 
     @property
-    def model_(self) -> RidgeModel:
+    def model_(self) -> HasState:
         """What the fit has made."""
         ...
 
@@ -126,7 +134,7 @@ def state_of(model: Saveable) -> ModelState:
     made = getattr(model, "model_", None)
     if made is None and hasattr(model, "fit"):
         raise ModelError("the model is not fitted; call fit before save")
-    if not isinstance(made, RidgeModel):
+    if not isinstance(made, HasState):
         raise ModelError(f"{shown(model)} is no model that can be saved")
     state = made.state()
     params = params_to_dict(model.get_params(deep=False))
@@ -182,6 +190,8 @@ def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
     """Return an estimator's parameters as JSON holds them, those of both bases among them."""
     nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
     plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
+    if SECOND_BASIS not in params:  # of a network
+        return {"params": plain}
     second = params[SECOND_BASIS]
     return {"params": plain, **nested, SECOND_BASIS: second and _second_to_dict(second)}
 

@@ -19,8 +19,16 @@ from ..labelled import BagsLike, LabelsLike, with_responses
 from ..parameters import Boolean, Function, Integer, None_, Seed, Table, check_parameters, checked
 from .conditionals import CONDITIONALS, TransformedDensity
 from .deep_sets import DeepSet
-from .estimator import NeuralEstimator, read_examples
-from .examples import Examples, Minibatches, Standard, blocks_of, padded, thinned
+from .estimator import NeuralEstimator
+from .examples import (
+    Examples,
+    Minibatches,
+    Standard,
+    blocks_of,
+    padded,
+    thinned,
+    unlabelled_examples,
+)
 from .tan import TAN, points_of
 from .training import Batch
 from .transformations import make_chain
@@ -171,7 +179,7 @@ class BagDensity(NeuralEstimator):
             labelled = with_responses(X, responses)
             examples, answers = _with_answers(labelled, given)
         else:
-            examples, _ = read_examples(X, None, None, *given, labelled=False)
+            examples = unlabelled_examples(X, *given)
             if examples.longest < 2:
                 raise DataError("no bag has two points: none can be scored given the others")
         out = answers.n_dims if answers is not None else examples.bags.n_dims

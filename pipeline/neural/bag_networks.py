@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Self
+from time import perf_counter
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -15,180 +16,16 @@ import optax
 
 from ..arrays import Floats, Integers
 from ..bags import Bags
-from ..errors import DataError
 from ..execution import Progress
-from ..labelled import BagsLike, LabelsLike
-from ..parameters import Function, None_, Text, check_parameters, checked
+from ..labelled import BagsLike, HoldoutLike, LabelsLike
+from ..outcomes import Classes, Outcome, Reals
+from ..parameters import Function, ListOf, None_, Text, check_parameters, checked
+from ..parameters.regression import HOLDOUT
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
-from .estimator import NeuralEstimator, read_examples
-from .examples import Examples, Minibatches, Standard, blocks_of
-from .training import Batch, Loss, Network
-
-
-class BagNetworkEstimator(NeuralEstimator):
-    """Base of networks that are called with a bag's points, a mask of them and a key."""
-
-    @abstractmethod
-    def _padded(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-        """Return points and mask of bags to predict."""
-
-    @abstractmethod
-    def _padded_to_train(self, bags: Bags, examples: Examples) -> tuple[np.ndarray, np.ndarray]:
-        """Return points and mask of bags of a minibatch, of one length in all of them."""
-
-    def _sizes(self, examples: Examples) -> dict[str, Any]:
-        """Return what else of the bags the network is to know when it is loaded."""
-        return {}
-
-    def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
-        sizes = self._sizes(examples)
-        shape = {"n_dims": examples.bags.n_dims, "n_outputs": n_outputs}
-        self._decided = {**shape, **sizes, **more}
-        self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
-        self._restore()
-
-    def _learn(self, loss: Loss, examples: Examples, progress: Progress | None) -> None:
-        make = partial(self._batch, examples)
-        self._train(loss, Minibatches(examples, self.batch_size, make), examples, progress)
-
-    def _batch(self, examples: Examples, rows: Integers) -> Batch:
-        bags, labels = examples.take(rows)
-        padded = self._padded_to_train(bags, examples)
-        if labels is None:
-            return padded
-        if "labels" in self._standards:
-            return *padded, self._standards["labels"](labels)
-        return *padded, labels[:, 0].astype(np.int32)
-
-    def _outputs(self, X: BagsLike) -> Iterator[tuple[Bags, np.ndarray]]:
-        """Yield bags and the network's outputs of each."""
-        self._check_fitted()
-        for bags in blocks_of(X, self.n_features_in_):
-            points, mask = map(jnp.asarray, self._padded(bags))
-            yield bags, np.asarray(_apply(self.network_, points, mask))
-
-    def _joined_outputs(self, X: BagsLike) -> np.ndarray:
-        """Return the network's outputs of all bags, shape (n_bags, k)."""
-        return np.concatenate([outputs for _, outputs in self._outputs(X)])
-
-
-class NetworkRegressor(RegressorMixin, BagNetworkEstimator):
-    """Base of networks whose outputs are numbers."""
-
-    @checked(target=Text | None_, progress=Function | None_)
-    def fit(
-        self,
-        X: BagsLike,
-        y: LabelsLike = None,
-        *,
-        target: str | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Train on bags with numbers.
-
-        Parameters
-        ----------
-        X : Bags, list of (n_i, d) arrays, or BagStore
-            Of a store minibatches are read as they are needed, unless it fits in a GiB.
-        y : shape (n_bags,) or (n_bags, k)
-            Of bags in memory.
-        target : str, optional
-            Of a store with several.
-        progress : callable (steps done, steps in all), optional
-
-        Raises
-        ------
-        DataError
-            No labels, or a loss that is not finite.
-        """
-        check_parameters(self)
-        examples, more = read_examples(X, y, target, self.batch_size, self.validation, self.seed)
-        assert examples.labels is not None
-        self._decide(examples, examples.labels.shape[1], more)
-        self._standards["labels"] = Standard.of(examples.labels[examples.training])
-        self._learn(_squares, examples, progress)
-        return self
-
-    def predict(self, X: BagsLike) -> Floats:
-        """Return numbers of bags, shape (n_bags,) or (n_bags, k).
-
-        Raises
-        ------
-        DataError
-            Not fitted, or bags of another dimension.
-        """
-        outputs = self._joined_outputs(X)
-        found = self._standards["labels"].back(outputs)
-        return found[:, 0] if self._decided["single"] else found
-
-
-class NetworkClassifier(ClassifierMixin, BagNetworkEstimator):
-    """Base of networks whose outputs are classes.
-
-    Attributes
-    ----------
-    classes_ : array, shape (n_classes,)
-    """
-
-    @checked(target=Text | None_, progress=Function | None_)
-    def fit(
-        self,
-        X: BagsLike,
-        y: LabelsLike = None,
-        *,
-        target: str | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Train on bags with classes.
-
-        Parameters
-        ----------
-        X : Bags, list of (n_i, d) arrays, or BagStore
-            Of a store minibatches are read as they are needed, unless it fits in a GiB.
-        y : shape (n_bags,)
-            Text or integers, of bags in memory.
-        target : str, optional
-            Of a store with several.
-        progress : callable (steps done, steps in all), optional
-
-        Raises
-        ------
-        DataError
-            No labels, one class alone, or a loss that is not finite.
-        """
-        check_parameters(self)
-        examples, more = read_examples(
-            X, y, target, self.batch_size, self.validation, self.seed, classes=True
-        )
-        if len(more["classes"]) < 2:
-            raise DataError(f"all bags are of the class {more['classes'][0]!r}")
-        self._decide(examples, len(more["classes"]), more)
-        self._learn(_cross_entropy, examples, progress)
-        return self
-
-    def _restore(self) -> None:
-        super()._restore()
-        self.classes_ = np.array(self._decided["classes"])
-
-    def predict_proba(self, X: BagsLike) -> Floats:
-        """Return the probability of each class, shape (n_bags, n_classes).
-
-        Raises
-        ------
-        DataError
-            Not fitted, or bags of another dimension.
-        """
-        return np.asarray(jax.nn.softmax(self._joined_outputs(X), axis=1), np.float64)
-
-    def predict(self, X: BagsLike) -> np.ndarray:
-        """Return the most probable class of each bag.
-
-        Raises
-        ------
-        DataError
-            Not fitted, or bags of another dimension.
-        """
-        return self.classes_[self._joined_outputs(X).argmax(axis=1)]
+from .estimator import NeuralEstimator
+from .examples import Examples, Minibatches, Standard, blocks_of, labelled_examples
+from .network_model import NetworkModel
+from .training import Batch, Loss, Network, Trained
 
 
 @eqx.filter_jit
@@ -210,3 +47,284 @@ def _squares(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
 def _cross_entropy(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
     found = outputs_in_training(network, batch, key)
     return optax.softmax_cross_entropy_with_integer_labels(found, batch[2]).mean()
+
+
+TARGET = Text | ListOf(Text, 1) | None_
+
+
+class BagNetworkEstimator(NeuralEstimator):
+    """Base of networks that are called with a bag's points, a mask of them and a key."""
+
+    @abstractmethod
+    def _padded(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and mask of bags to predict."""
+
+    @abstractmethod
+    def _padded_to_train(self, bags: Bags, examples: Examples) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and mask of bags of a minibatch, of one length in all of them."""
+
+    @property
+    @abstractmethod
+    def numbers_per_point(self) -> int:
+        """Numbers that are held of a point while a bag is predicted."""
+
+    def _sizes(self, examples: Examples) -> dict[str, Any]:
+        """Return what else of the bags the network is to know when it is loaded."""
+        return {}
+
+    def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
+        sizes = self._sizes(examples)
+        shape = {"n_dims": examples.bags.n_dims, "n_outputs": n_outputs}
+        self._decided = {**shape, **sizes, **more}
+        self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
+        self._restore()
+
+    def _learn(self, loss: Loss, examples: Examples, progress: Progress | None) -> Trained:
+        make = partial(self._batch, examples)
+        return self._train(loss, Minibatches(examples, self.batch_size, make), examples, progress)
+
+    def _batch(self, examples: Examples, rows: Integers) -> Batch:
+        bags, labels = examples.take(rows)
+        padded = self._padded_to_train(bags, examples)
+        if labels is None:
+            return padded
+        if "labels" in self._standards:
+            return *padded, self._standards["labels"](labels)
+        return *padded, labels.argmax(axis=1).astype(np.int32)
+
+    def _outputs(self, X: BagsLike) -> Iterator[tuple[Bags, np.ndarray]]:
+        """Yield bags and the network's outputs of each."""
+        self._check_fitted()
+        for bags in blocks_of(X, self.n_features_in_):
+            points, mask = map(jnp.asarray, self._padded(bags))
+            yield bags, np.asarray(_apply(self.network_, points, mask))
+
+    def _joined_outputs(self, X: BagsLike) -> np.ndarray:
+        """Return the network's outputs of all bags, shape (n_bags, k)."""
+        return np.concatenate([outputs for _, outputs in self._outputs(X)])
+
+
+class LabelledNetwork(BagNetworkEstimator):
+    """Base of networks that are trained on bags with labels.
+
+    Attributes
+    ----------
+    model_ : NetworkModel
+        What evaluation and predictions of stores take.
+    outcome_ : Outcome
+        What was learnt.
+    holdout_ : float or dict
+        What was left out of the fit.
+    report_ : dict
+        Counts of bags and points, steps and loss, and the seconds.
+    target_names_ : tuple of str
+        Of the store that was fitted to.
+    versions_ : dict
+        Of a network that was loaded from a folder: the packages that saved it.
+    """
+
+    holdout_: float | dict[str, Any]
+    report_: dict[str, Any]
+    versions_: dict[str, str]
+    _learns: ClassVar[type[Outcome]]
+
+    @property
+    def longest(self) -> int:
+        """Points of the longest bag that was trained on, or of `max_length`."""
+        return int(self._decided.get("length", 1))
+
+    @property
+    def outcome_(self) -> Outcome:
+        """See above."""
+        decided = {"single_target": self._decided.get("single"), **self._decided}
+        names = tuple(self._decided.get("names", ()))
+        return self._learns.from_dict(decided, names, self._decided["n_outputs"])
+
+    @property
+    def model_(self) -> NetworkModel:
+        """See above; scikit-learn takes an estimator without it for one that is not fitted."""
+        if not hasattr(self, "network_"):
+            raise AttributeError("model_")
+        return NetworkModel(self, self.outcome_, self.holdout_, self.report_)
+
+    @property
+    def target_names_(self) -> tuple[str, ...]:
+        """See above."""
+        return self.outcome_.names
+
+    @abstractmethod
+    def decision_rows(self, X: BagsLike) -> Floats:
+        """Return the rows that the outcome reads, shape (n_bags, k)."""
+
+    def header(self) -> dict[str, Any]:
+        """See `NeuralEstimator.header`."""
+        return {**super().header(), "holdout": self.holdout_, "report": self.report_}
+
+    def _read_header(self, header: dict[str, Any]) -> None:
+        self.holdout_ = header.get("holdout", 0.0)
+        self.report_ = dict(header.get("report", {}))
+
+    def _fit(
+        self,
+        X: BagsLike,
+        y: LabelsLike,
+        target: str | list[str] | None,
+        holdout: HoldoutLike,
+        progress: Progress | None,
+    ) -> Self:
+        begun = perf_counter()
+        check_parameters(self)
+        given = (self.batch_size, self.validation, self.seed)
+        found, outcome = labelled_examples(self._learns, X, y, target, holdout, *given)
+        labels = found.examples.labels
+        assert labels is not None
+        more = {"names": list(outcome.names), **outcome.to_dict()}
+        self._decide(found.examples, outcome.n_targets, more)
+        self._standardise_labels(labels[found.examples.training])
+        n_resumed = self._learn(self._loss(), found.examples, progress).n_steps_resumed
+        trained = {"n_steps": self.n_steps_, "n_steps_resumed": n_resumed, "loss": self.loss_}
+        self.holdout_ = found.holdout
+        self.report_ = {**found.report, **trained, "seconds": {"fit": perf_counter() - begun}}
+        return self
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss of a minibatch."""
+
+    def _standardise_labels(self, labels: np.ndarray) -> None:
+        """Keep what labels are divided by in training; classes are not."""
+
+
+class NetworkRegressor(RegressorMixin, LabelledNetwork):
+    """Base of networks whose outputs are numbers."""
+
+    _learns: ClassVar[type[Outcome]] = Reals
+
+    @checked(target=TARGET, holdout=HOLDOUT, progress=Function | None_)
+    def fit(
+        self,
+        X: BagsLike,
+        y: LabelsLike = None,
+        *,
+        target: str | list[str] | None = None,
+        holdout: HoldoutLike = 0.0,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Train on bags with numbers.
+
+        Parameters
+        ----------
+        X : Bags, list of (n_i, d) arrays, or BagStore
+            Of a store minibatches are read as they are needed, unless it fits in a GiB.
+        y : shape (n_bags,) or (n_bags, k)
+            Of bags in memory.
+        target : str or list of str, optional
+            Of a store with several.
+        holdout : float in [0, 1) or mapping, default 0.0
+            Bags that are left out, to be evaluated on; see `DoubleBasisRegressor.fit`. With
+            groups, those that judge the network in training are whole groups, too.
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            No labels, or a loss that is not finite.
+        """
+        return self._fit(X, y, target, holdout, progress)
+
+    def predict(self, X: BagsLike) -> Floats:
+        """Return numbers of bags, shape (n_bags,) or (n_bags, k).
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        rows = self.decision_rows(X)
+        return self.outcome_.predict(rows).values
+
+    def decision_rows(self, X: BagsLike) -> Floats:
+        """See `LabelledNetwork`."""
+        outputs = self._joined_outputs(X)
+        return self._standards["labels"].back(outputs)
+
+    def _loss(self) -> Loss:
+        return _squares
+
+    def _standardise_labels(self, labels: np.ndarray) -> None:
+        self._standards["labels"] = Standard.of(labels)
+
+
+class NetworkClassifier(ClassifierMixin, LabelledNetwork):
+    """Base of networks whose outputs are classes.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    """
+
+    _learns: ClassVar[type[Outcome]] = Classes
+
+    @checked(target=Text | None_, holdout=HOLDOUT, progress=Function | None_)
+    def fit(
+        self,
+        X: BagsLike,
+        y: LabelsLike = None,
+        *,
+        target: str | None = None,
+        holdout: HoldoutLike = 0.0,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Train on bags with classes.
+
+        Parameters
+        ----------
+        X : Bags, list of (n_i, d) arrays, or BagStore
+            Of a store minibatches are read as they are needed, unless it fits in a GiB.
+        y : shape (n_bags,)
+            Text or integers, of bags in memory.
+        target : str, optional
+            Of a store with several.
+        holdout : float in [0, 1) or mapping, default 0.0
+            See `NetworkRegressor.fit`.
+        progress : callable (steps done, steps in all), optional
+
+        Raises
+        ------
+        DataError
+            No labels, one class alone, or a loss that is not finite.
+        """
+        return self._fit(X, y, target, holdout, progress)
+
+    def _loss(self) -> Loss:
+        return _cross_entropy
+
+    def _restore(self) -> None:
+        super()._restore()
+        outcome = self.outcome_
+        assert isinstance(outcome, Classes)
+        self.classes_ = outcome.values
+
+    def decision_rows(self, X: BagsLike) -> Floats:
+        """See `LabelledNetwork`: the probability of each class."""
+        return np.asarray(jax.nn.softmax(self._joined_outputs(X), axis=1), np.float64)
+
+    def predict_proba(self, X: BagsLike) -> Floats:
+        """Return the probability of each class, shape (n_bags, n_classes).
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        return self.decision_rows(X)
+
+    def predict(self, X: BagsLike) -> np.ndarray:
+        """Return the most probable class of each bag.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or bags of another dimension.
+        """
+        return self.classes_[self._joined_outputs(X).argmax(axis=1)]

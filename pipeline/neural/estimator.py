@@ -11,41 +11,14 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..bags import as_bags
 from ..errors import DataError, StoreError
 from ..execution import Progress
-from ..labelled import BagsLike, LabelledBags, LabelsLike, as_targets, with_targets
-from ..parameters import (
-    Integer,
-    None_,
-    OneOf,
-    Real,
-    Seed,
-    ShareOrZero,
-    Table,
-    Text,
-    check_parameters,
-)
+from ..parameters import Table, check_parameters
+from ..parameters.neural import TRAINING
 from ..sklearn_bases import BaseEstimator
-from ..store import BagStore
 from .examples import Examples, Standard
 from .files import leaves_of, with_leaves, write_arrays
 from .training import Loss, Network, Schedule, Trained, train
-
-TRAINING: Table = {
-    "learning_rate": Real(gt=0, le=10),
-    "optimizer": OneOf("adam", "sgd"),
-    "decay": Real(gt=0, le=1),
-    "decay_steps": Integer(1, 10**9),
-    "clip": Real(gt=0),
-    "batch_size": Integer(1, 10**6),
-    "n_steps": Integer(1, 10**9),
-    "validation": ShareOrZero,
-    "validate_every": Integer(1, 10**9),
-    "patience": Integer(1, 10**9),
-    "checkpoint": Text | None_,
-    "seed": Seed,
-}
 
 
 class NeuralEstimator(BaseEstimator):
@@ -124,17 +97,21 @@ class NeuralEstimator(BaseEstimator):
             The place cannot be written.
         """
         self._check_fitted()
+        parameters = json.loads(json.dumps(self.get_params(), default=list))
+        header = {"kind": type(self).__name__, "parameters": parameters, **self.header()}
+        write_arrays(path, leaves_of(self.arrays()), header)
+
+    def header(self) -> dict[str, Any]:
+        """Return what a file holds beside the parameters and the arrays, for JSON."""
         standards = {
             name: [one.mean.tolist(), one.scale.tolist()] for name, one in self._standards.items()
         }
-        header = {
-            "kind": type(self).__name__,
-            "parameters": json.loads(json.dumps(self.get_params(), default=list)),
-            "decided": self._decided,
-            "standards": standards,
-            "fitted": {"loss": self.loss_, "n_steps": self.n_steps_, "history": self.history_},
-        }
-        write_arrays(path, leaves_of(_arrays(self.network_)), header)
+        fitted = {"loss": self.loss_, "n_steps": self.n_steps_, "history": self.history_}
+        return {"decided": self._decided, "standards": standards, "fitted": fitted}
+
+    def arrays(self) -> Network:
+        """Return the network's arrays as a pytree."""
+        return eqx.filter(self.network_, eqx.is_inexact_array)
 
     @classmethod
     def from_header(cls, header: dict[str, Any], leaves: list[np.ndarray], path: str) -> Self:
@@ -150,6 +127,7 @@ class NeuralEstimator(BaseEstimator):
             fitted = header["fitted"]
             model.loss_, model.n_steps_ = fitted["loss"], fitted["n_steps"]
             model.history_ = [(int(a), float(b)) for a, b in fitted["history"]]
+            model._read_header(header)
             model._restore()
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{path}: is no saved {cls.__name__} ({error})") from error
@@ -157,63 +135,12 @@ class NeuralEstimator(BaseEstimator):
         model.network_ = _inference(_with_arrays(empty, leaves, path))
         return model
 
+    def _read_header(self, header: dict[str, Any]) -> None:
+        """Set what else this kind of estimator has saved."""
+
     def _restore(self) -> None:
         """Set attributes that follow from what was decided."""
         self.n_features_in_ = int(self._decided["n_dims"])
-
-
-def read_examples(
-    X: BagsLike,
-    y: LabelsLike,
-    target: str | None,
-    batch_size: int,
-    validation: float,
-    seed: int,
-    *,
-    classes: bool = False,
-    labelled: bool = True,
-) -> tuple[Examples, dict[str, Any]]:
-    """Return the examples of bags with their labels, and {"classes": names} or {"single": bool}.
-
-    Raises
-    ------
-    DataError
-        No labels, or none that can be learnt.
-    """
-    if not labelled:
-        data = LabelledBags(X if isinstance(X, BagStore) else as_bags(X))
-        index = data.start + np.flatnonzero(data.present())
-        return Examples(data, index, None, batch_size, validation, seed), {}
-    more: dict[str, Any]
-    if classes and y is not None:
-        given = as_targets(y)
-        if given.ndim != 1:
-            raise DataError(f"y has shape {given.shape}; expected one class per bag")
-        names, codes = np.unique(given, return_inverse=True)
-        bags, _ = with_targets(X, codes.astype(np.float64), target)
-        more = {"classes": names.tolist()}
-    else:
-        bags, single = with_targets(X, y, target)
-        more = {"single": single}
-    blocks = [(start + rows, labels) for (start, _), rows, labels in bags.label_blocks()]
-    places, values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    known = np.isfinite(values).all(axis=1)
-    if not known.any():
-        raise DataError("no bag has a label")
-    if classes and y is None:
-        named = bags.class_names.get(bags.target_names[0])
-        codes = values[known]
-        more = {"classes": list(named) if named else np.unique(codes).tolist()}
-        if not named:
-            values[known] = np.searchsorted(np.unique(codes), codes)
-    return (
-        Examples(bags, places[known], values[known], batch_size, validation, seed),
-        more,
-    )
-
-
-def _arrays(network: Network) -> Network:
-    return eqx.filter(network, eqx.is_inexact_array)
 
 
 def _with_arrays(network: Network, leaves: list[np.ndarray], path: str) -> Network:

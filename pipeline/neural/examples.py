@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, as_bags, concatenate
 from ..errors import DataError
-from ..labelled import BagsLike, LabelledBags
+from ..labelled import BagsLike, Holdout, HoldoutLike, LabelledBags, LabelsLike
+from ..outcomes import Outcome
 from ..store import BagStore, RunSample
 from .training import Batch
 
@@ -21,6 +23,8 @@ HELD_BYTES = 2**30  # of points: smaller stores are read once
 RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
 PREDICTED_AT_ONCE = 256  # bags
 SAMPLED = 4096  # bags that say where points lie, and how far apart
+
+Kind = TypeVar("Kind", bound=Outcome)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,8 @@ class Examples:
     validation : float
         Share of the bags that are held out.
     seed : int
+    judged : bool, shape (n,), optional
+        Which bags are held out, of whole groups; default a random share.
     """
 
     bags: LabelledBags
@@ -68,6 +74,7 @@ class Examples:
     batch_size: int
     validation: float
     seed: int
+    judged: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Refuse too few bags.
@@ -98,6 +105,9 @@ class Examples:
 
     @cached_property
     def _split(self) -> tuple[list[Integers], Integers]:
+        if self.judged is not None:
+            left = [run[~self.judged[run]] for run in self._runs]
+            return [run for run in left if len(run)], np.flatnonzero(self.judged)
         order = np.random.default_rng([self.seed, 0]).permutation(len(self._runs))
         n_held_out = round(self.validation * len(order)) if len(order) > 1 else 0
         n_held_out = max(n_held_out, 1) if self.validation > 0 and len(order) > 1 else 0
@@ -151,7 +161,7 @@ class Examples:
         """Return what tells this training from others: parameters, places, some labels and bags."""
         found = hashlib.sha256(parameters.encode())
         first, labels = self.take(self.training[:4])
-        for part in (self.index, first.points, labels):
+        for part in (self.index, first.points, labels, self.judged):
             if part is not None:
                 found.update(np.ascontiguousarray(part).tobytes())
         return found.hexdigest()
@@ -226,3 +236,83 @@ def blocks_of(X: BagsLike, n_dims: int) -> list[Bags]:
     if bags[0].n_dims != n_dims:
         raise DataError(f"bags have dimension {bags[0].n_dims}, the model {n_dims}")
     return bags
+
+
+class LabelledExamples(NamedTuple):
+    """What a fit learns from, and what it is to remember of that.
+
+    Attributes
+    ----------
+    examples : Examples
+        Their labels as the outcome encodes them.
+    holdout : float or dict
+        As `Holdout.saved`.
+    report : dict
+        Counts, as every fit reports them.
+    """
+
+    examples: Examples
+    holdout: float | dict[str, Any]
+    report: dict[str, Any]
+
+
+def unlabelled_examples(X: BagsLike, batch_size: int, validation: float, seed: int) -> Examples:
+    """Return all bags as examples without labels."""
+    data = LabelledBags(X if isinstance(X, BagStore) else as_bags(X))
+    index = data.start + np.flatnonzero(data.present())
+    return Examples(data, index, None, batch_size, validation, seed)
+
+
+def labelled_examples(
+    kind: type[Kind],
+    X: BagsLike,
+    y: LabelsLike,
+    target: str | list[str] | None,
+    holdout: HoldoutLike,
+    batch_size: int,
+    validation: float,
+    seed: int,
+) -> tuple[LabelledExamples, Kind]:
+    """Return the labelled bags that are not held out, and the outcome that their labels decide.
+
+    Raises
+    ------
+    DataError
+        No labels, or none that can be learnt.
+    ParameterError
+        A holdout that the data do not have.
+    """
+    bags, outcome = kind.from_labels(X, y, target, None, None)
+    kept = Holdout.of(holdout).resolve(bags)
+    bags = replace(bags, left_out=kept.split(bags))
+    blocks = [(start + rows, labels) for (start, _), rows, labels in bags.label_blocks()]
+    places, labels = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    if not len(places):
+        raise DataError(f"{bags.url or 'bags in memory'}: no bag has a label")
+    judged = None
+    if kept.groups is not None and validation > 0:
+        judged = kept.validation(validation, bags).members(bags.start, bags.end)
+        judged = judged[places - bags.start]
+    values = outcome.encode(labels)[0]
+    examples = Examples(bags, places, values, batch_size, validation, seed, judged)
+    return LabelledExamples(examples, kept.saved, _report(bags, places)), outcome
+
+
+def _report(bags: LabelledBags, places: Integers) -> dict[str, Any]:
+    """Return the counts of a fit."""
+    held_out = 0
+    if bags.left_out is not None:
+        held_out = int((bags.left_out.members(bags.start, bags.end) & bags.present()).sum())
+    snapshot = {} if bags.snapshot is None else {"data_snapshot": bags.snapshot}
+    sizes = bags.sizes([(bags.start, bags.end)])
+    return {
+        "data_url": bags.url,
+        "n_bags": bags.n_bags,
+        "n_points": bags.n_points,
+        "n_bags_fitted": len(places),
+        "n_bags_unlabelled": bags.n_bags - held_out - len(places),
+        "n_bags_held_out": held_out,
+        "n_points_seen": int(sizes[places - bags.start].sum()),
+        "n_points_outside_box": 0,  # a network has no box
+        **snapshot,
+    }

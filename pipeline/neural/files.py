@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile
 
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import DataError, StoreError
-from ..storage import writing
+from ..storage import read_bytes, writing
 
 HEADER = "header"  # the array that holds the JSON text
 FORMAT = 1
@@ -36,12 +36,13 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[list[np.ndarray], dict[st
     StoreError
         There is no such file, or it is none of ours.
     """
+    content = read_bytes(path)
+    if content is None:
+        raise StoreError(f"{path}: there is no such file")
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with np.load(BytesIO(content), allow_pickle=False) as found:
             header = json.loads(found[HEADER].tobytes().decode())
             arrays = [found[f"leaf{i}"] for i in range(len(found.files) - 1)]
-    except FileNotFoundError as error:
-        raise StoreError(f"{path}: there is no such file") from error
     except (OSError, ValueError, KeyError, BadZipFile, UnicodeDecodeError) as error:
         raise StoreError(f"{path}: is no saved network ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -77,7 +78,7 @@ def write_leaves(
 ) -> None:
     """Write a state of training."""
     header = {"fingerprint": fingerprint, "history": history}
-    write_arrays(Path(folder) / STATE, leaves_of(state), header)
+    write_arrays(f"{folder}/{STATE}", leaves_of(state), header)
 
 
 def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any]] | None:
@@ -88,8 +89,8 @@ def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any
     DataError
         It is of another estimator, or of other data.
     """
-    path = Path(folder) / STATE
-    if not path.is_file():
+    path = f"{folder}/{STATE}"
+    if read_bytes(path) is None:
         return None
     leaves, header = read_arrays(path)
     if header.get("fingerprint") != fingerprint:
@@ -97,4 +98,4 @@ def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any
             f"{path}: is the checkpoint of another training (other parameters or data); remove it, "
             "or take another folder"
         )
-    return with_leaves(like, leaves, str(path)), header["history"]
+    return with_leaves(like, leaves, path), header["history"]

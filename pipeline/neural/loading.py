@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 
-from ..errors import StoreError
+import numpy as np
+
+from ..errors import ModelError, StoreError, refuse_exhaustion
+from ..models import ATTRIBUTE, read_model_arrays, read_state
+from ..storage import GROUP, attributes_of, normalize_url, read_one
 from .bag_density import BagDensity
+from .bag_networks import LabelledNetwork
 from .estimator import NeuralEstimator
 from .files import read_arrays
+from .network_model import LEAF
 from .sequences import NextPointRegressor, SequenceClassifier, SequenceRegressor
 from .set_models import DeepSetsClassifier, DeepSetsRegressor
 from .tan import TANDensity
@@ -27,15 +33,44 @@ KINDS: dict[str, type[NeuralEstimator]] = {
 
 
 def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
-    """Return the fitted estimator that ``save`` wrote; nothing in the file is run.
+    """Return the fitted estimator that ``save``, `save_model` or ``bags fit`` wrote.
+
+    Nothing in the file, or in the folder, is run.
 
     Raises
     ------
     StoreError
         There is no such file, or it is no saved estimator.
+    ModelError
+        A folder with a damaged model.
     """
+    url = normalize_url(path)
+    if ATTRIBUTE in attributes_of(url):
+        return read_one(url, lambda: _load_folder(url), last=GROUP)
     leaves, header = read_arrays(path)
     kind = KINDS.get(str(header.get("kind")))
     if kind is None:
         raise StoreError(f"{path}: is no saved network (kind {header.get('kind')!r})")
     return kind.from_header(header, leaves, str(path))
+
+
+def _load_folder(url: str) -> NeuralEstimator:
+    """Return the estimator that `save_model` wrote."""
+    values = read_state(url)
+    kind = KINDS.get(str(values.get("estimator")))
+    if kind is None:
+        raise ModelError(f"{url}: is no network; load it with bagbasis.load_model")
+    try:
+        names = [LEAF.format(i) for i in range(values["n_arrays"])]
+        found = read_model_arrays(url, names)
+        leaves = [found[name].astype(np.float32) for name in names]
+        if any(np.isnan(leaf).any() for leaf in leaves):
+            raise ValueError("a chunk of its arrays is missing")
+        header = {**values["network"], "parameters": values["params"]}
+        model = kind.from_header(header, leaves, url)
+    except Exception as error:  # whatever a damaged file leads to
+        refuse_exhaustion(url, error)
+        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
+    if isinstance(model, LabelledNetwork):
+        model.versions_ = dict(values["versions"])
+    return model

@@ -14,43 +14,17 @@ from ..bags import Bags
 from ..errors import DataError
 from ..execution import Progress
 from ..labelled import BagsLike
-from ..parameters import (
-    Boolean,
-    Function,
-    Integer,
-    ListOf,
-    None_,
-    OneOf,
-    Real,
-    ShareOrZero,
-    Table,
-    check_parameters,
-    checked,
-)
+from ..parameters import Boolean, Function, None_, Table, check_parameters, checked
+from ..parameters.neural import SEQUENCE
 from .bag_networks import (
     BagNetworkEstimator,
     NetworkClassifier,
     NetworkRegressor,
     outputs_in_training,
 )
-from .estimator import TRAINING, read_examples
-from .examples import Examples, blocks_of, padded
+from .examples import Examples, blocks_of, padded, unlabelled_examples
 from .training import Batch, Network
-from .units import ACTIVATIONS, GRU, LSTM, SRU, SequenceNetwork, Unit
-
-SCALES = (0.0, 0.5, 0.9, 0.99, 0.999)  # A, 004, §7.3
-
-SEQUENCE: Table = {
-    "unit": OneOf("sru", "gru", "lstm"),
-    "n_units": Integer(1, 100_000),
-    "n_stats": Integer(1, 100_000),
-    "n_recurrent": Integer(0, 100_000),
-    "scales": ListOf(Real(ge=0, lt=1), 1),
-    "activation": OneOf(*ACTIVATIONS),
-    "dropout": ShareOrZero,
-    "max_length": Integer(1) | None_,
-    **TRAINING,
-}
+from .units import GRU, LSTM, SRU, SequenceNetwork, Unit
 
 
 class SequenceEstimator(BagNetworkEstimator):
@@ -67,7 +41,7 @@ class SequenceEstimator(BagNetworkEstimator):
     n_recurrent : int from 0 to 100,000, default 32
         Of r, by which statistics know the past; 0: they depend on the point alone.
     scales : list of float in [0, 1), default (0.0, 0.5, 0.9, 0.99, 0.999)
-        A: how much of an average is kept at a point.
+        A: how much of an average is kept at a point (004, §7.3).
     activation : {"relu", "tanh"}, default "relu"
         f of "sru".
     dropout : float in [0, 1), default 0.0
@@ -76,13 +50,17 @@ class SequenceEstimator(BagNetworkEstimator):
         Longer sequences keep their last points; default the longest there is. Memory and time
         grow with it.
     learning_rate : float in (0, 10], default 0.003
+        Of a step, at the beginning.
     optimizer : {"adam", "sgd"}, default "adam"
+        How steps follow gradients.
     decay : float in (0, 1], default 0.9
         The rate is multiplied by it every ``decay_steps``.
     decay_steps : int from 1 to 1,000,000,000, default 500
+        Minibatches between two decays.
     clip : float > 0, default 1.0
         Largest norm of a gradient.
     batch_size : int from 1 to 1,000,000, default 32
+        Bags of a minibatch.
     n_steps : int from 1 to 1,000,000,000, default 3000
         Minibatches, at most.
     validation : float in [0, 1), default 0.1
@@ -92,8 +70,10 @@ class SequenceEstimator(BagNetworkEstimator):
     patience : int from 1 to 1,000,000,000, default 10
         Looks without a better loss after which training ends.
     checkpoint : str, optional
-        A folder; training started again there goes on, with the same bits on the same machine.
+        A folder, of any filesystem that fsspec knows; training started again there goes on, with
+        the same bits on the same machine.
     seed : int from 0 to 2^64 − 1, default 0
+        Of weights, minibatches and dropout.
     """
 
     PARAMETERS: ClassVar[Table] = SEQUENCE
@@ -105,7 +85,7 @@ class SequenceEstimator(BagNetworkEstimator):
         n_units: int = 64,
         n_stats: int = 64,
         n_recurrent: int = 32,
-        scales: Sequence[float] = SCALES,
+        scales: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
         activation: str = "relu",
         dropout: float = 0.0,
         max_length: int | None = None,
@@ -160,6 +140,12 @@ class SequenceEstimator(BagNetworkEstimator):
     def _sizes(self, examples: Examples) -> dict[str, Any]:
         return {"length": examples.longest if self.max_length is None else self.max_length}
 
+    @property
+    def numbers_per_point(self) -> int:
+        """See `BagNetworkEstimator`: the state and the outputs."""
+        state = {"sru": self.n_stats * len(self.scales), "gru": self.n_units}
+        return state.get(self.unit, 2 * self.n_units) + self.n_units
+
     def _padded(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
         length = self._decided["length"]
         if self.max_length is None:
@@ -212,7 +198,7 @@ class NextPointRegressor(SequenceEstimator):
         n_units: int = 64,
         n_stats: int = 64,
         n_recurrent: int = 32,
-        scales: Sequence[float] = SCALES,
+        scales: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
         activation: str = "relu",
         dropout: float = 0.0,
         max_length: int | None = None,
@@ -254,9 +240,7 @@ class NextPointRegressor(SequenceEstimator):
             No sequence has two points, or a loss that is not finite.
         """
         check_parameters(self)
-        examples, _ = read_examples(
-            X, None, None, self.batch_size, self.validation, self.seed, labelled=False
-        )
+        examples = unlabelled_examples(X, self.batch_size, self.validation, self.seed)
         if examples.longest < 2:
             raise DataError("no sequence has two points: nothing follows anything")
         self._decide(examples, examples.bags.n_dims, {})

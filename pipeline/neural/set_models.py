@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
 from ..bags import Bags
 from ..parameters import Integer, Table
+from ..parameters.neural import TRAINING
 from .bag_networks import BagNetworkEstimator, NetworkClassifier, NetworkRegressor
 from .deep_sets import DeepSet
-from .estimator import TRAINING
 from .examples import Examples, padded, thinned
 
 SETS: Table = {
@@ -87,6 +87,14 @@ class SetEstimator(BagNetworkEstimator):
     def _network(self, key: jax.Array) -> DeepSet:
         d, k = self._decided["n_dims"], self._decided["n_outputs"]
         return DeepSet(d, self.n_pooled, self.n_hidden, k, key)
+
+    @property
+    def numbers_per_point(self) -> int:
+        """See `BagNetworkEstimator`: hidden layers and what is averaged."""
+        return 2 * self.n_hidden + self.n_pooled
+
+    def _sizes(self, examples: Examples) -> dict[str, Any]:
+        return {"length": examples.longest}
 
     def _padded(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
         return padded(bags, self._standards["points"], int(bags.sizes.max()))

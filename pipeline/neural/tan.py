@@ -26,11 +26,12 @@ from ..parameters import (
     check_parameters,
     checked,
 )
+from ..parameters.neural import TRAINING
 from ..params import as_array
 from ..store import BagStore
 from .conditionals import CONDITIONALS, TransformedDensity
-from .estimator import TRAINING, NeuralEstimator, read_examples
-from .examples import Examples, Standard
+from .estimator import NeuralEstimator
+from .examples import Examples, Standard, unlabelled_examples
 from .training import Batch
 from .transformations import CHAINS, make_chain
 
@@ -166,9 +167,7 @@ class TANDensity(NeuralEstimator):
             bags = Bags(bags.points, np.arange(len(bags.points) + 1))
         else:
             size = max(1, round(size * bags.n_bags / max(1, bags.n_points)))
-        examples, _ = read_examples(
-            bags, None, None, size, self.validation, self.seed, labelled=False
-        )
+        examples = unlabelled_examples(bags, size, self.validation, self.seed)
         self._decided = {"n_dims": examples.bags.n_dims}
         self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
         self._restore()

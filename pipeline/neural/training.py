@@ -110,12 +110,15 @@ class Trained:
         Of the validation examples; of the last minibatches without any.
     n_steps : int
     history : list of (step, loss)
+    n_steps_resumed : int
+        Of them those that a checkpoint had.
     """
 
     network: Network
     loss: float
     n_steps: int
     history: list[tuple[int, float]]
+    n_steps_resumed: int
 
 
 def train(
@@ -147,6 +150,8 @@ def train(
         if found is not None:
             state, history = found[0], [(int(a), float(b)) for a, b in found[1]]
             logger.info("training goes on from step %d of %s", state.step, schedule.checkpoint)
+
+    n_resumed = state.step
 
     @eqx.filter_jit
     def step(arrays: Any, moments: Any, batch: Any, key: jax.Array) -> tuple[Any, Any, jax.Array]:
@@ -189,7 +194,7 @@ def train(
     if progress is not None:
         progress(schedule.n_steps, schedule.n_steps)
     best = eqx.nn.inference_mode(eqx.combine(state.best, static))
-    return Trained(best, state.best_loss, state.step, history)
+    return Trained(best, state.best_loss, state.step, history, n_resumed)
 
 
 def _judged(state: State, loss: float) -> State:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from . import embeddings, hypotheses, ingest, random_features, regression, retraining, tuning
+from . import (
+    embeddings,
+    hypotheses,
+    ingest,
+    neural,
+    random_features,
+    regression,
+    retraining,
+    tuning,
+)
 from .checks import Table
 
 TABLES: dict[str, Table] = {
@@ -13,4 +22,5 @@ TABLES: dict[str, Table] = {
     **ingest.TABLES,
     **tuning.TABLES,
     **retraining.TABLES,
+    **neural.TABLES,
 }

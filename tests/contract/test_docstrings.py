@@ -7,12 +7,12 @@ import inspect
 import pytest
 
 import bagbasis
-from bagbasis import hypotheses, ingest, retraining, tuning
+from bagbasis import hypotheses, ingest, neural, retraining, tuning
 from bagbasis.parameters import Boolean, Integer, ListOf, None_, OneOf, Open, Real, Seed, Share
 from bagbasis.parameters.tables import TABLES
 from tests.contract.docstrings import MISSING, described, docstring_of, entries
 
-ROOMS = (bagbasis, hypotheses, ingest, retraining, tuning)
+ROOMS = (bagbasis, hypotheses, ingest, retraining, tuning, neural)
 
 
 def thing_of(name):

@@ -1,7 +1,7 @@
 """``python -m tests.jobs.stopping PLACE FOLDER ARGS``: ``bags ARGS``, which stands still there.
 
-At "saved" the model is there, and its checkpoints, too; at "discarded" all is done but for saying
-so.
+At "judged" a network in training has written its second checkpoint. At "saved" the model is there,
+and its checkpoints, too; at "discarded" all is done but for saying so.
 """
 
 from __future__ import annotations
@@ -26,6 +26,17 @@ def stop_at(place: str, gate: Gate) -> None:
             gate.wait()
 
         saving.save_model = save  # type: ignore[assignment]
+    elif place == "judged":
+        from bagbasis.neural import training  # JAX: seconds that the other places do not need
+
+        write = training.write_leaves
+
+        def write_and_wait(*args: Any) -> None:
+            write(*args)
+            if len(args[2]) == 2:  # looks at the bags that judge
+                gate.wait()
+
+        training.write_leaves = write_and_wait  # type: ignore[assignment]
     elif place == "discarded":
         Driver._finish = waiting(Driver._finish, gate)  # type: ignore[method-assign]
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import bagbasis
-from bagbasis import retraining, tuning
+from bagbasis import neural, retraining, tuning
 from bagbasis.bases import BASES
 from bagbasis.config_errors import accepted_by
 from bagbasis.embeddings.composed.union import JOINS
@@ -57,6 +57,8 @@ CLASSES = [
     ("retraining", retraining.Window),
     ("retraining", retraining.DriftGate),
     ("tuning", tuning.Search),
+    ("neural", neural.SequenceRegressor),
+    ("neural", neural.SequenceClassifier),
 ]
 
 

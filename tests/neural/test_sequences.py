@@ -123,7 +123,7 @@ def test_stores_are_read_in_runs(tmp_path, monkeypatch):
     from bagbasis.neural import examples as module
 
     monkeypatch.setattr(module, "HELD_BYTES", 0)
-    examples, _ = read_of(store)
+    examples = read_of(store)
     seen = [np.sort(examples.rows_of(step)) for step in range(len(examples.training) // 16)]
     assert len(np.unique(np.concatenate(seen))) == 16 * len(seen)
     for rows in seen:
@@ -137,9 +137,10 @@ def test_stores_are_read_in_runs(tmp_path, monkeypatch):
 
 def read_of(store):
     """Examples of 16 a batch."""
-    from bagbasis.neural.estimator import read_examples
+    from bagbasis.neural.examples import labelled_examples
+    from bagbasis.outcomes import Reals
 
-    return read_examples(store, None, "y", 16, 0.2, 0)
+    return labelled_examples(Reals, store, None, "y", 0.0, 16, 0.2, 0)[0].examples
 
 
 @pytest.mark.long
@@ -163,7 +164,7 @@ def test_next_points():
     [
         (lambda: SequenceRegressor().predict([np.ones((3, 1))]), "call fit first"),
         (lambda: SequenceRegressor(n_units=0).fit([np.ones((3, 1))], [1.0]), "n_units"),
-        (lambda: SequenceClassifier().fit([np.ones((3, 1))] * 4, ["a"] * 4), "of the class"),
+        (lambda: SequenceClassifier().fit([np.ones((3, 1))] * 4, ["a"] * 4), "needs two classes"),
         (lambda: NextPointRegressor().fit([np.ones((1, 1))] * 4), "two points"),
         (lambda: load_network("nowhere.npz"), "no such file"),
         (lambda: SequenceRegressor(validation=0.5).fit([np.ones((3, 1))], [1.0, 2.0]), "shape"),

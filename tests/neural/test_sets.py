@@ -130,7 +130,7 @@ def test_densities_of_responses():
         (lambda: BagDensity().fit([np.ones((2, 2))] * 4, [np.ones((2, 2))] * 4), "response=True"),
         (lambda: BagDensity().sample([np.ones((1, 2))], 2), "call fit first"),
         (lambda: DeepSetsRegressor().fit([np.ones((2, 2))] * 4, [1.0] * 3), "shape"),
-        (lambda: DeepSetsClassifier().fit([np.ones((2, 2))] * 4, [1] * 4), "of the class"),
+        (lambda: DeepSetsClassifier().fit([np.ones((2, 2))] * 4, [1] * 4), "needs two classes"),
     ],
 )
 def test_refusals(call, told):

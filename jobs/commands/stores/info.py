@@ -13,8 +13,8 @@ from ...terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
-    from bagbasis.models import DoubleBasis
 
+    from ..model_place import FittedModel
 
 MOST_CLASSES = 10  # whose names are listed; a report has all of them
 QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}  # of sizes
@@ -28,9 +28,11 @@ class Config(ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Describe what is at the URL; returns the report."""
-    from bagbasis import BagStore, load_model
+    from bagbasis import BagStore
     from bagbasis.errors import ModelError, StoreError
     from bagbasis.storage import exists, normalize_url
+
+    from ..model_place import open_model
 
     url = normalize_url(config.url)
     if not exists(url):
@@ -39,7 +41,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         report = describe_store(BagStore.open(url))
     except StoreError as no_store:
         try:
-            report = describe_model(load_model(url))
+            report = describe_model(open_model(url))
         except ModelError as no_model:
             raise StoreError(f"{no_store}; and as a model: {no_model}") from no_model
     console.values(url, with_short_classes(report))
@@ -100,8 +102,21 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
     }
 
 
-def describe_model(model: DoubleBasis) -> dict[str, Any]:
+def describe_model(model: FittedModel) -> dict[str, Any]:
     """Return what was fitted, to which data, and how large the model is."""
+    from bagbasis.models import DoubleBasis
+
+    if not isinstance(model, DoubleBasis):
+        return {
+            "kind": type(model).__name__,
+            "targets": list(model.target_names_),
+            "n_dims": model.n_features_in_,
+            **{key: one for key, one in model.get_params().items() if key != "checkpoint"},
+            "holdout": model.holdout_,
+            "fit": model.report_,
+            "versions": model.versions_,
+            **model.outcome_.describe(),
+        }
     embedding, second = model.features_.embedding, model.features_.second
     baseline = {} if model.baseline is None else {"baseline": model.baseline}
     return {

@@ -18,6 +18,7 @@ from ...labelled import Batch, LabelledBags
 from ...parameters import Instance, None_, Text, checked
 from ...random_features import RandomFeatures
 from ...store import BagStore, Range
+from ..fitted_model import Features
 
 LazyArray = Any
 """A dask.array, which only `execution` may name."""
@@ -70,7 +71,7 @@ def lazy_predictions(
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
-def prediction_ranges(store: BagStore, features: FeatureMap, row_bytes: int = 8) -> list[Range]:
+def prediction_ranges(store: BagStore, features: Features, row_bytes: int = 8) -> list[Range]:
     """Cut a store into ranges of a few seconds of work, and at most 64 MiB of rows, each."""
     return plan_blocks(store.n_bags, store.meta.n_points, row_bytes, features.cost)
 

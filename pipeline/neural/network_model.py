@@ -1,0 +1,105 @@
+"""`NetworkModel`: what evaluation, predictions and saving ask of a fitted network of bags."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from ..arrays import Floats
+from ..bags import Bags
+from ..errors import ModelError
+from ..execution import Cost
+from ..models import NO_COLUMNS, ModelState, MoreColumns
+from ..outcomes import Outcome, Prediction
+from .examples import PREDICTED_AT_ONCE
+from .files import leaves_of
+
+if TYPE_CHECKING:
+    from .bag_networks import LabelledNetwork
+
+SECONDS_PER_WEIGHT = 1e-9  # and point: a plan needs the order of magnitude
+LEAF = "leaf{:03d}"  # the arrays of a saved network, in their order
+
+
+@dataclass(frozen=True)
+class NetworkFeatures:
+    """What a network sees of a bag: its points.
+
+    Attributes
+    ----------
+    n_dims : int
+        Coordinates of a point.
+    n_features : int
+        Numbers of the last layer but one.
+    cost : Cost
+    """
+
+    n_dims: int
+    n_features: int
+    cost: Cost
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkModel:
+    """A fitted network as a model of a store's bags; it travels to workers.
+
+    Attributes
+    ----------
+    estimator : fitted network
+    outcome : Outcome
+        What was learnt.
+    holdout : float or dict
+        What was left out of the fit, see `Holdout`.
+    report : dict
+        What the fit has counted.
+    """
+
+    estimator: LabelledNetwork
+    outcome: Outcome
+    holdout: float | dict[str, Any]
+    report: dict[str, Any]
+
+    @property
+    def mean_targets(self) -> None:
+        """Neither outcome of networks keeps it."""
+        return None
+
+    @property
+    def features(self) -> NetworkFeatures:
+        """What the network sees of a bag."""
+        estimator = self.estimator
+        sizes = [leaf.size for leaf in jax.tree.leaves(estimator.network_) if hasattr(leaf, "size")]
+        held = 8 * PREDICTED_AT_ONCE * estimator.longest * estimator.numbers_per_point
+        cost = Cost(SECONDS_PER_WEIGHT * sum(sizes), 1e-5, 0, held)
+        return NetworkFeatures(estimator.n_features_in_, estimator.numbers_per_point, cost)
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Return numbers, or the probability of each class, shape (n_bags, k)."""
+        if not len(bags):
+            return np.empty((0, self.outcome.n_targets))
+        return self.estimator.decision_rows(bags)
+
+    def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
+        """Return everything that is predicted for bags in memory."""
+        return self.with_columns(self.decision_rows(bags), np.empty((len(bags), 2)), columns)
+
+    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
+        """Return predictions of raw rows; ModelError for any column beside."""
+        if columns.names:
+            raise ModelError(
+                f"columns: {columns.names[0]!r} is of Double-Basis models; a network predicts "
+                "without deviations and intervals: leave it out"
+            )
+        return self.outcome.predict(rows)
+
+    def state(self) -> ModelState:
+        """Return everything that is saved beside the parameters."""
+        estimator = self.estimator
+        leaves = leaves_of(estimator.arrays())
+        attributes = json.loads(json.dumps({"network": estimator.header(), "report": self.report}))
+        arrays = {LEAF.format(i): leaf.astype(np.float64) for i, leaf in enumerate(leaves)}
+        return ModelState({**attributes, "n_arrays": len(leaves)}, arrays)
