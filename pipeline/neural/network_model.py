@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -13,16 +13,44 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..errors import ModelError
 from ..execution import Cost
-from ..models import NO_COLUMNS, ModelState, MoreColumns
+from ..labelled import BagsLike
+from ..models import NO_COLUMNS, ModelState, MoreColumns, Rows
 from ..outcomes import Outcome, Prediction
 from .examples import PREDICTED_AT_ONCE
 from .files import leaves_of
-
-if TYPE_CHECKING:
-    from .bag_networks import LabelledNetwork
+from .training import Network
 
 SECONDS_PER_WEIGHT = 1e-9  # and point: a plan needs the order of magnitude
 LEAF = "leaf{:03d}"  # the arrays of a saved network, in their order
+
+
+class FittedNetwork(Protocol):
+    """What is asked of a fitted network of bags."""
+
+    network_: Network
+    n_features_in_: int
+
+    @property
+    def longest(self) -> int:
+        """Points of the longest bag."""
+        ...
+
+    @property
+    def numbers_per_point(self) -> int:
+        """Numbers that are held of a point."""
+        ...
+
+    def decision_rows(self, X: BagsLike) -> Floats:
+        """Return the rows that the outcome reads."""
+        ...
+
+    def header(self) -> dict[str, Any]:
+        """Return what a file holds beside the arrays."""
+        ...
+
+    def arrays(self) -> Network:
+        """Return the network's arrays as a pytree."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +86,7 @@ class NetworkModel:
         What the fit has counted.
     """
 
-    estimator: LabelledNetwork
+    estimator: FittedNetwork
     outcome: Outcome
     holdout: float | dict[str, Any]
     report: dict[str, Any]
@@ -85,16 +113,17 @@ class NetworkModel:
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory."""
-        return self.with_columns(self.decision_rows(bags), np.empty((len(bags), 2)), columns)
+        none = Rows.none(self.outcome.n_targets)
+        return self.with_columns(none._replace(values=self.decision_rows(bags)), columns)
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
+    def with_columns(self, rows: Rows, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows; ModelError for any column beside."""
         if columns.names:
             raise ModelError(
                 f"columns: {columns.names[0]!r} is of Double-Basis models; a network predicts "
                 "without deviations and intervals: leave it out"
             )
-        return self.outcome.predict(rows)
+        return self.outcome.predict(rows.values)
 
     def state(self) -> ModelState:
         """Return everything that is saved beside the parameters."""
