@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -79,8 +80,9 @@ def independence_test(
     null : str, optional
         Default the first that the statistic has: "permutation" (exact), "spectral", "gamma",
         "pearson" or "normal" (of many independent pairs), "chi_square" (of Hotelling's T², which
-        knows how many there are), or "shift": rotations, for a series
-        whose neighbours depend on each other.
+        knows how many there are; default of "nfsic" of a store of
+        1,000 bags or more), or "shift": rotations,
+        for a series whose neighbours depend on each other.
     n_permutations : int from 1 to 1,000,000, default 999
         Permutations, shifts, or simulations of the spectral null.
     groups : shape (n,), optional
@@ -128,7 +130,7 @@ def independence_test(
     if groups is not None:
         found.check_groups(null, "pairs")
     how = kernel, null, n_permutations, seed
-    in_pass = _measure_in_pass(found, x, y, how) if groups is None else None
+    in_pass = _measure_in_pass(found, x, y, how, is_default) if groups is None else None
     if in_pass is not None:
         measured, pairs, n, n_left_out = in_pass
         unit, n_units = "bag", n
@@ -142,7 +144,7 @@ def independence_test(
     return measured.result(
         question="independence",
         name=found.described,
-        null=null,
+        null=pairs.null,
         kernel=" × ".join(map(str, pairs.kernels)) if kernel else "",
         n={"pairs": n},
         unit=unit,
@@ -170,6 +172,7 @@ def _measure_in_pass(
     x: VariableLike,
     y: VariableLike,
     how: tuple[str, str, int, int],
+    is_default: bool,
 ) -> tuple[Measured, Pairs, int, int] | None:
     """Measure the bags of a store and a target in one pass; None where that is not possible.
 
@@ -182,6 +185,9 @@ def _measure_in_pass(
     stored = StoredPairs.of(x, y, how[-1])
     rows = stored.some()
     pairs = Pairs(rows, np.arange(len(rows[0])), *how)
+    null, least = statistic.null_in_pass or ("", 0)
+    if is_default and null and stored.bags.n_bags >= least:
+        pairs = replace(pairs, null=null)
     pair_map = statistic.pair_map(pairs)
     if pair_map is None:
         return None

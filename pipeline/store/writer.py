@@ -345,9 +345,8 @@ class AppendSession:
         if not isinstance(found, zarr.Array):
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
         # a chunk that holds fill values alone is written, too: a missing object is damage
-        kept = checked_array(found)
-        out = zarr.AsyncArray(kept.metadata, kept.store_path, config={"write_empty_chunks": True})
-        return TailWriter(zarr.Array(out), array.rows(self._meta))
+        out = checked_array(found).with_config({"write_empty_chunks": True})
+        return TailWriter(out, array.rows(self._meta))
 
     def _open_ids(self) -> None:
         """Read which ids are taken; ids of the other kind are replaced if none was committed."""

@@ -163,7 +163,7 @@ class TestStatistics:
         assert np.quantile(found.null_distribution, 0.99) == pytest.approx(exact, rel=far)
 
     def test_learnt_locations_are_tested_on_others(self):
-        found = run(NFSIC(n_locations=3, learn=0.4), data=draw(300))
+        found = run(NFSIC(n_locations=3, learn=0.4), "chi_square", data=draw(300))
         assert found.p_value < 0.001
         assert found.details["n_tested"] == 180
         assert len(found.details["locations"]["v"]) == 3
@@ -204,8 +204,8 @@ class TestVariables:
         part = independence_test((store, 5, 25), "c", n_permutations=9)
         assert part.n == {"pairs": 20}
 
-    @pytest.mark.parametrize("name", ["hsic_fourier", "nfsic"])
-    def test_a_pass_over_a_store(self, name, tmp_path, monkeypatch):
+    @pytest.mark.parametrize(("name", "null"), [("hsic_fourier", None), ("nfsic", "chi_square")])
+    def test_a_pass_over_a_store(self, name, null, tmp_path, monkeypatch):
         """Statistics of a fixed size are summed over a store, in tasks of any length, without all
         embeddings at once, to what bags and labels in memory give."""
         rng = np.random.default_rng(4)
@@ -215,16 +215,31 @@ class TestVariables:
         ]
         store = BagStore.create(tmp_path / "s.zarr", 2, ["m"])
         store = store.append(arrays, {"m": [*means[:-1], np.nan]})
-        expected = independence_test(arrays[:-1], means[:-1], statistic=name)
+        expected = independence_test(arrays[:-1], means[:-1], statistic=name, null=null)
         monkeypatch.setattr("bagbasis.hypotheses.samples.row_sources.EmbeddedRows.all", None)
         with pass_limits(small_task_seconds=1e-7, small_tasks=8, rows_per_block=5):
-            found = independence_test((store, 0, 59), "m", statistic=name)
-            whole = independence_test(store, "m", statistic=name)
+            found = independence_test((store, 0, 59), "m", statistic=name, null=null)
+            whole = independence_test(store, "m", statistic=name, null=null)
         assert found.statistic == pytest.approx(expected.statistic, rel=1e-5)
         assert found.p_value == pytest.approx(expected.p_value, rel=1e-5)
         assert whole.n == found.n == {"pairs": 59}
         with pytest.raises(BagbasisError, match="no target 'k'"):
             independence_test(store, "k", statistic=name)
+
+    def test_nfsic_has_a_known_law_where_a_store_has_many_bags(self, tmp_path):
+        """Unless people ask for a null, or have groups; all else is permuted."""
+        rng = np.random.default_rng(4)
+        bags, y = list(rng.random((1000, 3, 1))), rng.random(1000)
+        store = BagStore.create(tmp_path / "s.zarr", 1, ["y"]).append(bags, {"y": y})
+
+        def null(*variables, **more):
+            return independence_test(*variables, statistic="nfsic", n_permutations=9, **more).null
+
+        assert null(store, "y") == "chi_square"
+        assert null(store, "y", null="permutation") == "permutation"
+        assert null(store, "y", groups=np.arange(1000) // 2) == "permutation"
+        assert null((store, 0, 999), "y") == "permutation"
+        assert null(bags, y) == "permutation"
 
     def test_times(self):
         """Seconds since the first; drift of a value in time is dependence on it."""
@@ -302,7 +317,7 @@ class TestVariables:
              "takes pairs for independent"),
             (np.arange(9), np.arange(9), {"statistic": HSICBlock(block=5)}, "less than two blocks"),
             (np.arange(9), np.arange(9), {"statistic": NFSIC(learn=0.2)}, "both need 4"),
-            (np.arange(9), np.arange(9), {"statistic": "nfsic"},
+            (np.arange(9), np.arange(9), {"statistic": "nfsic", "null": "chi_square"},
              "9 pairs; null 'chi_square' at 10 locations needs 11"),
             (np.arange(9), np.arange(9), {"statistic": "dcov", "null": "gamma"}, "'dcov' admits"),
             (np.arange(9), np.arange(9), {"statistic": KCCA(ridge=1e12)}, "leaves nothing"),

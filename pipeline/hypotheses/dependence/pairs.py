@@ -94,10 +94,13 @@ class DependenceStatistic(Statistic):
     n_variables : int
     takes_more : bool
         Whether there may be more of them.
+    null_in_pass : tuple (str, int), optional
+        The null of a store of so many bags or more where none is asked for.
     """
 
     n_variables: ClassVar[int] = 2
     takes_more: ClassVar[bool] = False
+    null_in_pass: ClassVar[tuple[str, int] | None] = None
 
     @abstractmethod
     def measure(self, pairs: Pairs) -> Measured:
