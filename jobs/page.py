@@ -43,11 +43,12 @@ def render(
     """
     several = len(parts) > 1
     header: dict[str, Any] = {"made": datetime.now(UTC).isoformat(" ", "seconds")}
-    worries = [f"{text[:1].upper()}{text[1:]}." for text in dict.fromkeys(warnings)]
+    worries: list[str] = []
     for part in parts:
         before = f"{part.title}: " if several else ""
         header |= {f"{before}{key}": value for key, value in part.header.items()}
         worries += [f"{before}{text}" for text in part.worries]
+    worries += [f"{text[:1].upper()}{text[1:]}." for text in dict.fromkeys(warnings)]
     seeds = seeds_of(config)
     header |= {"seeds": ", ".join(f"{k} {v}" for k, v in seeds.items())} if seeds else {}
     return _template().render(

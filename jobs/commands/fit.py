@@ -94,7 +94,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         raise ConfigError("key 'interval_folds' is used with task: regression alone")
     with running_on(config.cluster, store.url):
         model = _fit_and_save(config, store, place, ours, console)
+        judging = time.perf_counter()
         judged, errors = _judged(model, store, console)
+        seconds_judged = time.perf_counter() - judging
         intervals = _judged_intervals(model, store, console)
     report = {
         "model_url": place.url,
@@ -102,6 +104,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "targets": list(model.target_names_),
         **_described(model),
         **model.report_,
+        "seconds_judged": seconds_judged,
         "seconds_in_all": time.perf_counter() - begun,
     }
     console.values("Fitted", {key: one for key, one in report.items() if key != "choice"})
@@ -176,7 +179,7 @@ def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Jud
     try:
         with console.progress("judge") as progress:
             if isinstance(model, DoubleBasis):
-                return judge_with_errors(model, store, progress)
+                return judge_with_errors(model, store, progress, forest=True)
             return judge_held_out(model, store, progress)
     except DataError as error:
         logger.warning("the model is not judged: %s", error)

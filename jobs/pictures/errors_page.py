@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +22,19 @@ if TYPE_CHECKING:
 MOST_CLASSES = 30  # of a confusion matrix that is shown whole
 MOST_GROUPS, LEAST_GROUP = 10, 10  # of calibration, and bags in each
 FEW_POINTS = 5  # of a bag: its density is hardly known
+FOREST = "random forest on moments and extremes"
 FEW_JUDGED = 50  # bags: the errors of fewer say little
 INDEPENDENT = "± one standard error, as if bags were independent."
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
 
 
 def errors_part(
-    title: str, model: FittedModel, store: BagStore, errors: Errors, means: Errors | None
+    title: str,
+    model: FittedModel,
+    store: BagStore,
+    errors: Errors,
+    means: Errors | None,
+    forest: Errors | None = None,
 ) -> Part:
     """Return the errors beside the baselines, and the charts of the bags that were judged.
 
@@ -40,7 +47,11 @@ def errors_part(
         Of the model.
     means : Errors or None
         Of ridge regression on the means of the same bags.
+    forest : Errors, optional
+        Of a random forest on moments and extremes of the same bags.
     """
+    named = (("ridge on the bags' means", means), (FOREST, forest))
+    rivals = {name: one for name, one in named if one is not None}
     details, worries, charts = errors.details, [], []
     if errors.n < FEW_JUDGED:
         worries.append(f"Few bags: the errors are those of {errors.n:,}.")
@@ -49,17 +60,19 @@ def errors_part(
         worries.append("The model was fitted to bags that it is judged on: errors are too small.")
     worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
-        tables, spread = _class_tables(errors, details, means)
+        tables, spread = _class_tables(errors, details, rivals)
         charts, later = [reliability(errors)], [_confusion(details)]
     elif isinstance(details, DensityDetails):
-        tables, spread, charts, later = [_density_table(errors, means)], 0.0, [], []
+        tables, spread, charts, later = [_density_table(errors, rivals)], 0.0, [], []
     else:
-        tables, spread = _number_tables(errors, means), 0.0
+        tables, spread = _number_tables(errors, rivals), 0.0
         if errors.outcome.n_targets == 1:
             spread = 2 * _rmse_error(errors, 0)
         dots = Dots(store, model, errors)
         charts, later = dots.charts() + dots.worst_bags(), dots.worst()
-    worries += compare(errors.error, errors.constant_error, means.error if means else None, spread)
+    of_means, of_forest = (one.error if one else None for one in (means, forest))
+    beaten_by = compare(errors.error, errors.constant_error, of_means, spread, of_forest)
+    worries = beaten_by + worries
     where = f"{errors.n:,} bags: {SUBSETS[errors.subset]}"
     if errors.n_unlabelled:
         where += f"; {errors.n_unlabelled:,} without a label left out"
@@ -88,8 +101,8 @@ def worries_of_sizes(store: BagStore) -> list[str]:
     ]
 
 
-def _number_tables(errors: Errors, means: Errors | None) -> list[Table]:
-    beside = means.values() if means else {}
+def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
+    beside = {name: one.values() for name, one in rivals.items()}
     columns, tables = ["", "RMSE", "R²", "MAE", "mean error"], []
     for j, (name, found) in enumerate(errors.values().items()):
         spread: dict[str, float] = {}
@@ -103,9 +116,12 @@ def _number_tables(errors: Errors, means: Errors | None) -> list[Table]:
             ["the model", rmse, found["r2"], mae, bias],
             ["the best constant", found["constant_rmse"], 0.0, None, 0.0],
         ]
-        if rival := beside.get(name):
-            keys = ("rmse", "r2", "mae", "bias")
-            rows.insert(1, ["ridge on the bags' means", *(rival[key] for key in keys)])
+        keys = ("rmse", "r2", "mae", "bias")
+        rows[1:1] = [
+            [text, *(of_targets[name][key] for key in keys)]
+            for text, of_targets in beside.items()
+            if name in of_targets
+        ]
         tables.append(Table(f"Errors: {name}", columns, rows, INDEPENDENT))
     return tables
 
@@ -122,7 +138,7 @@ def _with(value: float, spread: float | None) -> str:
 
 
 def _class_tables(
-    errors: Errors, details: ClassDetails, means: Errors | None
+    errors: Errors, details: ClassDetails, rivals: Mapping[str, Errors]
 ) -> tuple[list[Table], float]:
     found = next(iter(errors.values().values()))
     spread = (errors.error * (1 - errors.error) / errors.n) ** 0.5
@@ -130,27 +146,25 @@ def _class_tables(
         ["the model", errors.n, _with(found["accuracy"], spread)],
         ["the most frequent class", errors.n, f"{1 - errors.constant_error:.4g}"],
     ]
-    if means is not None:
-        rows.append(["ridge on the bags' means", means.n, f"{1 - means.error:.4g}"])
+    rows += [[text, one.n, f"{1 - one.error:.4g}"] for text, one in rivals.items()]
     of_classes = [[name, *values.values()] for name, values in found["per_class"].items()]
     columns = ["class", "precision", "recall", "F1", "bags"]
     tables = [
         Table(f"Accuracy: {details.name}", ["", "bags", "accuracy"], rows, INDEPENDENT),
-        probability_table(errors, means),
+        probability_table(errors, rivals),
         Table("Each class", columns, of_classes),
     ]
     return tables, 2 * spread
 
 
-def probability_table(errors: Errors, means: Errors | None) -> Table:
+def probability_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
     """Return the Brier score of the model and of the baselines; each bag counts once."""
     brier = errors.sample.predicted[:, 2]
     rows = [
         ["the model", _with(float(brier.mean()), float(brier.std()) / len(brier) ** 0.5)],
         ["the frequencies of the classes", f"{1 - float((errors.mean**2).sum()):.4g}"],
     ]
-    if means is not None:
-        rows.append(["ridge on the bags' means", f"{means.sample.predicted[:, 2].mean():.4g}"])
+    rows += [[text, f"{one.sample.predicted[:, 2].mean():.4g}"] for text, one in rivals.items()]
     note = f"Brier score: squared distance from the truth, 0 is best and 2 worst. {INDEPENDENT}"
     return Table("Probabilities", ["", "Brier score"], rows, note)
 
@@ -192,12 +206,12 @@ def _confusion(details: ClassDetails) -> Table:
     return Table("Most frequent confusions", ["true", "predicted", "bags"], rows)
 
 
-def _density_table(errors: Errors, means: Errors | None) -> Table:
+def _density_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
     found = errors.values()["densities"]
     rows = [
         ["the model", found["mse"], found["r2"]],
         ["the bag's own density", found["input_mse"], found["input_r2"]],
-        ["ridge on the bags' means", means.error if means else None, None],
+        *([text, one.error, None] for text, one in rivals.items()),
         ["the average density", found["average_mse"], 0.0],
         ["noise of the responses", found["noise_mse"], None],
     ]

@@ -183,18 +183,24 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
     return [Table(title, ["target", "promised", "about ±"], rows, note)]
 
 
-def compare(error: float, constant: float, means: float | None, spread: float = 0.0) -> list[str]:
+def compare(
+    error: float,
+    constant: float,
+    means: float | None,
+    spread: float = 0.0,
+    forest: float | None = None,
+) -> list[str]:
     """Return a warning if a model is no better than what it has to beat.
 
     ``spread`` is two standard errors of its error, or 0.
     """
-    rival, name = constant, "the best constant"
-    if means is not None and means < constant:
-        rival, name = means, "ridge regression on the bags' means"
-    against = f"{name} ({error:.4g} against {rival:.4g}"
-    if error >= rival:
+    found = {"forest_error": forest, "means_error": means, "constant_error": constant}
+    known = {key: one for key, one in found.items() if one is not None}
+    best = min(known, key=lambda key: known[key])
+    against = f"{RIVALS[best]} ({error:.4g} against {known[best]:.4g}"
+    if error >= known[best]:
         return [f"The model is no better than {against})."]
-    if error + spread >= rival:
+    if error + spread >= known[best]:
         return [f"The model is hardly better than {against}, within two standard errors)."]
     return []
 
@@ -214,11 +220,8 @@ def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
 
 def compare_judged(judged: Mapping[str, Any]) -> list[str]:
     """Return a warning if one of the rivals that `judge_fit` has found is better."""
-    found = {key: judged[key] for key in RIVALS if key in judged}
-    best, error = min(found, key=lambda key: found[key]), judged["error"]
-    if error < found[best]:
-        return []
-    return [f"The model is no better than {RIVALS[best]} ({error:.4g} against {found[best]:.4g})."]
+    given = judged["error"], judged["constant_error"], judged.get("means_error")
+    return compare(*given, forest=judged.get("forest_error"))
 
 
 def score_tables(judged: Mapping[str, Any]) -> list[Table]:

@@ -12,12 +12,14 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..execution import Cost, lane
 from ..outcomes import Outcome
+from ..store import spread_rows
 from .summaries import MomentsAndExtremes, SampledRows
 
 N_TREES = 100
 MOST_BYTES = 2**27  # of all trees, which travel to the workers: leaves grow until they fit
 NODE_BYTES = 64  # besides the labels of a node
 SHARE_OF_FEATURES = 1 / 3  # tried at a split, as Breiman advises for regression
+MOST_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute of a core
 MOST_LABELS = 200  # columns: with more, as of densities, trees take minutes
 SECONDS_PER_BAG = 5e-5
 SEED = 0
@@ -48,6 +50,8 @@ class MomentsForest:
         Of these labels.
     units : float64, shape (k,)
         So that no target decides alone where trees split.
+    n_bags : int
+        That it was fitted to.
     """
 
     outcome: Outcome
@@ -55,10 +59,15 @@ class MomentsForest:
     forest: RandomForestRegressor
     mean_targets: Floats
     units: Floats
+    n_bags: int
 
     @classmethod
     def fit(cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool) -> Self:
-        """Fit the summaries "moments" of a sample."""
+        """Fit the summaries "moments" of a sample, or of evenly spread bags of a long and wide one.
+
+        So that a report can have it without being asked.
+        """
+        sample = thinned(sample)
         rows, labels = sample.summaries["moments"], sample.labels
         mean, variances = sample.mean_and_variance()
         units = outcome.units()
@@ -77,7 +86,7 @@ class MomentsForest:
             weights = sample.weights if is_weighed else None
             forest.fit(rows, y[:, 0] if y.shape[1] == 1 else y, weights)
         forest.set_params(n_jobs=1)  # several threads would add the trees in any order
-        return cls(outcome, ForestFeatures(n_dims), forest, mean, units)
+        return cls(outcome, ForestFeatures(n_dims), forest, mean, units, len(rows))
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
@@ -85,3 +94,19 @@ class MomentsForest:
             return np.empty((0, len(self.units)))
         rows: Floats = self.forest.predict(self.features.of(bags))
         return rows.reshape(len(bags), -1) * np.sqrt(self.units)
+
+
+def thinned(sample: SampledRows) -> SampledRows:
+    """Return a sample of which a forest takes no more than `MOST_WORK`: all, or some of its bags.
+
+    If no bag that is left weighs anything, all of them.
+    """
+    rows = sample.summaries["moments"]
+    n = most = len(rows)
+    while most > 1 and most * rows.shape[1] * np.log2(most) > MOST_WORK:
+        most = int(0.9 * most)
+    kept = spread_rows(np.arange(n), most)
+    if most == n or np.count_nonzero(sample.weights[kept]) < 2:
+        return sample
+    summaries = {name: one[kept] for name, one in sample.summaries.items()}
+    return SampledRows(summaries, sample.labels[kept], sample.weights[kept])

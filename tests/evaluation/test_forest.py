@@ -57,7 +57,8 @@ def test_error_of_numbers_is_scikit_learns(store):
     rmse = np.sqrt(np.mean((trees.predict(rows[OUT]) - Y[OUT]) ** 2))
     assert found["forest_error"] == pytest.approx(rmse, rel=0.05)  # last digits move splits
     assert found["forest_error"] < found["error"]
-    assert judge_fit(model, store) == {k: v for k, v in found.items() if k != "forest_error"}
+    assert found["forest_bags"] == (~OUT).sum()
+    assert judge_fit(model, store) == {k: v for k, v in found.items() if "forest" not in k}
 
 
 def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
@@ -72,3 +73,13 @@ def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
     judge_fit(model, store, forest=True)
     trees = fitted[0].estimators_
     assert sum(tree.tree_.node_count for tree in trees) * (64 + 2 * 8) <= 2**18
+
+
+def test_long_and_wide_samples_are_thinned(store, monkeypatch):
+    """To evenly spread bags, as many as the work allows; the report has their number."""
+    model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
+    width = MomentsAndExtremes(store.n_dims).n_features
+    for allowed in (40, 7):
+        monkeypatch.setattr(forest, "MOST_WORK", allowed * width * np.log2(allowed))
+        n = judge_fit(model, store, forest=True)["forest_bags"]
+        assert 0.9 * allowed - 1 <= n <= allowed

@@ -86,8 +86,9 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
     judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
     n = judged["n"]
-    for text in (f"{judged['constant_error']:.4g}", f"{judged['means_error']:.4g}"):
-        assert text in page.texts
+    for key in ("constant_error", "means_error", "forest_error"):
+        assert f"{judged[key]:.4g}" in page.texts
+    assert judged["forest_bags"] == 120 - n
     assert any(text.startswith(f"{judged['error']:.4g} ± ") for text in page.texts)
     assert len(page.titles) == 3 * n  # against truth, and the errors against truth and size
     assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in page.titles)
@@ -142,12 +143,28 @@ def test_what_the_library_warns_of_stands_first(named, tmp_path):
         ((2.0, 2.0, 3.0), "no better than the best constant (2 against 2)"),
         ((2.0, 3.0, 1.5), "no better than ridge regression on the bags' means (2 against 1.5)"),
         ((2.0, 3.0, 2.05, 0.1), "hardly better than ridge regression on the bags' means"),
+        ((2.0, 3.0, 1.9, 0.0, 1.8), "no better than a random forest on moments, minima and maxima"),
+        ((2.0, 3.0, 1.9, 0.0, 2.8), "no better than ridge regression on the bags' means"),
     ],
 )
 def test_a_model_that_beats_nothing(errors, expected):
     """By the errors of model, constant and means, and two standard errors of the model's."""
     found = compare(*errors)
     assert (found == []) if expected is None else (expected in found[0])
+
+
+def test_the_first_line_says_which_baseline_wins(tmp_path):
+    """The label is the largest number of a bag: a forest sees it, and means do not."""
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(rng.integers(1, 12), 2)) for _ in range(150)]
+    labels = np.array([bag.max() for bag in bags])
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], box=[(-6, 6)] * 2).append(bags, labels)
+    urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr", report=tmp_path / "f.json")
+    given = settings(holdout=0.3, model__embedding="moments", model__random_features="false")
+    printed = done("fit", *urls, *given)
+    assert "a random forest on moments, minima and maxima" in printed
+    said = Page(tmp_path / "f.html").worries
+    assert said.startswith("The model is no better than a random forest on moments")
 
 
 def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):

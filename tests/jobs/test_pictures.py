@@ -193,6 +193,6 @@ def test_calibration_of_probabilities(sharpened):
     assert np.abs(gaps).max() < 3 if sharpened == 1 else np.median(gaps) > 3
     brier = ((said - np.eye(3)[true.astype(int)]) ** 2).sum(axis=1)
     classes = 1 - (np.bincount(true.astype(int)) ** 2).sum() / 2000**2
-    [[_, model], [_, constant]] = probability_table(errors, None).rows
+    [[_, model], [_, constant]] = probability_table(errors, {}).rows
     assert model == f"{brier.mean():.4g} ± {brier.std() / 2000**0.5:.2g}"
     assert constant == f"{classes:.4g}"
