@@ -12,7 +12,7 @@ OUR_NAMES = """
     store.BagStore bags.Box.around bags.Box.count_outside bags.Box.sample_size bags.Responses.of
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
     embeddings.Embedding embeddings.EmbeddingSpec embeddings.HDDSpec.densities
-    evaluation.evaluate_together evaluation.judge_fit
+    evaluation.evaluate_together evaluation.judge_fit evaluation.judge_intervals
     random_features.FeatureSpec random_features.FourierSpec.begin
     random_features.FourierSpec.transform random_features.NystroemSpec
     random_features.RandomFeatures fitting.FeatureMap random_features.LearnedSpec
@@ -34,7 +34,7 @@ OUR_METHODS = {
     "hypotheses.FitStatistic": "measure",
     "hypotheses.LocationStatistic": "draw features place",
     "hypotheses.MeanOfEstimates": "estimates",
-    "hypotheses.ManyScales": "choose_scales unit_sums",
+    "hypotheses.ManyScales": "choose_scales draw unit_sums",
     "hypotheses.Statistic": "check check_groups",
     "hypotheses.TwoSampleStatistic": "learn_on measure",
     "ingest.TableIngest": "run",  # its arguments are for the job and for frames
