@@ -5,19 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from ..cluster import running_on
 from ..configs import ClusterConfig, DirectoryConfig
 from ..terminal import Terminal
-
-if TYPE_CHECKING:
-    from bagbasis import BagStore
-    from bagbasis.execution import Progress
-
-    from .model_place import FittedModel
 
 
 class Config(ClusterConfig, DirectoryConfig):
@@ -54,7 +48,7 @@ class Config(ClusterConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore
-    from bagbasis.evaluation import evaluate, judge_means, permutation_importance
+    from bagbasis.evaluation import evaluate, judge_intervals, judge_means, permutation_importance
     from bagbasis.labelled import Holdout, suspect_groups
 
     from ..pictures import (
@@ -79,7 +73,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         )
         found = view.report(errors, config.n_smoothed, progress)
         means = judge_means(model, store, errors.subset, progress, weight)
-        intervals = _judged_intervals(model, store, progress)
+        intervals = judge_intervals(model, store, progress)
         drops = None
         if config.importance:
             drops = permutation_importance(
@@ -119,13 +113,3 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     for path in report["pictures"]:
         console.line(path)
     return report
-
-
-def _judged_intervals(
-    model: FittedModel, store: BagStore, progress: Progress
-) -> list[dict[str, Any]]:
-    """Count the labels in intervals; a network has none."""
-    from bagbasis.evaluation import judge_intervals
-    from bagbasis.models import DoubleBasis
-
-    return judge_intervals(model, store, progress) if isinstance(model, DoubleBasis) else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,7 @@ class Config(FittingConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.errors import ConfigError
+    from bagbasis.evaluation import judge_intervals
     from bagbasis.labelled import suspect_groups
 
     from ..pictures import choice_tables, interval_tables, rivals_of
@@ -90,14 +90,13 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     ours = console.run is not None and place.is_ours()
     store = BagStore.open(config.data_url)
     config.model.check_target(config.target)
-    if config.interval_folds is not None and config.model.task != "regression":
-        raise ConfigError("key 'interval_folds' is used with task: regression alone")
     with running_on(config.cluster, store.url):
         model = _fit_and_save(config, store, place, ours, console)
         judging = time.perf_counter()
         judged, errors = _judged(model, store, console)
         seconds_judged = time.perf_counter() - judging
-        intervals = _judged_intervals(model, store, console)
+        with console.progress("intervals") as progress:
+            intervals = judge_intervals(model, store, progress)
     report = {
         "model_url": place.url,
         "data_url": store.url,
@@ -128,13 +127,15 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def _check_keys(config: Config) -> None:
-    """Raise ConfigError for keys that a network does not take."""
+    """Raise ConfigError for keys that this kind of model does not take."""
     from bagbasis.errors import ConfigError
 
     if isinstance(config.model, SequenceSection):
         for key in ("embedding", "sample_weight", "interval_folds"):
             if getattr(config, key) is not None:
                 raise ConfigError(f"key {key!r} is not used with model.kind: sequence")
+    if config.interval_folds is not None and config.model.task != "regression":
+        raise ConfigError("key 'interval_folds' is used with task: regression alone")
 
 
 def _described(model: FittedModel) -> dict[str, Any]:
@@ -153,21 +154,22 @@ def _fit_and_save(
     from bagbasis.fitting import checkpoints_of
     from bagbasis.storage import discard
 
-    if isinstance(config.model, SequenceSection):
+    def saved(make: Callable[[], FittedModel]) -> FittedModel:
         model = _saved(place.url) if ours else None
-        checkpoint = place.checkpoint(config.checkpoint_url)
         if model is None:
-            model = _trained(config, config.model, store, checkpoint, console)
+            model = make()
             place.save(model)
+        return model
+
+    section = config.model
+    if isinstance(section, SequenceSection):
+        checkpoint = place.checkpoint(config.checkpoint_url)
+        model = saved(lambda: _trained(config, section, store, checkpoint, console))
         if checkpoint is not None:
             discard(checkpoint)
         return model
     with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
-        model = _saved(place.url) if ours else None
-        if model is None:
-            model = _fitted(config, config.model, store, checkpoints, console)
-            place.save(model)
-    return model
+        return saved(lambda: _fitted(config, section, store, checkpoints, console))
 
 
 def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
@@ -184,19 +186,6 @@ def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Jud
     except DataError as error:
         logger.warning("the model is not judged: %s", error)
         return None, []
-
-
-def _judged_intervals(
-    model: FittedModel, store: BagStore, console: Terminal
-) -> list[dict[str, Any]]:
-    """Count the labels in intervals, of bags held out that these were not made of."""
-    from bagbasis.evaluation import judge_intervals
-    from bagbasis.models import DoubleBasis
-
-    if not isinstance(model, DoubleBasis):
-        return []
-    with console.progress("intervals") as progress:
-        return judge_intervals(model, store, progress)
 
 
 def _part(

@@ -13,7 +13,14 @@ from ..arrays import Floats
 from ..errors import DataError, ParameterError
 from ..execution import Folded, Progress, Reduction, run_pass
 from ..labelled import Batch
-from ..models import DoubleBasis, RidgeModel, judging_cost, model_of, take_subset
+from ..models import (
+    FittedEstimator,
+    JudgedModel,
+    RidgeModel,
+    judging_cost,
+    model_of,
+    take_subset,
+)
 from ..parameters import Function, Instance, None_, checked
 from ..store import BagStore
 
@@ -22,7 +29,7 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 @checked(store=Instance("BagStore"), progress=Function | None_)
 def judge_intervals(
-    model: DoubleBasis, store: BagStore, progress: Progress | None = None
+    model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
 ) -> list[dict[str, Any]]:
     """Return how many labels lie in intervals of several coverages, and how wide these are.
 
@@ -43,6 +50,8 @@ def judge_intervals(
         from have their errors in them.
     """
     fitted = model_of(model)
+    if not isinstance(fitted, RidgeModel):  # a network
+        return []
     calibration = fitted.calibration
     is_known = store.url == fitted.report.get("data_url")
     if calibration is None or (is_known and not (calibration.uses_fitted and fitted.holdout)):

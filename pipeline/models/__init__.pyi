@@ -18,7 +18,7 @@ from .fitted_model import (
     FittedEstimator as FittedEstimator,
     JudgedModel as JudgedModel,
     MoreColumns as MoreColumns,
-    Rows as Rows,
+    PredictedRows as PredictedRows,
     ScoringModel as ScoringModel,
     mean_of as mean_of,
     model_of as model_of,

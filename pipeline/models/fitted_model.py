@@ -29,7 +29,7 @@ class MoreColumns(NamedTuple):
 NO_COLUMNS = MoreColumns()
 
 
-class Rows(NamedTuple):
+class PredictedRows(NamedTuple):
     """What columns are made of: predictions (n, k), and more where a column needs it.
 
     Attributes
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     of_folds: Floats
 
     @classmethod
-    def none(cls, k: int) -> Rows:
+    def none(cls, k: int) -> PredictedRows:
         """Return those of no bags."""
         return cls(np.empty((0, k)), np.empty((0, 2)), np.empty((0, k, 0)))
 
@@ -124,7 +124,7 @@ class FittedModel(JudgedModel, Protocol):
         """Return everything that is predicted for bags in memory, and more columns."""
         ...
 
-    def with_columns(self, rows: Rows, columns: MoreColumns) -> Prediction:
+    def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows, with more columns."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..solvers import RidgeSolution
 from ..statistics import MANY_TARGETS, linear_predictions
 from ..store import BagStore
 from ..units import in_units, units_of
-from .fitted_model import NO_COLUMNS, Array, MoreColumns, Rows
+from .fitted_model import NO_COLUMNS, Array, MoreColumns, PredictedRows
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
 from .model_state import ModelState, OptionalPart
@@ -130,7 +130,7 @@ class RidgeModel:
             found.more[OUTSIDE][:] = self.features.embedding.count_outside(bags) / bags.sizes
         return found
 
-    def with_columns(self, rows: Rows, columns: MoreColumns) -> Prediction:
+    def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows, with more columns.
 
         There are "leverage", "mahalanobis" and "outside", and of a model of numbers "std" and
@@ -141,10 +141,13 @@ class RidgeModel:
         ModelError
             A column that this kind of model does not have.
         """
-        more = {name: self._column(name, rows, columns.coverage) for name in columns.names}
+        ends = cache(partial(self._ends, rows, columns.coverage))  # both are found together
+        more = {name: self._column(name, rows, ends) for name in columns.names}
         return replace(self.outcome.predict(rows.values), more=more)
 
-    def _column(self, name: str, rows: Rows, coverage: float) -> Floats:
+    def _column(
+        self, name: str, rows: PredictedRows, ends: Callable[[], tuple[Floats, Floats]]
+    ) -> Floats:
         if name == OUTSIDE:
             return np.zeros(len(rows.values))  # `predicted` has the bags that it is of
         if name in BagScores._fields:
@@ -154,8 +157,10 @@ class RidgeModel:
             raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}")
         if name == "std":
             return self.outcome.predict(self._deviations(rows.scores[:, 0])).values
-        ends = self.require_calibration().ends(rows.values, rows.of_folds, coverage)
-        return self.outcome.predict(ends[OF_INTERVALS.index(name)]).values
+        return self.outcome.predict(ends()[OF_INTERVALS.index(name)]).values
+
+    def _ends(self, rows: PredictedRows, coverage: float) -> tuple[Floats, Floats]:
+        return self.require_calibration().ends(rows.values, rows.of_folds, coverage)
 
     def _deviations(self, leverage: Floats) -> Floats:
         posterior = self.require_posterior()
@@ -181,7 +186,7 @@ class RidgeModel:
         """Return leverage and Mahalanobis distance of bags in memory, shape (n_bags, 2)."""
         return self._rows(bags, scored=True).scores
 
-    def interval_rows(self, bags: Bags) -> Rows:
+    def interval_rows(self, bags: Bags) -> PredictedRows:
         """Return what the ends of intervals are made of, for bags in memory."""
         return self._rows(bags, folded=True)
 
@@ -201,7 +206,7 @@ class RidgeModel:
                 f"the model was fitted on bags of dimension {self.features.n_dims}, {found}"
             )
 
-    def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> Rows:
+    def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> PredictedRows:
         self.check_dims(bags.n_dims, f"these have {bags.n_dims}")
         n, k = len(bags), len(self.solution.intercept)
         out, posterior = np.empty((n, k)), self.require_posterior() if scored else None
@@ -218,7 +223,7 @@ class RidgeModel:
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
-        return Rows(out, scores, of_folds)
+        return PredictedRows(out, scores, of_folds)
 
     def _combine(self, features: NDArray[Any], out: Floats) -> None:
         """Multiply: by sums in float64 for a few targets, by a matrix product for many."""

@@ -39,6 +39,13 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[list[np.ndarray], dict[st
     content = read_bytes(path)
     if content is None:
         raise StoreError(f"{path}: there is no such file")
+    return _parsed(content, path)
+
+
+def _parsed(
+    content: bytes, path: str | os.PathLike[str]
+) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Return the arrays and the header of a file's content; the path is for errors."""
     try:
         with np.load(BytesIO(content), allow_pickle=False) as found:
             header = json.loads(found[HEADER].tobytes().decode())
@@ -90,9 +97,10 @@ def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any
         It is of another estimator, or of other data.
     """
     path = f"{folder}/{STATE}"
-    if read_bytes(path) is None:
+    content = read_bytes(path)
+    if content is None:
         return None
-    leaves, header = read_arrays(path)
+    leaves, header = _parsed(content, path)
     if header.get("fingerprint") != fingerprint:
         raise DataError(
             f"{path}: is the checkpoint of another training (other parameters or data); remove it, "

@@ -14,7 +14,7 @@ from ..bags import Bags
 from ..errors import ModelError
 from ..execution import Cost
 from ..labelled import BagsLike
-from ..models import NO_COLUMNS, ModelState, MoreColumns, Rows
+from ..models import NO_COLUMNS, ModelState, MoreColumns, PredictedRows
 from ..outcomes import Outcome, Prediction
 from .examples import PREDICTED_AT_ONCE
 from .files import leaves_of
@@ -113,10 +113,10 @@ class NetworkModel:
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory."""
-        none = Rows.none(self.outcome.n_targets)
+        none = PredictedRows.none(self.outcome.n_targets)
         return self.with_columns(none._replace(values=self.decision_rows(bags)), columns)
 
-    def with_columns(self, rows: Rows, columns: MoreColumns) -> Prediction:
+    def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows; ModelError for any column beside."""
         if columns.names:
             raise ModelError(

@@ -64,7 +64,7 @@ class Calibration(OptionalPart):
         if chosen is None:
             return None
         cost = model.features.cost
-        reduction = Reduction(partial(_Errors, model), _join, cost, name="calibrate")
+        reduction = Reduction(partial(_Errors, model), join_rows, cost, name="calibrate")
         return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
 
     def check(self, n_targets: int, n_features: int) -> None:
@@ -160,9 +160,10 @@ class _Errors:
             self._found.append(np.abs(self._model.decision_rows(batch.bags) - targets))
 
     def finish(self) -> Floats:
-        return _join(*self._found)
+        return join_rows(*self._found)
 
 
-def _join(*parts: Floats) -> Floats:
+def join_rows(*parts: Floats) -> Floats:
+    """Return rows one after the other."""
     joined: Floats = np.concatenate(parts)
     return joined

@@ -44,7 +44,7 @@ from ...outcomes import Outcome
 from ...solvers import RidgeSolution, Rows, beside_linear, rows_serve, solve, solve_bytes
 from ...statistics import RidgeStatistics, Summary, linear_predictions
 from ..model_state import OptionalPart
-from .calibration import choose_calibrating, rank_of
+from .calibration import choose_calibrating, join_rows, rank_of
 from .interval_kernels import interval_ends
 
 MOST_FOLDS = 100  # each has sums of its own
@@ -175,7 +175,7 @@ class FoldedModel:
         made = FoldCalibration(coef, np.array([one.intercept for one in solved]), np.empty(0))
         collector = partial(_FoldErrors, self, made, folds, np.array(known))
         cost = self.features.cost_in(self.precision)
-        rows = run_pass(chosen, Reduction(collector, _join, cost, name="calibrate"))
+        rows = run_pass(chosen, Reduction(collector, join_rows, cost, name="calibrate"))
         parts = [np.sort(rows[rows[:, 0] == j, 1:], axis=0) for j in range(len(known))]
         return replace(made, errors=np.concatenate(parts), sizes=[len(part) for part in parts])
 
@@ -233,9 +233,4 @@ class _FoldErrors:
             self._found.append(np.column_stack([own, errors]))
 
     def finish(self) -> Floats:
-        return _join(*self._found)
-
-
-def _join(*parts: Floats) -> Floats:
-    joined: Floats = np.concatenate(parts)
-    return joined
+        return join_rows(*self._found)

@@ -8,19 +8,24 @@ MOST_HALVINGS = 100  # of a bracket; equal errors would be halved until numbers 
 
 
 @subkernel(inline="always")
+def _end(centre, errors, edges, fold, value):
+    """Find where the errors of a fold end that, with its centre, are at most ``value``."""
+    low, high = edges[fold], edges[fold + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if centre + errors[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@subkernel(inline="always")
 def _count(sign, centres, errors, edges, value):
     """Count the sums sign · centre + error that are at most ``value``, over all folds."""
     found = 0
     for fold in range(len(centres)):
-        centre = sign * centres[fold]
-        low, high = edges[fold], edges[fold + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if centre + errors[middle] <= value:
-                low = middle + 1
-            else:
-                high = middle
-        found += low - edges[fold]
+        found += _end(sign * centres[fold], errors, edges, fold, value) - edges[fold]
     return found
 
 
@@ -30,13 +35,7 @@ def _largest(sign, centres, errors, edges, value):
     found, is_known = value, False
     for fold in range(len(centres)):
         centre = sign * centres[fold]
-        low, high = edges[fold], edges[fold + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if centre + errors[middle] <= value:
-                low = middle + 1
-            else:
-                high = middle
+        low = _end(centre, errors, edges, fold, value)
         if low > edges[fold]:
             last = centre + errors[low - 1]
             if not is_known or last > found:

@@ -49,7 +49,7 @@ from ..fitted_model import (
     FittedModel,
     JudgedModel,
     MoreColumns,
-    Rows,
+    PredictedRows,
     model_of,
 )
 from .features import prediction_ranges
@@ -348,7 +348,7 @@ def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]
     if not columns.names:
         return {}
     outcome = model.outcome
-    found = model.with_columns(Rows.none(outcome.n_targets), columns)
+    found = model.with_columns(PredictedRows.none(outcome.n_targets), columns)
     twice = set(outcome.columns(found)) & set(outcome.more_columns(found))
     if twice:
         raise ParameterError(
