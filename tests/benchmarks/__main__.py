@@ -1,39 +1,61 @@
-"""`make bench`: run the suites (or those named) and print their ratios."""
+"""`make bench`: run the suites (or those named) and print each ratio when it is measured.
+
+With ``--json`` each row is a line of JSON instead, to keep: ``python -m tests.benchmarks --json``.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import platform
 import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
 
-from rich.console import Console
-from rich.table import Table
-
+from .pairing import Row
 from .suites import SUITES, one_lane
 
+LINE = "{ratio:>9}  {range:<18}{ours:>11}{other:>11}  {target:<14}{name}"
 
-def main(names: list[str]) -> int:
-    unknown = sorted(set(names) - set(SUITES))
-    if unknown:
-        print(f"unknown suite {unknown[0]!r}; there are {list(SUITES)}", file=sys.stderr)
-        return 2
+
+def measured(names: list[str]) -> Iterator[Row]:
+    """Yield each suite's rows as they come, and say on standard error how far it is."""
     one_lane()
-    console = Console()
-    table = Table(title=f"{platform.machine()}, {os.cpu_count()} cores; medians, pairs in turn")
-    for column in ("what", "ours", "other", "ratio", "range", "target"):
-        table.add_column(column)
-    for name in names or SUITES:
-        with console.status(f"{name} …"):
-            for row in SUITES[name]():
-                table.add_row(
-                    row.name,
-                    f"{row.ours:.4g}",
-                    f"{row.other:.4g}",
-                    f"{row.ratio:.2f}",
-                    f"{row.low:.2f} to {row.high:.2f}",
-                    row.target,
-                )
-    console.print(table)
+    started = time.monotonic()
+    for i, name in enumerate(names):
+        minutes = (time.monotonic() - started) / 60
+        print(f"[{i + 1}/{len(names)}] {name}, after {minutes:.1f} min", file=sys.stderr)
+        yield from SUITES[name]()
+
+
+def text(row: Row) -> str:
+    """Return a row in one line: its numbers first, so that a long name wraps none of them."""
+    return LINE.format(
+        ratio=f"{row.ratio:.3g}",
+        range=f"{row.low:.3g} to {row.high:.3g}",
+        ours=f"{row.ours:.4g}",
+        other=f"{row.other:.4g}",
+        target=row.target,
+        name=row.name,
+    )
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; all without any")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each row")
+    given = parser.parse_args(arguments)
+    unknown = sorted(set(given.suites) - set(SUITES))
+    if unknown:
+        parser.error(f"unknown suite {unknown[0]!r}; there are {list(SUITES)}")
+    if not given.json:
+        print(f"{platform.machine()}, {os.cpu_count()} cores; medians in seconds, pairs in turn")
+        columns = ("ratio", "range", "ours", "other", "target", "name")
+        print(LINE.format(**{column: column for column in columns}))
+    for row in measured(given.suites or list(SUITES)):
+        print(json.dumps(asdict(row), ensure_ascii=False) if given.json else text(row), flush=True)
     return 0
 
 

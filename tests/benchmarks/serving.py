@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ N_FEATURES, N_POINTS, N_BAGS = 15_000, 500, 1000
 IN_NORM, OUT_NORM = 8.1, 8.4  # balls of 362 and 404 functions in three dimensions
 
 
-def serving() -> list[Row]:
+def serving() -> Iterator[Row]:
     """One bag to one density through the public API, and a thousand at a time, against the two
     matrix products that they can not do without."""
     rng = np.random.default_rng(0)
@@ -40,24 +41,22 @@ def serving() -> list[Row]:
             np.concatenate([phases, phases], axis=1) @ coef.T
 
     size = f"{s} in, {r} out, D = {N_FEATURES:,}"
-    return [
-        pair(
-            f"predict_density of one bag at {N_POINTS} points ({size}) / its two products",
-            lambda: model.predict_density(bags[:1], at=at),
-            lambda: floor(1),
-            repeats=40,
-            target="≤ 0.009 s",
-            floor=True,
-        ),
-        pair(
-            f"predict_density of {N_BAGS:,} bags / their two products",
-            lambda: model.predict_density(batch, at=at),
-            lambda: floor(N_BAGS),
-            repeats=5,
-            target="≤ 0.3 s",
-            floor=True,
-        ),
-    ]
+    yield pair(
+        f"predict_density of one bag at {N_POINTS} points ({size}) / its two products",
+        lambda: model.predict_density(bags[:1], at=at),
+        lambda: floor(1),
+        repeats=40,
+        target="≤ 0.009 s",
+        floor=True,
+    )
+    yield pair(
+        f"predict_density of {N_BAGS:,} bags / their two products",
+        lambda: model.predict_density(batch, at=at),
+        lambda: floor(N_BAGS),
+        repeats=5,
+        target="≤ 0.3 s",
+        floor=True,
+    )
 
 
 def fitted(bags: list[np.ndarray]) -> TripleBasisRegressor:
@@ -77,7 +76,7 @@ def fitted(bags: list[np.ndarray]) -> TripleBasisRegressor:
     return small
 
 
-def requests(n_points: int = 200, n_features: int = 2048) -> list[Row]:
+def requests(n_points: int = 200, n_features: int = 2048) -> Iterator[Row]:
     """One client on a kept connection against bare `predict` of the same bag: 400 requests per
     second where that takes a millisecond."""
     rng = np.random.default_rng(0)
@@ -93,13 +92,11 @@ def requests(n_points: int = 200, n_features: int = 2048) -> list[Row]:
     with server_of(registry.url, "--token-file", place / "token") as server:
         connection = server.connection()
         name = f"request to bags serve on a kept connection / predict, one bag of {n_points} points"
-        return [
-            pair(
-                f"{name}, D = {n_features:,}",
-                lambda: server.ask("/predict", body, connection),
-                lambda: model.predict(bags[:1]),
-                repeats=400,
-                target="≤ 2.5",
-                floor=True,
-            )
-        ]
+        yield pair(
+            f"{name}, D = {n_features:,}",
+            lambda: server.ask("/predict", body, connection),
+            lambda: model.predict(bags[:1]),
+            repeats=400,
+            target="≤ 2.5",
+            floor=True,
+        )

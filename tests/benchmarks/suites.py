@@ -1,4 +1,4 @@
-"""The measurements of `make bench`: each returns rows of ratios."""
+"""The measurements of `make bench`: each yields a row of ratios when it is measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,25 +52,21 @@ SCALE = 1.0
 README = Path(__file__).parents[2] / "README.md"
 
 
-def table() -> list[Row]:
+def table() -> Iterator[Row]:
     """Every implementation of the oracles' table that has a peer, beside it: what tests compare
     with the same oracle is what is timed."""
-    rows = []
     for name, entry in TIMED.items():
         assert entry.peer is not None
         inputs = entry.make(np.random.default_rng(0), entry.n_timed)
-        rows.append(
-            pair(
-                f"{name} / peer, {entry.n_timed:,}",
-                partial(entry.implementation, *inputs),
-                partial(entry.peer, *inputs),
-                target=entry.target,
-            )
+        yield pair(
+            f"{name} / peer, {entry.n_timed:,}",
+            partial(entry.implementation, *inputs),
+            partial(entry.peer, *inputs),
+            target=entry.target,
         )
-    return rows
 
 
-def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
+def floor(n_bags: int = 200_000, n_features: int = 4096) -> Iterator[Row]:
     """A whole fit from Zarr against the bare float32 SYRK of the same N and D."""
     store = mixture_store(n_bags)
 
@@ -82,19 +78,17 @@ def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
             gram = scipy.linalg.blas.ssyrk(1.0, rows, beta=1.0, c=gram, overwrite_c=1, lower=1)
 
     name = f"whole fit / float32 SYRK, N = {n_bags:,}, D = {n_features:,}"
-    return [
-        pair(
-            name,
-            lambda: _fit(store, n_features, 1e-3 * n_bags, "cholesky"),
-            syrk,
-            repeats=3,
-            target="≤ 1.15",
-            floor=True,
-        )
-    ]
+    yield pair(
+        name,
+        lambda: _fit(store, n_features, 1e-3 * n_bags, "cholesky"),
+        syrk,
+        repeats=3,
+        target="≤ 1.15",
+        floor=True,
+    )
 
 
-def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
+def peers(n_bags: int = 50_000, n_features: int = 4096) -> Iterator[Row]:
     """A whole fit against scikit-learn, and against dask.array on two workers.
 
     Both as the experiment `peers` has them: float32 all through, bags of one size in one product.
@@ -102,29 +96,24 @@ def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
     store = mixture_store(n_bags)
     gamma, alpha = 1 / (2 * SCALE**2), 1e-3 * n_bags
     sampler = RBFSampler(gamma=gamma, n_components=n_features, random_state=0)
-    rows = [
-        pair(
-            f"whole fit / scikit-learn RBFSampler + Ridge, N = {n_bags:,}, D = {n_features:,}",
+    yield pair(
+        f"whole fit / scikit-learn RBFSampler + Ridge, N = {n_bags:,}, D = {n_features:,}",
+        lambda: _fit(store, n_features, alpha),
+        lambda: fit_sklearn(store.url, n_bags, sampler, alpha),
+        repeats=2,
+        target="≥ 4 ×",
+    )
+    with connect("local", n_workers=2, cores_per_worker=1) as client:
+        yield pair(
+            f"whole fit on two workers / dask.array, N = {n_bags:,}, D = {n_features:,}",
             lambda: _fit(store, n_features, alpha),
-            lambda: fit_sklearn(store.url, n_bags, sampler, alpha),
+            lambda: fit_dask(client, store.url, n_bags, n_features, gamma, alpha),
             repeats=2,
             target="≥ 4 ×",
         )
-    ]
-    with connect("local", n_workers=2, cores_per_worker=1) as client:
-        rows.append(
-            pair(
-                f"whole fit on two workers / dask.array, N = {n_bags:,}, D = {n_features:,}",
-                lambda: _fit(store, n_features, alpha),
-                lambda: fit_dask(client, store.url, n_bags, n_features, gamma, alpha),
-                repeats=2,
-                target="≥ 4 ×",
-            )
-        )
-    return rows
 
 
-def first_example() -> list[Row]:
+def first_example() -> Iterator[Row]:
     """CPU seconds of the README's first example, imports included, in a process of its own: with
     an empty cache of kernels, and with the cache that this leaves."""
     example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
@@ -132,24 +121,23 @@ def first_example() -> list[Row]:
     with tempfile.TemporaryDirectory() as kernels:
         cold, warm = (_cpu_seconds(example.group(1), kernels) for _ in range(2))
     name = "first example, CPU seconds without kernels / with them kept"
-    return [Row(name, cold, warm, cold / warm, cold / warm, cold / warm, "10 s")]
+    yield Row(name, cold, warm, cold / warm, cold / warm, cold / warm, "10 s")
 
 
-def memory(n_bags: int = 100_000, n_features: int = 2048) -> list[Row]:
+def memory(n_bags: int = 100_000, n_features: int = 2048) -> Iterator[Row]:
     """Peak memory of a fit in its own process at N and at 10 N, both past the fixed buffers."""
     small, large = (_peak_mib(n, n_features) for n in (n_bags, 10 * n_bags))
     name = f"peak memory at 10 N ({large:.0f} MiB) / at N ({small:.0f} MiB), N = {n_bags:,}"
-    return [Row(name, large, small, large / small, large / small, large / small, "≤ 1.05")]
+    yield Row(name, large, small, large / small, large / small, large / small, "≤ 1.05")
 
 
-def solving() -> list[Row]:
+def solving() -> Iterator[Row]:
     """A penalty by GCV: of more rows than features against one Cholesky factor of that size, and
     of 1,257 digits against scikit-learn's `RidgeCV` on the same float32 features.
 
     A search begins where a part of the features has its best penalty. Of features of bags that is
     near the whole's; of a target that eight features make, and a part knows nothing of, it is not.
     """
-    rows = []
     for n_features in (4096, 8192):
         z = np.random.default_rng(0).random((3 * n_features // 2, n_features), np.float32)
         made = {
@@ -158,35 +146,30 @@ def solving() -> list[Row]:
         }
         for name, (sums, target) in made.items():
             penalties = Penalties.default(sums.n, "float32", is_summed=True)
-            rows.append(
-                pair(
-                    f"solve with GCV / Cholesky, {name}, D = {n_features:,}",
-                    partial(_in_lane, solve_gcv, sums, penalties),
-                    partial(_in_lane, solve, sums, 1.0, 1e-7),
-                    repeats=2,
-                    target=target,
-                    floor=True,
-                )
+            yield pair(
+                f"solve with GCV / Cholesky, {name}, D = {n_features:,}",
+                partial(_in_lane, solve_gcv, sums, penalties),
+                partial(_in_lane, solve, sums, 1.0, 1e-7),
+                repeats=2,
+                target=target,
+                floor=True,
             )
     bags, labels = _digits("train")
     model = DoubleBasisClassifier(ProjectionEmbedding(), RandomFourierFeatures(3000))
     model.fit(bags, labels)
     z = np.concatenate([z.copy() for _, z, _ in model.features_.blocks(bags, "float32")])
     peer = RidgeCV(len(bags) * 10.0 ** np.arange(-9, 2.5, 0.5))
-    rows.append(
-        pair(
-            f"fit with GCV / RidgeCV on its features, {len(bags):,} digits, D = 3,000",
-            lambda: model.fit(bags, labels),
-            partial(peer.fit, z, labels[:, None] == model.classes_),
-            repeats=3,
-            target="≤ 1",
-            floor=True,
-        )
+    yield pair(
+        f"fit with GCV / RidgeCV on its features, {len(bags):,} digits, D = 3,000",
+        lambda: model.fit(bags, labels),
+        partial(peer.fit, z, labels[:, None] == model.classes_),
+        repeats=3,
+        target="≤ 1",
+        floor=True,
     )
-    return rows
 
 
-def nystroem(n_bags: int = 50_000) -> list[Row]:
+def nystroem(n_bags: int = 50_000) -> Iterator[Row]:
     """Landmarks against random frequencies: a whole fit, the test errors in the names; digits are
     fewer than 2,048, so that they have 1,024 and 512 landmarks."""
     store = mixture_store(n_bags + 5000)
@@ -194,7 +177,6 @@ def nystroem(n_bags: int = 50_000) -> list[Row]:
     fits = [(bags[:n_bags], y[:n_bags], bags[n_bags:], y[n_bags:], DoubleBasisRegressor)]
     train, test = _digits("train"), _digits("test")
     fits.append((*train, *test, DoubleBasisClassifier))
-    rows = []
     sizes_of = ((2048, 1536, 1024), (1024, 512))
     for (x, labels, others, truth, kind), sizes in zip(fits, sizes_of, strict=True):
         other = kind(ProjectionEmbedding(), RandomFourierFeatures(2048))
@@ -209,11 +191,10 @@ def nystroem(n_bags: int = 50_000) -> list[Row]:
                 floor=True,
             )
             errors = [_error(model, others, truth) for model in (ours, other)]
-            rows.append(replace(row, name=f"{row.name}, error {errors[0]:.4g} / {errors[1]:.4g}"))
-    return rows
+            yield replace(row, name=f"{row.name}, error {errors[0]:.4g} / {errors[1]:.4g}")
 
 
-def fractions(n_bags: int = 50_000) -> list[Row]:
+def fractions(n_bags: int = 50_000) -> Iterator[Row]:
     """Points as 16-bit fractions against float32: bytes on the disk, and seconds to read all."""
     source = mixture_store(n_bags)
     stores, sizes = [], []
@@ -226,10 +207,8 @@ def fractions(n_bags: int = 50_000) -> list[Row]:
     ratio = sizes[0] / sizes[1]
     reads = [partial(_read_through, store) for store in stores]
     name = f"uint16 / float32, {source.n_points:,} points"
-    return [
-        Row(f"{name}: bytes", *sizes, ratio, ratio, ratio, "≤ .55"),
-        pair(f"{name}: reading", *reads, repeats=15, target="≤ .7", floor=True),
-    ]
+    yield Row(f"{name}: bytes", *sizes, ratio, ratio, ratio, "≤ .55")
+    yield pair(f"{name}: reading", *reads, repeats=15, target="≤ .7", floor=True)
 
 
 def _read_through(store: BagStore) -> None:
@@ -237,21 +216,21 @@ def _read_through(store: BagStore) -> None:
         store.read(start, stop)
 
 
-def folds(n_bags: int = 200_000, n_features: int = 1024) -> list[Row]:
+def folds(n_bags: int = 200_000, n_features: int = 1024) -> Iterator[Row]:
     """Five folds from one pass against one fit; both choose their penalties by GCV."""
     store = mixture_store(n_bags)
     bases = ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE)
     model = DoubleBasisRegressor(*bases)
     name = f"five folds / one fit, N = {n_bags:,}, D = {n_features:,}"
     ours, other = partial(cross_val_score, model, store), partial(model.fit, store)
-    return [pair(name, ours, other, repeats=3, target="≤ 1.3", floor=True)]
+    yield pair(name, ours, other, repeats=3, target="≤ 1.3", floor=True)
 
 
-def gradients(n_bags: int = 50_000) -> list[Row]:
+def gradients(n_bags: int = 50_000) -> Iterator[Row]:
     """A fit as ``solver="auto"`` makes it, by conjugate gradients, against the exact one."""
     store = mixture_store(n_bags)
-    return [
-        pair(
+    for n_features, target in ((4096, "≤ .45"), (8192, "≤ .3")):
+        yield pair(
             f"fit, auto / exact, N = {n_bags:,}, D = {n_features:,}",
             partial(_fit, store, n_features, 1e-3 * n_bags),
             partial(_fit, store, n_features, 1e-3 * n_bags, "cholesky"),
@@ -259,8 +238,6 @@ def gradients(n_bags: int = 50_000) -> list[Row]:
             target=target,
             floor=True,
         )
-        for n_features, target in ((4096, "≤ .45"), (8192, "≤ .3"))
-    ]
 
 
 def _mixture_sums(n_features: int) -> RidgeStatistics:
@@ -299,7 +276,7 @@ def _in_lane(call: Callable[..., object], *given: object) -> None:
         call(*given)
 
 
-SUITES: dict[str, Callable[[], list[Row]]] = {
+SUITES: dict[str, Callable[[], Iterator[Row]]] = {
     "table": table,
     "floor": floor,
     "peers": peers,
