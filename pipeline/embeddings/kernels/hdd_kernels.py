@@ -8,20 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...compiling import kernel, subkernel
+from ...sine_kernels import FAST, sine_cosine_of
 
 _F = np.float32
-TWO_OVER_PI = _F(0.6366197723675814)
-# π/2 and ln 2 in parts: the leading ones have trailing zero bits, so that q · part is exact
-HALF_PI_1, HALF_PI_2, HALF_PI_3 = _F(1.5703125), _F(4.837512969970703e-4), _F(7.549789948768648e-8)
+# ln 2 in parts: the leading one has trailing zero bits, so that q · part is exact
 LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
-S1, S2, S3, S4 = _F(-1 / 6), _F(1 / 120), _F(-1 / 5040), _F(1 / 362880)
-C1, C2, C3, C4 = _F(-0.5), _F(1 / 24), _F(-1 / 720), _F(1 / 40320)
 L1, L2, L3, L4 = _F(2 / 3), _F(2 / 5), _F(2 / 7), _F(2 / 9)
 ONE, TWO, HALF, SQRT2 = _F(1), _F(2), _F(0.5), _F(1.4142135)
 MANTISSA, EXPONENT_OF_ONE = np.int32(0x007FFFFF), np.int32(0x3F800000)
-
-# No "reassoc": it would fold the parts of π/2 into one and lose their digits.
-FAST = {"contract", "nsz"}
 
 
 @subkernel(fastmath=FAST)
@@ -61,20 +55,7 @@ def _roots_and_logs(density, floor, exponent, root, log):
 def _powers_row(root, log, rate, weight, cosine, sine):
     """Write weight · root · cos(rate · log) and weight · root · sin(rate · log)."""
     for j in range(len(root)):
-        x = rate * log[j]
-        q = np.floor(x * TWO_OVER_PI + HALF)
-        r = ((x - q * HALF_PI_1) - q * HALF_PI_2) - q * HALF_PI_3
-        u = r * r
-        s = r + r * u * (S1 + u * (S2 + u * (S3 + u * S4)))
-        c = ONE + u * (C1 + u * (C2 + u * (C3 + u * C4)))
-        quadrant = np.int32(q)
-        swap = (quadrant & np.int32(1)) != 0
-        a = c if swap else s
-        b = s if swap else c
-        amplitude = weight * root[j]
-        sine[j] = -amplitude * a if (quadrant & np.int32(2)) != 0 else amplitude * a
-        flip = ((quadrant + np.int32(1)) & np.int32(2)) != 0
-        cosine[j] = -amplitude * b if flip else amplitude * b
+        sine[j], cosine[j] = sine_cosine_of(rate * log[j], weight * root[j])
 
 
 @subkernel(fastmath=FAST)

@@ -15,22 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...compiling import kernel, subkernel
+from ...sine_kernels import FAST, half_turn
 from .confine_kernels import confine
 
 BLOCK = 256  # points summed in the working precision before they are added in double
 
-_F = np.float32
-# sin(πr) / r and (cos(πr) − 1) / r² in powers of r²: least largest error on |r| ≤ ½ (5e-8) …
-S0, S1, S2, S3, S4 = (
-    _F(3.14159258),
-    _F(-5.167706866),
-    _F(2.550031226),
-    _F(-0.5980444467),
-    _F(0.07721892035),
-)
-C1, C2, C3, C4 = _F(-4.934795518), _F(4.058451346), _F(-1.33209388), _F(0.2200806714)
-ONE = _F(1)
-# … and Taylor's, whose rest is below 1e-16
+# Taylor's, whose rest is below 1e-16
 _PI = math.pi
 D0, D1, D2, D3, D4, D5, D6, D7, D8, D9, D10 = (
     (-1) ** k * _PI ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11)
@@ -39,18 +29,13 @@ E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = (
     (-1) ** k * _PI ** (2 * k) / math.factorial(2 * k) for k in range(1, 12)
 )
 
-FAST = {"contract", "nsz"}
-
 
 @subkernel(fastmath=FAST)
 def _add_float32(start, u, v, x, y, products, squares):
     """Add sc to ``products`` and s² to ``squares`` for the phases start + x·u + y·v."""
     for j in range(len(start)):
         t = start[j] + (x * u[j] + y * v[j])
-        r = t - np.rint(t)
-        w = r * r
-        s = r * (S0 + w * (S1 + w * (S2 + w * (S3 + w * S4))))
-        c = ONE + w * (C1 + w * (C2 + w * (C3 + w * C4)))
+        s, c = half_turn(t - np.rint(t))
         products[j] += s * c
         squares[j] += s * s
 
