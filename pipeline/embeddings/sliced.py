@@ -57,19 +57,22 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
     def directions(self) -> Floats:
         """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims."""
-        drawn = draw_frequencies(
-            "gaussian", self.n_dims, self.n_directions, 1.0, self.seed, orthogonal=True
-        )
-        return np.ascontiguousarray((drawn / np.linalg.norm(drawn, axis=0)).T)
+        return unit_vectors(self.n_dims, self.n_directions, self.seed)
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        self.run_kernel(sliced_quantiles, bags, _directions(self), self.n_quantiles, out, outside)
+        self.run_kernel(sliced_quantiles, bags, self.directions(), self.n_quantiles, out, outside)
 
 
 @lru_cache(maxsize=4)
-def _directions(spec: SlicedWassersteinSpec) -> Floats:
-    return spec.directions()
+def unit_vectors(n_dims: int, n_directions: int, seed: int) -> Floats:
+    """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims.
+
+    They are kept, and not to be written to.
+    """
+    drawn = draw_frequencies("gaussian", n_dims, n_directions, 1.0, seed, orthogonal=True)
+    found: Floats = np.ascontiguousarray((drawn / np.linalg.norm(drawn, axis=0)).T)
+    return found
 
 
 class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):

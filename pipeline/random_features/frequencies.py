@@ -25,6 +25,10 @@ from numpy.typing import DTypeLike, NDArray
 from ..arrays import Floats
 
 FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the format
+# A matrix of this order is decomposed whole however few of its columns are used: saved models of
+# so many inputs keep the bits of earlier versions. It takes .2 s; of 5,863 inputs it took 30.
+DECOMPOSED_WHOLE = 1024
+NUMBERS_AT_ONCE = 2**22  # that are drawn and held, of a matrix of which a few columns are used
 SPECTRA = ("gaussian", "laplacian", "matern")
 
 
@@ -60,11 +64,11 @@ def draw_frequencies(
     for block in range(-(-n_frequencies // width)):
         key = np.array([seed, block], np.uint64)
         generator = np.random.Generator(np.random.Philox(key=key))
+        room = out[:, block * width : (block + 1) * width]
         if orthogonal:
-            drawn = _orthogonal(generator, n_inputs)
+            drawn = _orthogonal(generator, n_inputs, room.shape[1])
         else:
             drawn = _independent(generator, kernel, n_inputs, nu)
-        room = out[:, block * width : (block + 1) * width]
         room[:] = drawn[:, : room.shape[1]] / scale
     return out
 
@@ -108,7 +112,21 @@ def _independent(generator: np.random.Generator, kernel: str, n_inputs: int, nu:
     return normal
 
 
-def _orthogonal(generator: np.random.Generator, n_inputs: int) -> Floats:
-    directions, r = np.linalg.qr(generator.standard_normal((n_inputs, n_inputs)))
+def _orthogonal(generator: np.random.Generator, n_inputs: int, n_used: int) -> Floats:
+    """Draw at least ``n_used`` columns of a block, shape (n_inputs, n_inputs or n_used)."""
+    if n_inputs <= DECOMPOSED_WHOLE:
+        n_used = n_inputs
+    # the first columns of Q are those of a decomposition of the first columns, up to rounding
+    directions, r = np.linalg.qr(_first_columns(generator, n_inputs, n_used))
     lengths = np.sqrt(generator.chisquare(n_inputs, size=n_inputs))
-    return directions * np.sign(np.diag(r)) * lengths
+    return directions * np.sign(np.diag(r)) * lengths[:n_used]
+
+
+def _first_columns(generator: np.random.Generator, n_inputs: int, n_used: int) -> Floats:
+    """Return columns of a square matrix of normal numbers, all of which are drawn."""
+    rows = max(1, NUMBERS_AT_ONCE // n_inputs)
+    parts = [
+        generator.standard_normal((min(rows, n_inputs - start), n_inputs))[:, :n_used].copy()
+        for start in range(0, n_inputs, rows)
+    ]
+    return np.concatenate(parts)

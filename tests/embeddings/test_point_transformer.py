@@ -23,6 +23,7 @@ from bagbasis import (
     connect,
     load_model,
 )
+from bagbasis.embeddings.composed import point_transformer
 from bagbasis.errors import BagbasisWarning, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.fitting import warn_of_outside
@@ -69,6 +70,31 @@ def test_against_all_points_stacked(name, store):
             box, ends = ours.spec_.box, (peer.min(axis=0), peer.max(axis=0))
             width = ends[1] - ends[0]
             np.testing.assert_allclose((box.lo, box.hi), ends + np.array([[-0.01], [0.01]]) * width)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
+    """Points of many coordinates that are scaled alone have no scatter, and the same steps."""
+    whole = PointTransformer(TRANSFORMERS[name]).fit(store).spec_.steps
+    monkeypatch.setattr(point_transformer, "VARIANCES_ALONE", 2)
+    shapes = []
+    measured = point_transformer.measure_moments
+
+    def measure(*given, **named):
+        moments = measured(*given, **named)
+        shapes.append(moments.scatter.shape)
+        return moments
+
+    monkeypatch.setattr(point_transformer, "measure_moments", measure)
+    with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
+        steps = PointTransformer(TRANSFORMERS[name]).fit(store).spec_.steps
+    for ours, theirs in zip(steps, whole, strict=True):
+        assert (ours.function, ours.axes is None) == (theirs.function, theirs.axes is None)
+        for part in ("center", "scale"):
+            if getattr(theirs, part) is not None:
+                np.testing.assert_allclose(getattr(ours, part), getattr(theirs, part), rtol=1e-10)
+    rotates = name in ("rotated", "whitened", "a share", "one pass", "passes")
+    assert all(shape == ((3, 3) if rotates else (3,)) for shape in shapes)
 
 
 def test_a_constant_coordinate_and_few_points():

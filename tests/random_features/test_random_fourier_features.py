@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from bagbasis import RandomFourierFeatures
 from bagbasis.errors import ParameterError
-from bagbasis.random_features import FourierSpec
+from bagbasis.random_features import FourierSpec, draw_frequencies, frequencies
 from bagbasis.random_features.frequencies import FREQUENCIES_PER_BLOCK, draw_hadamard
 from bagbasis.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from tests.oracles.fourier import (
@@ -153,6 +155,24 @@ def test_orthogonal_blocks():
     assert abs(squares.var() - 2 * s) < 4 * 2 * s * np.sqrt((2 + 12 / s) / n)
     directions = frequencies / np.sqrt(squares)
     assert np.abs(directions.mean(axis=1)).max() < 4 / np.sqrt(s * n)
+
+
+def test_few_columns_of_a_large_block(monkeypatch):
+    """Of many inputs only the columns that are used are decomposed, and held; they are those of
+    the whole block, and more of them keep the first ones."""
+    draw = partial(draw_frequencies, "gaussian", 60, scale=2.0, seed=3, orthogonal=True)
+    whole = draw(n_frequencies=90)
+    monkeypatch.setattr(frequencies, "DECOMPOSED_WHOLE", 59)
+    monkeypatch.setattr(frequencies, "NUMBERS_AT_ONCE", 7 * 60)
+    for n in (1, 7, 60, 73, 90):
+        np.testing.assert_allclose(draw(n_frequencies=n), whole[:, :n], rtol=0, atol=1e-12)
+    n_inputs = 3000
+    monkeypatch.undo()
+    tracemalloc.start()
+    draw_frequencies("gaussian", n_inputs, 8, 1.0, 0, orthogonal=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n_inputs**2 / 1.5
 
 
 def test_median_scale():

@@ -148,8 +148,8 @@ class PointMap:
         return Bags.trusted(np.ascontiguousarray(points), bags.offsets)
 
 
-Measure = Callable[[Sequence[PointStep]], RowMoments]
-"""Takes a pass: the moments of all points after some steps."""
+Measure = Callable[[Sequence[PointStep], bool], RowMoments]
+"""Takes a pass: the moments of all points after some steps, and whether axes are made of them."""
 
 
 def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
@@ -170,11 +170,13 @@ def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
     """
     steps: list[PointStep] = []
     moments: RowMoments | None = None
-    for one in flatten(transformer):
+    flat = flatten(transformer)
+    rotates = any(isinstance(one, PCA) for one in flat)
+    for one in flat:
         if isinstance(one, FunctionTransformer):
             step, moments = PointStep(_name_of(one)), None
         else:
-            moments = measure(steps) if moments is None else moments
+            moments = measure(steps, rotates) if moments is None else moments
             fit = _scaling if isinstance(one, StandardScaler) else _components
             step = fit(one, moments)
             moments = _moments_after(step, moments)
@@ -238,7 +240,7 @@ def _scaling(scaler: StandardScaler, moments: RowMoments) -> PointStep:
     with_mean = Boolean.check("with_mean", scaler.with_mean)
     with_std = Boolean.check("with_std", scaler.with_std)
     n, mean = moments.n, moments.mean
-    variances = np.diag(moments.scatter) / n
+    variances = moments.squares / n
     # scikit-learn's bound for what is rounding of a constant
     rounding = n * EPS * variances + (n * EPS * mean) ** 2
     scale = np.where(variances <= rounding, 1.0, np.sqrt(variances))
@@ -272,5 +274,6 @@ def _moments_after(step: PointStep, moments: RowMoments) -> RowMoments:
         axes = np.array(step.axes)
         scatter = axes @ scatter @ axes.T
     if step.scale is not None:
-        scatter = scatter / np.outer(step.scale, step.scale)
+        scale = np.array(step.scale)
+        scatter = scatter / (scale**2 if scatter.ndim == 1 else np.outer(scale, scale))
     return RowMoments(moments.n, step(moments.mean[None])[0], scatter)

@@ -32,8 +32,8 @@ class RowMoments:
     ----------
     n : int
     mean : float64, shape (s,)
-    scatter : float64, shape (s, s)
-        Σ (x − mean)(x − mean)ᵀ.
+    scatter : float64, shape (s, s) or (s,)
+        Σ (x − mean)(x − mean)ᵀ, or its diagonal alone.
     """
 
     n: int
@@ -41,21 +41,29 @@ class RowMoments:
     scatter: Floats
 
     @classmethod
-    def of(cls, rows: NDArray[Any]) -> RowMoments:
-        """Return those of rows, shape (n, s)."""
+    def of(cls, rows: NDArray[Any], diagonal: bool = False) -> RowMoments:
+        """Return those of rows, shape (n, s), with the whole scatter or its diagonal."""
         if not len(rows):
             s = rows.shape[1]
-            return cls(0, np.zeros(s), np.zeros((s, s)))
+            return cls(0, np.zeros(s), np.zeros(s if diagonal else (s, s)))
         mean = rows.mean(axis=0, dtype=np.float64)
         centred = rows - mean
+        if diagonal:
+            return cls(len(rows), mean, np.einsum("ij,ij->j", centred, centred))
         return cls(len(rows), mean, centred.T @ centred)
+
+    @property
+    def squares(self) -> Floats:
+        """The diagonal of the scatter, shape (s,)."""
+        return self.scatter if self.scatter.ndim == 1 else np.diag(self.scatter)
 
     def __add__(self, other: RowMoments) -> RowMoments:
         """Return the moments of both sets of rows."""
         if not (self.n and other.n):
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean
-        between = np.outer(gap, gap * (self.n * other.n / n))
+        weighted = gap * (self.n * other.n / n)
+        between = gap * weighted if self.scatter.ndim == 1 else np.outer(gap, weighted)
         between += self.scatter
         between += other.scatter
         return RowMoments(n, self.mean + gap * (other.n / n), between)
@@ -68,6 +76,7 @@ def measure_moments(
     cost: Cost,
     ranges: Sequence[Range] | None = None,
     progress: Progress | None = None,
+    diagonal: bool = False,
 ) -> RowMoments:
     """Return the moments of the rows of all bags, by one pass.
 
@@ -81,21 +90,24 @@ def measure_moments(
         Of the bags; default all.
     progress : Progress, optional
         Of the pass.
+    diagonal : bool
+        Whether the diagonal of the scatter is enough.
     """
-    of_batch, none = partial(_of_batch, rows_of), RowMoments.of(np.empty((0, n_columns)))
-    held = Cost(bytes_per_task=SQUARES_HELD * 8 * n_columns**2)
+    of_batch = partial(_of_batch, rows_of, diagonal)
+    none = RowMoments.of(np.empty((0, n_columns)), diagonal)
+    held = Cost(bytes_per_task=SQUARES_HELD * none.scatter.nbytes)
     collector = partial(Folded, of_batch, RowMoments.__add__, none)
     reduction = Reduction(collector, RowMoments.__add__, cost + held, name="moments")
     return run_pass(source, reduction, ranges=ranges, progress=progress)
 
 
-def seconds_per_row(n_columns: int) -> float:
+def seconds_per_row(n_columns: int, diagonal: bool = False) -> float:
     """Return what the squares of a row take one core, in order of magnitude."""
-    return 2 * n_columns**2 * SECONDS_PER_PRODUCT
+    return 2 * n_columns * (1 if diagonal else n_columns) * SECONDS_PER_PRODUCT
 
 
-def _of_batch(rows_of: RowsOf, batch: Batch) -> RowMoments:
-    return RowMoments.of(rows_of(batch.bags))
+def _of_batch(rows_of: RowsOf, diagonal: bool, batch: Batch) -> RowMoments:
+    return RowMoments.of(rows_of(batch.bags), diagonal)
 
 
 def principal_axes(square: Floats, n_axes: int | None = None) -> tuple[Floats, Floats]:
