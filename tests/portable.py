@@ -3,9 +3,9 @@
 Another machine is another environment: kernels of OpenBLAS for other processors (Haswell has FMA,
 Sandybridge has not: they round otherwise), Numba's code for any x86-64 (no FMA, no AVX, and so no
 tiles of AMX, which the other environments use where there are some), one core, and eight processes
-at once, each with a lane of one core. The files that are marked ``portable`` run in each: they hold
-kernels, products and solvers, and what is fitted with them, to tolerances that follow from the
-arithmetic.
+at once, each with a lane of one core. The files that are marked ``portable`` run in each, but for
+their ``long`` tests: they hold kernels, products and solvers, and what is fitted with them, to
+tolerances that follow from the arithmetic.
 """
 
 from __future__ import annotations
@@ -43,7 +43,15 @@ def main() -> int:
         print(f"--- {name}", flush=True)
         begun, used = time.monotonic(), _seconds_of_children()
         processes = ["--numprocesses", str(n_processes), "--dist", "loadfile"]
-        command = [*prefix, sys.executable, "-m", "pytest", "-m", "portable", *processes]
+        command = [
+            *prefix,
+            sys.executable,
+            "-m",
+            "pytest",
+            "-m",
+            "portable and not long",
+            *processes,
+        ]
         code = subprocess.run(
             [*command, *sys.argv[1:], *files], env=os.environ | environment
         ).returncode

@@ -25,7 +25,7 @@ def naive(bags, candidates):
     return candidates[int(np.argmin(scores))]
 
 
-@pytest.mark.parametrize(("n_dims", "k"), [(1, 256), (2, 48)])
+@pytest.mark.parametrize(("n_dims", "k"), [(1, 256), pytest.param(2, 48, marks=pytest.mark.long)])
 @pytest.mark.parametrize("width", [0.05, 0.15])
 def test_against_the_naive_loop(n_dims, k, width):
     """The choice is the candidate of least score; bags of one point have no say."""
@@ -38,6 +38,7 @@ def test_against_the_naive_loop(n_dims, k, width):
     assert chosen == naive(bags, near)
 
 
+@pytest.mark.long
 def test_marginals_share_one_bandwidth():
     """Over several marginals the scores are summed."""
     rng = np.random.default_rng(1)

@@ -301,6 +301,7 @@ def test_workers_that_do_not_come(tmp_path):
             assert seen[-1] == (1, 1)
 
 
+@pytest.mark.long
 def test_scheduler_that_ends_meanwhile(tmp_path):
     """A scheduler that ends while workers are waited for is one line, long before the timeout."""
     with ExitStack() as stack:

@@ -55,10 +55,10 @@ def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
     ("dataset", "n_bags"),
     [
         (RAGGED, 9 * BLOCK + 300),  # two tasks
-        (GMMComponents(n_points=5), BLOCK),
+        pytest.param(GMMComponents(n_points=5), BLOCK, marks=pytest.mark.long),
         (Dirichlet(n_points=(2, 6), n_categories=4), 1500),
         (SyntheticMapping(n_points=3), 1),
-        (Digits(split="test"), 540),
+        pytest.param(Digits(split="test"), 540, marks=pytest.mark.long),
         (SHIFTED, 50),
         (SHIFTED, 330),  # two waves
     ],

@@ -116,7 +116,8 @@ def fitted_components(url):
         return model.fit(BagStore.open(url)).features_.embedding
 
 
-@pytest.mark.parametrize("n_bags", [S - 5, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("n_bags", [S - 5, 150])
 def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
     """Any number of tasks gives the oracle's components, and a cluster the bits of one process."""
     url = stored(tmp_path / "s.zarr", BAGS[:n_bags], Y[:n_bags]).url

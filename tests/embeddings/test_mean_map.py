@@ -171,6 +171,7 @@ def test_more_features_keep_the_first_frequencies():
     assert not np.isin(few, other).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gaussian", "laplacian"])
 def test_median_bandwidth(name):
     """The median distance of points as the kernel measures them, in the unit cube; of a sample

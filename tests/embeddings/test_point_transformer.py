@@ -49,6 +49,13 @@ TRANSFORMERS = {
         StandardScaler(with_mean=False), LOG, make_pipeline(PCA(2), "passthrough")
     ),
 }
+MOSTLY_LONG = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name not in ("nothing", "one pass")))
+        for name in TRANSFORMERS
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +63,7 @@ def store(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("points") / "s.zarr", BAGS, Y, box=[(-9, 9)] * 3)
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
+@MOSTLY_LONG
 def test_against_all_points_stacked(name, store):
     """From memory and from a store in many tasks; the box is around the transformed points."""
     transformer = TRANSFORMERS[name]
@@ -72,7 +79,7 @@ def test_against_all_points_stacked(name, store):
             np.testing.assert_allclose((box.lo, box.hi), ends + np.array([[-0.01], [0.01]]) * width)
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
+@MOSTLY_LONG
 def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
     """Points of many coordinates that are scaled alone have no scatter, and the same steps."""
     whole = PointTransformer(TRANSFORMERS[name]).fit(store).spec_.steps

@@ -94,7 +94,8 @@ def close(a, b, rtol):
         np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
 
 
-@pytest.mark.parametrize("chunk_points", [pytest.param(50, marks=pytest.mark.long), None])
+@pytest.mark.long
+@pytest.mark.parametrize("chunk_points", [50, None])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
     """Statistics, model and predictions on two workers are those of one process, for any chunks:

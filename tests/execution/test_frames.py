@@ -35,6 +35,7 @@ def shuffled(finish, calls):
     )
 
 
+@pytest.mark.long
 def test_each_row_is_in_its_range():
     """Ranges come in order; one may be empty."""
     calls = []

@@ -86,7 +86,7 @@ def test_a_task_of_a_fit(tmp_path, precision, validation):
     assert peak > fit.cost.bytes(512) / 4  # nor is it declared out of proportion
 
 
-@pytest.mark.parametrize("n_bandwidths", [1, 21])
+@pytest.mark.parametrize("n_bandwidths", [1, pytest.param(21, marks=pytest.mark.long)])
 def test_a_task_of_a_smoother(n_bandwidths):
     """So do the sums of a kernel smoother."""
     rng = np.random.default_rng(0)

@@ -30,6 +30,7 @@ def level_by_level(names, split_every):
     return names[0]
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(n=st.integers(1, 700), split_every=st.integers(2, 20))
 def test_fold_is_the_tree(n, split_every):

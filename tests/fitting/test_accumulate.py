@@ -77,6 +77,7 @@ def sixteen_tasks():
         yield
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.usefixtures("small_partitions")
 def test_chunks_do_not_matter(tmp_path, precision):
@@ -102,6 +103,7 @@ def test_chunks_do_not_matter(tmp_path, precision):
         assert other.n_unlabelled == results[0].n_unlabelled == np.isnan(Y).sum()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_partitions")
 def test_chunks_do_not_matter_to_the_model(tmp_path):
     """Nor do they to the fitted model: box, index set, width, penalty and coefficients."""

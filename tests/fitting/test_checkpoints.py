@@ -151,6 +151,7 @@ def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
         assert seen == sorted(seen)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_checkpoints_change_nothing_but_rounding(store, tmp_path, precision):
     """Statistics merged in groups are those merged task by task, to the rounding of doubles."""
@@ -228,6 +229,7 @@ def test_another_process_agrees(store, tmp_path):
     assert describe(task_of(BagStore.open(store.url))) == first
 
 
+@pytest.mark.long
 def test_fit_removes_its_checkpoints(store, tmp_path, monkeypatch):
     """Of a URL nothing is left after the fit; after an interrupted one all is."""
     folder = tmp_path / "kept"

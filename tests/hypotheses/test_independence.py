@@ -226,6 +226,7 @@ class TestVariables:
         with pytest.raises(BagbasisError, match="no target 'k'"):
             independence_test(store, "k", statistic=name)
 
+    @pytest.mark.long
     def test_nfsic_has_a_known_law_where_a_store_has_many_bags(self, tmp_path):
         """Unless people ask for a null, or have groups; all else is permuted."""
         rng = np.random.default_rng(4)

@@ -49,6 +49,7 @@ def command_of(job):
     return re.sub("^(test|drift)-", r"\1 ", job)
 
 
+@pytest.mark.long
 def test_refused_configs_import_nothing_heavy():
     """A wrong key, or a config that is not there, is refused by each job before the library is
     imported; one process tells of all jobs, for what one imported the next ones would find."""
@@ -100,6 +101,7 @@ def test_every_command_answers_in_json():
             assert ["--json"] in [option.opts for option in one.params] or one.hidden, one.name
 
 
+@pytest.mark.long
 def test_json_is_the_report_and_nothing_else(regression, tmp_path):
     """With --json stdout holds what the report does; refusals stay one line on stderr."""
     url, report = regression / "bags.zarr", tmp_path / "report.json"

@@ -124,6 +124,7 @@ def test_wrong_dataset_and_parameters(tmp_path):
     assert not (tmp_path / "a.zarr").exists()
 
 
+@pytest.mark.long
 def test_wrong_parameter_found_while_fitting(regression, tmp_path):
     """A value that only the library can judge is a wrong config too."""
     urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")

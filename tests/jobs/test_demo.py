@@ -21,6 +21,7 @@ SMALL = settings(
 )
 
 
+@pytest.mark.long
 def test_demo_writes_models_pictures_and_report(tmp_path):
     """Everything is in out_dir, and the terminal names the pictures and the errors."""
     out_dir = tmp_path / "out"

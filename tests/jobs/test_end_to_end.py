@@ -16,6 +16,7 @@ from bagbasis import BagStore, load_model
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 
+@pytest.mark.long
 def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
     """generate, info, verify, fit, evaluate and predict run as configs/ has them, only smaller."""
     monkeypatch.chdir(tmp_path)
@@ -111,6 +112,7 @@ def test_predict_writes_parquet_and_zarr_with_ids(regression, tmp_path):
     np.testing.assert_allclose(group["predictions"][:], expected, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_predict_writes_how_sure_it_is(regression, tmp_path):
     """Columns of a model that keeps its posterior; of another one, a line that says what to do."""
     urls = settings(data_url=regression / "bags.zarr", columns="[std, leverage, mahalanobis]")

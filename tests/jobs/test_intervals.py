@@ -30,6 +30,7 @@ def fitted(store, tmp_path, *more, **given):
     return " ".join(text.split()), json.loads((tmp_path / "f.json").read_text())
 
 
+@pytest.mark.long
 def test_with_a_holdout(store, tmp_path):
     """The bags held out tell how many labels lie within; groups of the holdout stay whole."""
     holdout = "{fraction: 0.3, groups: day}"

@@ -67,6 +67,7 @@ def hold(pipe, url):
         pipe.recv()
 
 
+@pytest.mark.long
 def test_rounds_and_their_reports(folder):
     """A round promotes, leaves JSON, Markdown and a picture; the next call has nothing to do."""
     printed = done("retrain", *given(folder))

@@ -54,6 +54,7 @@ def test_section_has_the_estimators_parameters():
     assert isinstance(SequenceSection(task="classification").estimator(None), SequenceClassifier)
 
 
+@pytest.mark.long
 def test_numbers(where, tmp_path):
     """Fitted, described, judged beside baselines on the bags held out, and predicted."""
     url, data = tmp_path / "m.zarr", settings(data_url=where / "bags.zarr")
@@ -80,6 +81,7 @@ def test_numbers(where, tmp_path):
         load_model(url)
 
 
+@pytest.mark.long
 def test_classes_and_groups(where, tmp_path):
     """Classes have their names; whole groups are held out, and judge the network in training."""
     store = BagStore.open(where / "bags.zarr")
@@ -99,6 +101,7 @@ def test_classes_and_groups(where, tmp_path):
     assert not set(days[examples.held_out]) & set(days[examples.training])
 
 
+@pytest.mark.long
 def test_killed_in_training_and_resumed(where, tmp_path):
     """A run goes on from its checkpoint, to the bits of a fit that nobody killed."""
     gate = Gate(tmp_path / "gate").arm()

@@ -183,6 +183,7 @@ def test_configs_of_versions_with_two_methods():
         section.validate_python({"name": "hdd", "method": "direct"})
 
 
+@pytest.mark.long
 def test_help_without_docstrings():
     """python -OO drops docstrings, and the help of a job still says what its keys are."""
     command = [sys.executable, "-OO", "-P", "-m", "bagbasis.jobs", "fit", "--help"]

@@ -38,6 +38,7 @@ def urls(data, out):
     return settings(data_url=data / "bags.zarr", model_url=out / "model.zarr", out_dir=out / "tune")
 
 
+@pytest.mark.long
 def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     """The table has the winner, the report every path, and bags fit makes the same model of
     best.yaml."""

@@ -195,6 +195,7 @@ def test_it_is_saved_and_its_parameter_is_auto(tmp_path):
     np.testing.assert_array_equal(loaded.predict(bags), model.predict(bags))
 
 
+@pytest.mark.long
 def test_folds_choose_anew():
     """Labels of test bags have no part in the choice: of labels that are noise R² is not above
     chance, whatever is tried."""

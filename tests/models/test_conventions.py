@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, most=150)
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 KINDS = (DoubleBasisRegressor, DoubleBasisClassifier)
 
 
@@ -208,3 +211,14 @@ def test_fitted_attributes_have_the_shapes_of_scikit_learn():
 def test_attributes_before_a_fit():
     """There are none: `hasattr` says so, as scikit-learn's tools ask."""
     assert not hasattr(small(DoubleBasisRegressor), "n_features_in_")
+
+
+def test_attributes_are_few_and_a_page_explains_each():
+    """Rooms of ours take what is public for people; the guide's table has all of it and no more."""
+    fitted = small(DoubleBasisRegressor).fit(BAGS, Y)
+    shown = {name for name in {*dir(fitted), *dir(type(fitted))} if not name.startswith("_")}
+    assert len(shown) <= 40
+    section = GUIDE.read_text().partition("## What a regressor has")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    explained = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(explained) == sorted(shown)

@@ -82,6 +82,7 @@ def test_level_and_power(n, m, monkeypatch):
     assert fitted.set_params(n_frequencies=None).fit(np.sort(new)).predict(new + 1.5).is_drift
 
 
+@pytest.mark.long
 def test_predictions():
     rng = np.random.default_rng(1)
     fitted = DriftDetector(alpha=0.1).fit(rng.standard_normal((500, 3)))
@@ -164,6 +165,7 @@ def test_bags_and_stores(tmp_path, monkeypatch):
             fitted.test(wrong)
 
 
+@pytest.mark.long
 def test_saved_whole_or_not_at_all(tmp_path):
     """The same answers in another process's detector; nothing else is replaced, damage is told."""
     rng = np.random.default_rng(4)

@@ -7,7 +7,6 @@ import uuid
 import dask
 import fsspec
 import pytest
-import s3fs
 
 from tests.object_stores.moto_server import OneAtATime, serving
 
@@ -44,6 +43,8 @@ def bucket(s3):
 def impatient(s3, monkeypatch):
     """Clients that try no request again."""
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    import s3fs
+
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
     fsspec.filesystem("s3").clear_instance_cache()
     yield

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 REGION = "us-east-1"
@@ -30,6 +29,8 @@ class OneAtATime:
     """
 
     def __init__(self) -> None:
+        from moto.server import create_backend_app  # nearly a second of CPU
+
         self._s3, self._control = map(create_backend_app, ("s3", "moto_api"))
         self._lock = threading.Lock()
         self._lost: Callable[[str], bool] = lambda request: False

@@ -26,6 +26,7 @@ def store(bucket):
     return BagStore.create(f"icechunk+{bucket}/data/s", 2, ["y"], chunk_points=8)
 
 
+@pytest.mark.long
 def test_moto_store_grows_and_is_read(bucket):
     """Appends with responses are committed, seen by others, whole, and can be replaced."""
     url = f"icechunk+{bucket}/data/s"
@@ -108,6 +109,7 @@ def test_moto_answer_to_a_conditional_write_is_lost(bucket, moto):
         assert hold.read("a.json") == b"ours"
 
 
+@pytest.mark.long
 def test_moto_existence_is_never_old(bucket, tmp_path):
     """A model is found when another client has put it into a folder that was listed here, and is
     missed when it has been deleted."""
@@ -160,6 +162,7 @@ def leave_half_a_repository(url):
     assert len(snapshots) == 1
 
 
+@pytest.mark.long
 def test_moto_half_a_repository_is_finished(bucket):
     """A killed maker leaves a place where a store is made again, unless others have files there."""
     url = f"icechunk+{bucket}/data/s"
@@ -174,6 +177,7 @@ def test_moto_half_a_repository_is_finished(bucket):
     model_of(BATCH).check(BagStore.open(url))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("left", [True, False])
 def test_moto_one_of_two_makers_is_refused(bucket, monkeypatch, left):
     """Another process makes the store, or finishes it, while this one does: theirs stays."""

@@ -68,6 +68,7 @@ def test_moto_connection_lost_in_a_save(bucket, moto, kept):
     assert_is(registry.load_current(), OLD)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("impatient")
 def test_moto_connection_lost_while_the_old_model_is_looked_at(bucket, moto):
     """Nobody knows then what is there: it is not called another's, which were to be removed."""

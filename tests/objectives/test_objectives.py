@@ -309,6 +309,7 @@ def test_registration(measure):
     assert abs(found.scale - truth["scale"]) < 0.02
 
 
+@pytest.mark.long
 def test_apply_brings_the_image_back():
     """Resampled on the reference's pixels, without outliers, it is the reference again."""
     fixed, moving, _ = warped_pair(64, 0.0, seed=2, same_intensities=True)

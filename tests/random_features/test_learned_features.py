@@ -124,6 +124,7 @@ def test_components_follow_their_members(covariance):
     np.testing.assert_allclose(spread.std(axis=0), [0.5, 3.0], rtol=0.1)
 
 
+@pytest.mark.long
 def test_what_is_learnt_predicts_better_than_a_gaussian_kernel():
     """Two of six inputs matter."""
     rng = np.random.default_rng(0)

@@ -44,6 +44,7 @@ def test_scikit_learn_checks(params):
     assert undone <= {"check_array_api_input"}  # needs SCIPY_ARRAY_API in the environment
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("orthogonal", [False, True])
 def test_error_falls_with_the_root_of_the_number_of_features(orthogonal):
     """z(a)ᵀz(b) approximates the Gaussian kernel, with an error of about D^(−1/2)."""

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 
-import mlflow
 import numpy as np
 import pytest
 
@@ -34,8 +33,16 @@ for uri in asked["uris"]:
 """
 
 
+@pytest.fixture(scope="module")
+def mlflow():
+    """The package, whose import takes a second of CPU: not while tests are collected."""
+    import mlflow
+
+    return mlflow
+
+
 @pytest.fixture(autouse=True)
-def _no_run():
+def _no_run(mlflow):
     """MLflow begins a run where none is active, and leaves it so."""
     mlflow.end_run()
     yield
@@ -49,7 +56,7 @@ def models():
 
 
 @pytest.mark.long
-def test_another_process_loads_what_was_logged(models):
+def test_another_process_loads_what_was_logged(mlflow, models):
     """The predictions are the same; the run has parameters and numbers of the report."""
     with mlflow.start_run() as run:
         uris = [log_model(models[0]).model_uri]
@@ -72,7 +79,8 @@ def test_another_process_loads_what_was_logged(models):
     assert found == [models[i].predict(BAGS).tolist() for i in (0, 1, 0)]
 
 
-def test_what_can_not_be_logged_is_a_model_error(models, monkeypatch):
+@pytest.mark.long
+def test_what_can_not_be_logged_is_a_model_error(mlflow, models, monkeypatch):
     with pytest.raises(ModelError, match="not fitted; call fit before logging it"):
         log_model(DoubleBasisRegressor())
     with pytest.raises(ModelError, match=r"MLflow did not take the model \(.*name"):

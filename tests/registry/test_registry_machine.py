@@ -190,7 +190,7 @@ def machine_settings(max_examples: int) -> settings:
     )
 
 
-TestLocalRegistry = LocalMachine.TestCase
+TestLocalRegistry = pytest.mark.long(LocalMachine.TestCase)
 TestLocalRegistry.__doc__ = "Whatever happens to a local registry, its champion is whole."
 TestLocalRegistry.settings = machine_settings(10)
 TestMemoryRegistry = MemoryMachine.TestCase

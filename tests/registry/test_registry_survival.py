@@ -225,6 +225,7 @@ def test_what_killed_processes_left_goes_after_a_day(champion, saved):
 # ---------------------------------------------------------------------- two at once
 
 
+@pytest.mark.long
 def test_two_processes_promote(champion, saved):
     """Each promotion is in the history once or was refused; readers never see a torn pointer."""
     names = variants(champion, saved[1], 4)

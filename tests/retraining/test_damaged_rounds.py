@@ -33,6 +33,7 @@ def rewrite(state_url, change):
     write_partial(path, sums)
 
 
+@pytest.mark.long
 def test_periodic_check_finds_planted_corruption(given, store, tmp_path, caplog):
     """A changed number under a right checksum is found by the check, loudly, and goes with it."""
     made = spec(tmp_path, recompute_every=2)

@@ -1,6 +1,5 @@
 """GloScope's matrix by blocks, and the classes that patpy's interfaces ask for."""
 
-import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,6 +98,8 @@ def cells():
         },
         index=[f"c{i}" for i in range(12 * n)],
     ).iloc[order]
+    import anndata
+
     return anndata.AnnData(points[order], obs=obs, obsm={"X_pca": points[order]})
 
 

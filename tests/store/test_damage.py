@@ -15,6 +15,7 @@ from bagbasis.store import BagStore
 from tests.store.six_bags import GOOD, edit_attributes, make, two_bags
 
 ARRAYS = ("points", "offsets", "ids", "targets", "responses/points", "responses/offsets")
+LARGE = ("points", "responses/points")
 
 
 def object_of(store, name, i=0):
@@ -35,6 +36,7 @@ def readers(store):
     }
 
 
+@pytest.mark.long
 def test_a_truncated_object_is_named(store):
     """However much is missing at its end, reading names array, chunk, object and bag."""
     path = object_of(store, "points", 1)  # rows 32 to 63, of bags 1 (5:35), 2 (35:36), 3 (36:76)
@@ -53,7 +55,9 @@ def test_a_truncated_object_is_named(store):
     fresh.verify()
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LARGE)) for name in ARRAYS]
+)
 def test_a_flipped_bit_is_an_error_and_not_a_number(store, model, name):
     """Every bit of an object is under a checksum: a flip anywhere is noticed by its reader."""
     path = object_of(store, name)

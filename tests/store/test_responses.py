@@ -31,7 +31,12 @@ SIZES = (3, 40, 1, 1, 100, 7, 9, 16, 8, 8, 30, 2, 2, 60, 5)
 
 @pytest.mark.parametrize(
     ("response_dims", "dtype", "chunk_points"),
-    [(1, np.float32, 1), (2, np.float64, 7), (3, np.float32, 7), (3, np.float64, None)],
+    [
+        pytest.param(1, np.float32, 1, marks=pytest.mark.long),
+        pytest.param(2, np.float64, 7, marks=pytest.mark.long),
+        (3, np.float32, 7),
+        (3, np.float64, None),
+    ],
 )
 def test_responses_come_back(tmp_path, response_dims, dtype, chunk_points):
     """Over chunk and shard boundaries and in several appends, for any range of bags."""
@@ -61,6 +66,7 @@ def test_responses_come_back(tmp_path, response_dims, dtype, chunk_points):
     store.verify()
 
 
+@pytest.mark.long
 def test_the_chunks_do_not_show(tmp_path):
     """The same appends give the same arrays whatever the chunks and the writes of a session."""
     rng = np.random.default_rng(3)

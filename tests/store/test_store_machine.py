@@ -264,7 +264,7 @@ def machine_settings(max_examples: int) -> settings:
     )
 
 
-TestLocalStore = LocalMachine.TestCase
+TestLocalStore = pytest.mark.long(LocalMachine.TestCase)
 TestLocalStore.__doc__ = "Whatever happens to a local store, it holds what was committed."
 TestLocalStore.settings = machine_settings(15)
 TestIcechunkStore = pytest.mark.long(IcechunkMachine.TestCase)

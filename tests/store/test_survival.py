@@ -85,6 +85,7 @@ def test_readers_see_whole_commits_while_a_writer_appends(store):
     assert seen == sorted(seen)
 
 
+@pytest.mark.long
 def test_a_second_writer_is_refused_until_the_first_is_gone(store):
     """Two processes never write at once; a kill frees the store at once, without its bags."""
     with running(hold, store.url) as (writer, pipe):
@@ -127,6 +128,7 @@ def test_a_child_forked_during_an_append_does_not_keep_the_lock(store):
     store.verify()
 
 
+@pytest.mark.long
 def test_a_full_disk_commits_nothing(store):
     """Wherever the space runs out, the error says that nothing was committed, and that is so."""
     limits = [0, 40, 1100, 1500]
@@ -203,6 +205,7 @@ def failing_replace(monkeypatch, fails, slow):
     return finished
 
 
+@pytest.mark.long
 def test_no_write_comes_after_a_failed_append(store, monkeypatch):
     """When one object of several fails, the others are waited for: the lock covers them."""
     slow = [f"points/c/{i}/0" for i in range(6, 20)]

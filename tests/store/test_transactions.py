@@ -124,6 +124,7 @@ def test_an_error_commits_nothing(store):
     model_of(BATCH).check(store)
 
 
+@pytest.mark.long
 def test_killed_writer(store):
     """A writer killed in its session leaves nothing, and nobody waits for its lock."""
     append_batch(store)

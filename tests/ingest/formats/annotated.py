@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anndata
 import pandas as pd
 
 
@@ -16,6 +15,8 @@ def annotated(obs, x, genes, **obsm):
         else values.to_numpy()
         for name, values in obs.items()
     }
+    import anndata
+
     return anndata.AnnData(X=x, obs=pd.DataFrame(columns, index=index), var=var, obsm=obsm)
 
 

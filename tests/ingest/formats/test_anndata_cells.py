@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import anndata
 import fsspec
 import h5py
 import numpy as np
@@ -80,12 +79,20 @@ def write(data, path, zarr_format, chunks=None):
     if zarr_format == 0:
         data.write_h5ad(path)
         return
+    import anndata
+
     anndata.settings.zarr_write_format = zarr_format
     data.write_zarr(path, **({} if chunks is None else {"chunks": chunks}))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("zarr_format", [0, 2, 3])
+@pytest.mark.parametrize(
+    ("zarr_format", "kind"),
+    [
+        pytest.param(number, kind, marks=[pytest.mark.long] * (i % 3 != j))  # each once in `test`
+        for i, kind in enumerate(KINDS)
+        for j, number in enumerate([0, 2, 3])
+    ],
+)
 def test_files_are_read_some_cells_at_a_time(kind, zarr_format, tmp_path, monkeypatch):
     """Of no matrix more than a batch is read at once; cells are in any order, chunks uneven."""
     monkeypatch.setattr(anndata_cells, "MOST_CELLS", 70)
@@ -128,6 +135,8 @@ def test_genes_of_a_layer(file, tmp_path):
 
 def test_file(file, tmp_path, monkeypatch):
     """What anndata wrote, the expressions left on the disk; an object backed by it, too."""
+    import anndata
+
     steps = []
     monkeypatch.setattr(anndata_cells, "MOST_CELLS", 100)
     store = ingest_anndata(
@@ -144,6 +153,8 @@ def test_file(file, tmp_path, monkeypatch):
 
 def test_lazy_object(tmp_path, monkeypatch):
     """An object of anndata whose arrays are Dask's and whose columns are in the file."""
+    import anndata
+
     monkeypatch.setattr(anndata_cells, "MOST_CELLS", 70)
     write(cells(EXPRESSED.toarray()), tmp_path / "cells.zarr", 3)
     lazy = anndata.experimental.read_lazy(tmp_path / "cells.zarr")
@@ -230,6 +241,8 @@ def test_no_file_of_anndata(tmp_path):
 
 def test_a_damaged_chunk_and_a_pickled_column(tmp_path):
     """Names the file and the cells; what could run code is not decoded."""
+    import anndata
+
     cells(EXPRESSED.toarray()).write_zarr(tmp_path / "d.zarr", chunks=(100, 8))
     for chunk in Path(tmp_path / "d.zarr" / "X").rglob("*"):
         if chunk.is_file() and not chunk.name.startswith((".", "zarr")):
@@ -250,6 +263,8 @@ def test_a_damaged_chunk_and_a_pickled_column(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _zarr_format():
+    import anndata
+
     before = anndata.settings.zarr_write_format
     yield
     anndata.settings.zarr_write_format = before

@@ -6,8 +6,6 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from astropy.io import fits
-from astropy.table import MaskedColumn, Table
 
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_catalogue
@@ -29,6 +27,9 @@ def written(kind, tmp_path):
     )
     columns = {"halo": HALO, "pos": POS, "mass": MASS, "kind": KIND, "z": HALO / 4}
     if not kind.startswith("hdf5"):
+        from astropy.io import fits
+        from astropy.table import Table
+
         table = Table(columns)
         table.meta["EXTNAME"] = "GALAXIES"
         fits.HDUList([fits.PrimaryHDU(np.eye(3)), fits.BinTableHDU(table)]).writeto(path)
@@ -69,6 +70,8 @@ def test_a_catalogue_is_the_bags_of_a_groupby(kind, tmp_path, monkeypatch):
 
 def test_missing_integers_of_fits(tmp_path):
     """The number that stands for none is missing, not a coordinate."""
+    from astropy.table import MaskedColumn, Table
+
     level = MaskedColumn(np.arange(N), mask=np.arange(N) % 7 == 0)
     Table({"halo": HALO, "level": level}).write(tmp_path / "c.fits")
     given = {"id_column": "halo", "coordinates": ["level"]}

@@ -124,6 +124,7 @@ def test_parquet_files_of_lists(cut, tmp_path, client, ingest_cut):
     assert_is_ragged(BagStore.open(url))
 
 
+@pytest.mark.long
 def test_lists_that_can_not_be_used(tmp_path):
     """Lists of unlike lengths, lists beside numbers; an empty one is a bag without points."""
 

@@ -31,6 +31,7 @@ def frame_of():
     return frame
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_expressions_are_what_pandas_makes(ending, tmp_path, client, ingest_cut):
     """Of numbers, text, dates; named or not; a missing cell is a missing coordinate."""
@@ -90,6 +91,7 @@ def test_expressions_of_items_of_lists(tmp_path):
         ingest_frame(table, tmp_path / "t.zarr", **given | {"targets": ["len(x)"]})
 
 
+@pytest.mark.long
 def test_the_types_of_csv_are_those_of_its_first_rows(tmp_path):
     """Numbers, days, moments, times, truth values, text; or those that are given."""
     rows = ["b,n,d,m,t,y,s", "1,1.5,2020-01-02,2020-01-02 12:00,06:00,true,a1", "1,,,,,,"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datasets
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -41,6 +40,7 @@ def by_folders(tmp_path, ending):
     return frame, f"{tmp_path}/t/**/*.csv"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 def test_columns_that_folders_tell(ending, tmp_path, client, ingest_cut):
     """As a part of the id, a target, a number or a date; the same in small pieces."""
@@ -162,6 +162,8 @@ def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
 @pytest.mark.parametrize("kind", ["lists", "arrays", "stream", "selected", "saved"])
 def test_data_sets_of_huggingface(kind, tmp_path):
     """Lists per coordinate or arrays of points; streamed, shuffled, and the files of one."""
+    import datasets
+
     table = ragged("arrays" if kind == "arrays" else "lists")
     data = datasets.Dataset.from_dict(table.to_pydict())
     names = ["x", "y"]
@@ -183,6 +185,8 @@ def test_data_sets_of_huggingface(kind, tmp_path):
 
 def test_a_data_set_without_rows(tmp_path):
     """Refused, as is one of several splits."""
+    import datasets
+
     data = datasets.Dataset.from_dict({"b": [], "x": []})
     given = {"id_column": "b", "coordinates": ["x"]}
     with pytest.raises(DataError, match="there are no rows"):

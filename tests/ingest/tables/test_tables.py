@@ -67,6 +67,7 @@ def test_rows_scattered_over_files_become_the_bags_of_a_groupby(ids, tmp_path, i
     assert calls[-1] == (len(frame), len(frame))
 
 
+@pytest.mark.long
 def test_the_bytes_of_a_store_do_not_depend_on_where_or_how_it_was_made(tmp_path, ingest_cut):
     """Other pieces and ranges, on a cluster or not: with targets, responses and text ids."""
     ids = [f"bag {i}" for i in range(30)]

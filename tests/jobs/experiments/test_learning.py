@@ -90,6 +90,7 @@ def test_error_and_its_standard_error():
     assert np.mean([draw["se"] for draw in draws]) == pytest.approx(rmse.std(), rel=0.1)
 
 
+@pytest.mark.long
 def test_full_matrix_learns_by_training_bags_alone(problem):
     """Predictions follow the truth; a row is predicted as it is alone, several columns as each
     alone, and the choice sees no test bag. Matrices of the same divergence give the same."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 import dask
 import numpy as np
 import pytest
-from hyppo.independence import dcorr, hsic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
 
@@ -48,6 +47,8 @@ from tests.jobs.running import refused, settings
 def interpreted():
     """hyppo's functions as they are written: compiling those few takes half a minute."""
     with pytest.MonkeyPatch.context() as patch:
+        from hyppo.independence import dcorr, hsic
+
         for module in (dcorr, hsic):
             for name, function in list(vars(module).items()):
                 if hasattr(function, "py_func"):

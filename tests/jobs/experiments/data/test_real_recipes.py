@@ -36,7 +36,9 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "web")) for name in RECIPES]
+)
 def test_a_set_is_what_is_known_of_it(name):
     n_bags, n_points, n_dims, n_classes, n_groups = KNOWN[name]
     recipe, found = RECIPES[name], RECIPES[name].read()
@@ -53,6 +55,7 @@ def test_held_back_sets_are_known():
     assert set(HELD_BACK) < set(RECIPES) == set(KNOWN)
 
 
+@pytest.mark.long
 def test_packages_are_not_imported():
     """Their trees of imports are heavy, and `mil` needs a framework for it."""
     code = (
