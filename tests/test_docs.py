@@ -11,12 +11,15 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from flowio import create_fcs
 from PIL import Image
 
 import bagbasis
 from bagbasis.jobs import shell
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT, EXIT_CODES
+from bagbasis.jobs.experiments.data.real.recipe import packaged_file
 from bagbasis.yaml_text import parse_yaml
 from tests.ingest.formats.annotated import write_h5ad
 
@@ -51,6 +54,7 @@ def folder(tmp_path_factory):
     with h5py.File(where / "galaxies.h5", "w") as file:
         file["Galaxies/halo"], file["Galaxies/mass"] = long["patient"], long["age"]
         file["Galaxies/velocity"] = long[["pulse", "pressure"]]
+    _write_samples(long, where)
     for i, spread in enumerate(rng.uniform(5, 60, N)):  # the class is how rough a photo is
         folder = where / "photos" / ("rough" if spread > 30 else "smooth")
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,6 +72,32 @@ def _write_lists(long, where):
         wide.reset_index()[k::3].to_parquet(where / "visits" / f"part-{k}.parquet")
 
 
+def _write_samples(long, where):
+    """A slide, an FCS file and a row of vectors per patient; the time series that aeon ships."""
+    (where / "slides" / "h5_files").mkdir(parents=True)
+    (where / "samples").mkdir()
+    labels, ages, rows = [], [], []
+    for patient, cells in long.groupby("patient"):
+        points, age = cells[["pulse", "pressure"]].to_numpy(), cells["age"].iloc[0]
+        with h5py.File(where / "slides" / "h5_files" / f"s{patient:03}.h5", "w") as file:
+            file["features"], file["coords"] = points.astype(np.float32), np.zeros((len(cells), 2))
+        with (where / "samples" / f"{patient:03}.fcs").open("wb") as file:
+            create_fcs(file, points.ravel().tolist(), ["FITC-A", "PE-A"], ["CD4", "CD8"])
+        labels.append([f"s{patient:03}", f"p{patient // 2}", "old" if age > 50 else "young"])
+        ages.append([f"{patient:03}.fcs", age])
+        rows.append([patient, age, points.tolist()])
+    pd.DataFrame(labels, columns=["slide_id", "patient", "label"]).to_csv(
+        where / "slides" / "labels.csv", index=False
+    )
+    pd.DataFrame(ages, columns=["file", "age"]).to_csv(where / "samples" / "ages.csv", index=False)
+    frame = pl.DataFrame(rows, schema=["patient", "age", "vectors"], orient="row")
+    frame.write_parquet(where / "vectors.parquet")
+    for part in ("TRAIN", "TEST"):
+        name = f"JapaneseVowels_{part}.ts"
+        source = packaged_file("aeon", f"aeon/datasets/data/JapaneseVowels/{name}", "aeon")
+        (where / name).write_bytes(source.read_bytes())
+
+
 def _write_csv(long, where, rng):
     days = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 300, len(long)), "D")
     frame = long.assign(day=days.strftime("%Y-%m-%d"))
@@ -81,16 +111,19 @@ def _write_cells(long, where):
     write_h5ad(where / "cells.h5ad", obs, x, ["CD4"], X_pca=long[["pulse"]].to_numpy())
 
 
-def test_there_are_eight_short_examples():
+def test_examples_are_short():
     """Each is a whole program of fewer than 15 lines."""
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 12
     assert max(len(example.splitlines()) for example in EXAMPLES) < 15
 
 
 @pytest.mark.parametrize(
     "example",
-    EXAMPLES,
-    ids=["lists", "polars", "groups", "awkward", "h5ad", "csv", "hdf5", "images"],
+    EXAMPLES[:-1],
+    ids=[
+        *("lists", "polars", "groups", "awkward", "h5ad", "csv", "hdf5", "images"),
+        *("slides", "vectors", "fcs"),
+    ],
 )
 def test_example(example, folder, monkeypatch, capsys):
     """It makes a store of all patients, and a model that has learnt from them."""
@@ -103,6 +136,15 @@ def test_example(example, folder, monkeypatch, capsys):
     [found] = errors.values().values()
     assert found.get("r2", found.get("accuracy", 0) - 0.3) > 0.5
     assert str(errors.values()) in capsys.readouterr().out
+
+
+def test_example_of_time_series(folder, monkeypatch, capsys):
+    """The share that the page tells."""
+    monkeypatch.chdir(folder)
+    Path("example.py").write_text(EXAMPLES[-1])
+    runpy.run_path("example.py")
+    share = float(capsys.readouterr().out.split()[-1])
+    assert f"{share:.1%}".replace("%", " %") in PAGE.read_text()
 
 
 PAGES = [

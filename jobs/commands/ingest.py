@@ -1,4 +1,4 @@
-"""``bags ingest``: reads long tables or an ``.npz`` file into a store."""
+"""``bags ingest``: reads tables, an ``.npz`` file, or files that are a bag each, into a store."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points")
 MODES = ("mode", "overwrite")
 OF_JOB = ("cluster", "report")
+OF_FCS = ("cofactor", "compensate")
+PATCHES, FCS = (".h5", ".hdf5"), (".fcs",)  # files that are a bag each
+FOR_BAG_FILES = (
+    *("points", "url", "coordinates", "targets", "target_table", "target_id_column"),
+    *("box", "dtype", "chunk_points"),
+)
 
 Values = list[str | dict[str, str]] | dict[str, str]
 
@@ -49,6 +55,11 @@ class Config(_Tables):
     targets: Values | None = Field(
         default=None, description="columns or expressions; arrays of an .npz"
     )
+
+    cofactor: float | dict[str, float] | None = Field(
+        default=None, description="of .fcs files: arcsinh(x / cofactor); null: 150"
+    )
+    compensate: bool = Field(default=False, description="of .fcs files: divide spillover out")
 
     @model_validator(mode="before")
     @classmethod
@@ -84,11 +95,16 @@ def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
     from bagbasis.errors import ConfigError
     from bagbasis.ingest import TableIngest, ingest_npz
 
+    if all(path.lower().endswith(PATCHES + FCS) for path in _paths(config)):
+        return _ingest_bag_files(config)
     values = config.model_dump(exclude=set(OF_JOB)) | {"progress": progress}
     if not (isinstance(config.points, str) and config.points.lower().endswith(".npz")):
         for key in ("id_column", "coordinates"):
             if values[key] is None:
                 raise ConfigError(f"missing key {key!r}; tables need id_column and coordinates")
+        for key in OF_FCS:
+            if values.pop(key) != Config.model_fields[key].get_default():
+                raise ConfigError(f"key {key!r} is for .fcs files; points is {config.points!r}")
         return TableIngest(**values).run(tally=tally)
     of_tables = [key for key in values if key not in (*FOR_BOTH, *MODES, "progress")]
     fields = Config.model_fields
@@ -97,3 +113,26 @@ def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
     if given:
         raise ConfigError(f"key {given[0]!r} is for tables; points is {config.points!r}")
     return ingest_npz(values.pop("points"), target_names=values.pop("targets") or (), **values)
+
+
+def _paths(config: Config) -> list[str]:
+    return [config.points] if isinstance(config.points, str) else list(config.points)
+
+
+def _ingest_bag_files(config: Config) -> BagStore:
+    """Ingest files that are a bag each: slides in HDF5, or FCS."""
+    from bagbasis.errors import ConfigError
+    from bagbasis.ingest import ingest_fcs, ingest_patches
+
+    is_fcs = all(path.lower().endswith(FCS) for path in _paths(config))
+    used = (*FOR_BAG_FILES, *(OF_FCS if is_fcs else ()))
+    values = config.model_dump(exclude=set(OF_JOB))
+    for key, field in Config.model_fields.items():
+        if key not in (*used, *MODES, "report") and getattr(config, key) != field.get_default():
+            what = "files that are a bag each have no such key"
+            raise ConfigError(f"key {key!r} is for tables; points is {config.points!r}: {what}")
+    if config.mode == "append":
+        raise ConfigError("mode 'append' is for tables; ingest to a new store, and merge them")
+    overwrite = config.overwrite or config.mode == "overwrite"
+    given = {key: values[key] for key in used if values[key] is not None}
+    return (ingest_fcs if is_fcs else ingest_patches)(**given, overwrite=overwrite)

@@ -19,6 +19,10 @@ from .composed.point_transformer import (
     PointTransformer as PointTransformer,
     PointTransformerSpec as PointTransformerSpec,
 )
+from .composed.series import (
+    SeriesEmbedding as SeriesEmbedding,
+    bags_of_series as bags_of_series,
+)
 from .composed.union import (
     JOINS as JOINS,
     EmbeddingUnion as EmbeddingUnion,

@@ -15,9 +15,11 @@ __all__ = [
     "ingest_anndata",
     "ingest_arrays",
     "ingest_catalogue",
+    "ingest_fcs",
     "ingest_frame",
     "ingest_images",
     "ingest_npz",
+    "ingest_patches",
     "ingest_tables",
 ]
 

@@ -8,11 +8,17 @@ from .formats.anndata_cells import (
 from .formats.catalogues import (
     ingest_catalogue as ingest_catalogue,
 )
+from .formats.cytometry import (
+    ingest_fcs as ingest_fcs,
+)
 from .formats.frames import (
     ingest_frame as ingest_frame,
 )
 from .formats.images import (
     ingest_images as ingest_images,
+)
+from .formats.patches import (
+    ingest_patches as ingest_patches,
 )
 from .tables import (
     TableIngest as TableIngest,

@@ -131,6 +131,20 @@ EXAMPLES: dict[str, Example] = {
             **SPEC,
         },
     ),
+    "embeddings.SeriesEmbedding": used(embeddings.SeriesEmbedding, "series"),
+    "embeddings.SeriesEmbedding.fit": lambda w: (
+        embeddings.SeriesEmbedding().fit,
+        {"X": w.series},
+    ),
+    "embeddings.SeriesEmbedding.transform": lambda w: (
+        embeddings.SeriesEmbedding().fit(w.series).transform,
+        {"X": w.series},
+    ),
+    "embeddings.SeriesEmbedding.get_feature_names_out": lambda w: (
+        embeddings.SeriesEmbedding().fit(w.series).get_feature_names_out,
+        {"input_features": ["u", "v"]},
+    ),
+    "embeddings.bags_of_series": lambda w: (embeddings.bags_of_series, {"X": w.series}),
     "embeddings.mmd_squared": lambda w: (
         embeddings.mmd_squared,
         {"A": w.features, "sizes_A": w.bags.sizes},
@@ -174,6 +188,11 @@ EXAMPLES: dict[str, Example] = {
         ingest.ingest_catalogue,
         {"path": w.catalogue, "url": w.new(), "id_column": "bag", "coordinates": ["u"]},
     ),
+    "ingest.ingest_patches": lambda w: (
+        ingest.ingest_patches,
+        {"points": w.catalogue_of_slides, "url": w.new()},
+    ),
+    "ingest.ingest_fcs": lambda w: (ingest.ingest_fcs, {"points": w.fcs, "url": w.new()}),
     "ingest.ingest_images": lambda w: (
         ingest.ingest_images,
         {"images": [np.eye(4)] * 3, "url": w.new(), "targets": [0.0, 1.0, 2.0]},

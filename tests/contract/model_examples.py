@@ -27,7 +27,8 @@ def used(kind: type, use: str, **fixed: Any) -> Example:
                     else {"y": w.classes if kind is models.DoubleBasisClassifier else w.y}
                 )
                 return model.fit(w.arrays, **labels).predict(w.arrays[:2])
-            data = w.features if use == "rows" else w.distances if use == "matrix" else w.arrays
+            others = {"rows": "features", "matrix": "distances", "series": "series"}
+            data = getattr(w, others.get(use, "arrays"))
             return model.fit_transform(data)
 
         values = {name: getattr(w, value) for name, value in fixed.items()}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from flowio import create_fcs
 
 from bagbasis import (
     Bags,
@@ -128,6 +129,25 @@ class World:
             f"{i},{u},{v},{self.y[i]}" for i, bag in enumerate(self.arrays) for u, v in bag
         ]
         path.write_text("\n".join(rows))
+        return str(path)
+
+    @cached_property
+    def series(self) -> list[np.ndarray]:
+        """Time series of two channels."""
+        return [array.T for array in self.arrays]
+
+    @cached_property
+    def catalogue_of_slides(self) -> str:
+        path = self.new(".h5")
+        with h5py.File(path, "w") as file:
+            file["features"] = self.arrays[0]
+        return str(path)
+
+    @cached_property
+    def fcs(self) -> str:
+        path = self.new(".fcs")
+        with path.open("wb") as file:
+            create_fcs(file, self.arrays[0].ravel().tolist(), ["CD3", "CD4"])
         return str(path)
 
     @cached_property

@@ -6,10 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from flowio import create_fcs
 from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
 
 from bagbasis import BagStore, load_model
@@ -311,3 +313,30 @@ def test_nothing_is_replaced_unless_told(regression):
     line = refused(1, "fit", *urls)
     assert "exists already" in line
     assert (regression / "model.zarr" / "zarr.json").stat().st_mtime_ns == before
+
+
+def test_ingest_files_that_are_a_bag_each(tmp_path):
+    """Slides and samples, by their ending; keys of tables are refused."""
+    for i, name in enumerate("ab"):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["features"] = np.full((3, 2), i + 1.0)
+        with (tmp_path / f"{name}.fcs").open("wb") as file:
+            create_fcs(file, np.full(8, i + 1.0).tolist(), ["CD3", "CD4"])
+    (tmp_path / "labels.csv").write_text("slide_id,y\na,1\nb,2\n")
+    told = settings(points=tmp_path / "*.h5", url=tmp_path / "h.zarr", mode="overwrite")
+    done("ingest", *told, *settings(target_table=tmp_path / "labels.csv", targets="[y]"))
+    store = BagStore.open(tmp_path / "h.zarr")
+    assert (store.ids().tolist(), store.targets()[:, 0].tolist()) == (["a", "b"], [1.0, 2.0])
+    told = settings(points=tmp_path / "*.fcs", url=tmp_path / "f.zarr", coordinates="[CD4]")
+    done("ingest", *told, *settings(cofactor=5))
+    np.testing.assert_allclose(
+        BagStore.open(tmp_path / "f.zarr").read()[1], np.arcsinh(np.full((4, 1), 2 / 5)), rtol=1e-6
+    )
+    for key, value in (("id_column", "bag"), ("missing", "drop_point"), ("cluster", "local")):
+        assert f"key {key!r} is for tables" in refused(
+            2, "ingest", *told, *settings(**{key: value})
+        )
+    assert "mode 'append'" in refused(2, "ingest", *told, *settings(mode="append"))
+    told = settings(points=tmp_path / "labels.csv", url=tmp_path / "t.zarr", id_column="slide_id")
+    line = refused(2, "ingest", *told, *settings(coordinates="[y]", cofactor=5))
+    assert "key 'cofactor' is for .fcs files" in line

@@ -104,16 +104,12 @@ def ingest_rows(
     if isinstance(points, DataFrameGroupBy):
         points, id_column = points.obj, _keys_of(points, id_column)
     given = {"points": points, **parameters}
-    names = {"points": "coordinates", "responses": "response_coordinates"}
     parameters = {"coordinates": coordinates, "id_column": id_column, **parameters}
     with spill_folder() as folder, _renamed(folder):
         for role, file in TABLES.items():
             if given.get(role) is None and role != "points":
                 continue
             reader = _reader(given[role], role)
-            columns = parameters.get(names.get(role, ""))
-            if columns is not None and not isinstance(columns, Mapping):
-                reader, parameters[names[role]] = _flat(reader, columns)
             if role == "points" and id_column is None:
                 reader = _numbered(reader)
                 parameters["id_column"] = ROW
@@ -174,60 +170,6 @@ def _partitions(frame: Frame) -> Iterator[pa.RecordBatch]:
     """Yield a data frame of Dask's, one partition in memory at a time."""
     for partition in frame.partitions:
         yield from pa.Table.from_pandas(partition.compute(), preserve_index=False).to_batches()
-
-
-def _flat(
-    reader: pa.RecordBatchReader, columns: Sequence[str | Mapping[str, str]]
-) -> tuple[pa.RecordBatchReader, list[str | Mapping[str, str]]]:
-    """Return the batches with a column of lists per coordinate, and the names of these."""
-    nested = [
-        name
-        for name in columns
-        if isinstance(name, str)
-        and name in reader.schema.names
-        and is_list(reader.schema.field(name).type)
-        and (_is_array(reader.schema.field(name).type.value_type))
-    ]
-    if not nested:
-        return reader, list(columns)
-    table = reader.read_all()
-    found: list[str | Mapping[str, str]] = []
-    for name in columns:
-        if not isinstance(name, str) or name not in nested:
-            found.append(name)
-            continue
-        parts = _parts(table[name].combine_chunks(), name)
-        for part, values in parts.items():
-            table = table.append_column(part, values)
-        table = table.drop_columns([name])
-        found += parts
-    return table.to_reader(), found
-
-
-def _is_array(kind: pa.DataType) -> bool:
-    return is_list(kind) or pa.types.is_struct(kind)
-
-
-def _parts(lists: pa.Array, name: str) -> dict[str, pa.Array]:
-    """Return the entries, or fields, of a column's items as lists, which share its offsets."""
-    lists = lists.cast(pa.large_list(lists.type.value_type))
-    items, mask = lists.flatten(), lists.is_null()
-    if pa.types.is_struct(items.type):
-        parts = {f"{name}.{field.name}": items.field(j) for j, field in enumerate(items.type)}
-    else:
-        widths = pa.compute.unique(pa.compute.list_value_length(items)).drop_null()
-        if len(widths) != 1:
-            raise DataError(f"{name}: points have {sorted(widths.to_pylist())} coordinates")
-        parts = {
-            f"{name}[{j}]": pa.compute.list_element(items, j) for j in range(widths[0].as_py())
-        }
-    sizes = pa.compute.fill_null(pa.compute.list_value_length(lists), 0)
-    ends = pa.compute.cumulative_sum(sizes.cast(pa.int64()))
-    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
-    return {
-        part: pa.LargeListArray.from_arrays(offsets, values, mask=mask)
-        for part, values in parts.items()
-    }
 
 
 def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:

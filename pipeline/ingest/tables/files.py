@@ -9,10 +9,10 @@ import csv
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from itertools import accumulate, pairwise
 from typing import IO
@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 
 import fsspec
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 
 from ...errors import DataError
@@ -27,12 +28,13 @@ from ...storage import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
-from .values import Columns, no_column, read_expressions
+from .values import Columns, no_column, read_expressions, typed_vectors, with_vectors
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 KINDS = PARQUET + COPIED + CSV
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
+ROWS_TO_MEASURE = 16  # read at a time until one has a vector: a row may be a slide of 100,000
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
 
 # In Thrift's compact form a header begins with kind, size and size compressed, each 0x15 ("the
@@ -70,6 +72,8 @@ class TableFile:
         Columns that are lists; once the file is fitted, coordinates alone: a row is then a bag.
     items : tuple of int
         How many items each of ``lists`` has.
+    vectors : mapping from str to tuple of str
+        Columns whose lists hold vectors or records, and what each entry of one is called.
     parts : tuple of (str, str or None)
         Columns that are told by the names of folders, as st=JFK, and their values: texts of all
         rows, None for a missing one.
@@ -91,6 +95,7 @@ class TableFile:
     items: tuple[int, ...] = ()
     delimiter: str = ","
     can_be_cut: bool = True
+    vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parts: tuple[tuple[str, str | None], ...] = ()
     copy: str = ""
     start: int = 0
@@ -173,7 +178,9 @@ def open_table(
             raise DataError(f"{url}: given twice; its points would be doubled")
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         found = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
-    columns = read_expressions(columns, [*found[0].names, *dict(found[0].parts)], urls[0])
+    names = [*found[0].names, *dict(found[0].parts)]
+    columns = read_expressions(typed_vectors(columns, found[0].vectors), names, urls[0])
+    columns = with_vectors(columns, found[0].vectors)
     return columns, tuple(_fit(file, columns) for file in found)
 
 
@@ -246,9 +253,9 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
             copy = f"{copies}{index}.parquet"
             copy_as_parquet(file, copy, url.lower().endswith(JSON))
             with open(copy, "rb") as copied:
-                found = replace(_look_into_parquet(copied, url), copy=copy)
+                found = replace(_look_into_parquet(copied, url, columns), copy=copy)
         elif url.lower().endswith(PARQUET):
-            found = _look_into_parquet(file, url)
+            found = _look_into_parquet(file, url, columns)
         else:
             sample = file.read(SAMPLE_BYTES)
             delimiter, names = columns.read.read_header(sample, columns.names)
@@ -259,18 +266,43 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
     return replace(found, index=index, n_bytes=n_bytes, parts=_parts_of(path))
 
 
-def _look_into_parquet(file: IO[bytes], url: str) -> TableFile:
+def _look_into_parquet(file: IO[bytes], url: str, columns: Columns) -> TableFile:
     parquet = pa.parquet.ParquetFile(file)
     schema, metadata = parquet.schema_arrow, parquet.metadata
     lists = tuple(field.name for field in schema if is_list(field.type))
     items = [field.type.value_type if is_list(field.type) else field.type for field in schema]
     groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    asked = [one.text for one in columns.coordinates if one.text in lists]
+    vectors = {n: found for n in asked if (found := _entries_of(parquet, n, url))}
     return TableFile(
         *(url, 0, (*schema.names,), tuple(map(_value_type, items)), metadata.num_rows, 0, groups),
         has_checksums=_has_checksums(file, metadata),
         lists=lists,
-        items=tuple(_count_items(metadata, name) for name in lists),
+        items=tuple(
+            _count_items(metadata, name) // max(1, len(vectors.get(name, ()))) for name in lists
+        ),
+        vectors=vectors,
     )
+
+
+def _entries_of(parquet: pa.parquet.ParquetFile, name: str, url: str) -> tuple[str, ...]:
+    """Return what the entries of a column's vectors or records are called; () for numbers.
+
+    A vector is as long as the first of the file; others are compared when all rows are.
+    """
+    item = parquet.schema_arrow.field(name).type.value_type
+    if pa.types.is_struct(item):
+        return tuple(f"{name}.{one.name}" for one in item)
+    if not is_list(item):
+        return ()
+    if not is_number(str(item.value_type)):
+        what = f"coordinate column {name!r} holds vectors of {item.value_type}, not of numbers"
+        raise DataError(f"{url}: {what}")
+    for batch in parquet.iter_batches(ROWS_TO_MEASURE, columns=[name]):
+        lengths = pa.compute.list_value_length(batch.column(0).flatten()).drop_null()
+        if len(lengths):
+            return tuple(f"{name}[{j}]" for j in range(lengths[0].as_py()))
+    raise DataError(f"{url}: coordinate column {name!r} has no vector in any row")
 
 
 def _fit(file: TableFile, columns: Columns) -> TableFile:

@@ -55,7 +55,8 @@ def _refusing_gone(kind: type[T]) -> type[T]:
 class TableIngest:
     """Make a store from tables: one row per point, in any order, over any number of files.
 
-    Or one row per bag, whose coordinates are lists (Parquet only). Or append to a store.
+    Or one row per bag, whose coordinates are lists of numbers, or one list of vectors (Parquet and
+    Arrow). Or append to a store.
     Runs on the client that is open, else in this process; the store is the same. Bags are stored
     in ascending order of their ids, the points of a bag in the order of the files and rows.
 
@@ -83,7 +84,9 @@ class TableIngest:
         ``{"hour_cos": "cos(2*pi()*hour/24)"}``, also as an item of a list. Columns hold numbers;
         true and false, 1 and 0; or dates and times, days since 1970-01-01. In Parquet also lists of
         numbers, as long as each other in a row: then a row is a bag, or a part of it, and an
-        expression is of an item.
+        expression is of an item. Lists of vectors (``list<list<float>>``), all of one length, or of
+        records stand for all of their entries: ``["patches"]`` for ``patches[0]``, ``patches[1]``,
+        ….
     read : mapping, optional
         How CSV files are read, by the names of DuckDB's ``read_csv``, as
         ``{"delim": ";", "decimal_separator": ","}``: ``delim`` (default: the first of commas,
@@ -236,7 +239,7 @@ class TableIngest:
         check_mode(self.mode, self.overwrite, **new)
         if self.known_ids != "refuse" and self.mode != "append":
             raise ParameterError("known_ids is given, but mode is not 'append'")
-        self._boxes(self._columns(None))
+        self._boxes(self._columns(None), are_files_read=False)
 
     def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
         """Make the store, or append to it.
@@ -245,8 +248,6 @@ class TableIngest:
         """
         kept = BagStore.open(self.url) if self.mode == "append" else None
         columns = self._columns(kept)
-        if kept is not None:
-            _check_fits(kept, columns, self.target_types or {})
         sources: dict[str, Any] = {
             "points": self.points,
             "targets": self.target_table,
@@ -257,6 +258,8 @@ class TableIngest:
             for role, of in columns.items():
                 found, files[role] = open_table(sources[role], of, f"{spill}/{role}")
                 columns[role] = guess_types(found, files[role], database)
+            if kept is not None:
+                _check_fits(kept, columns, self.target_types or {})
             return self._write(files, columns, kept, database, engine, tally or Tally())
 
     def _write(
@@ -314,11 +317,21 @@ class TableIngest:
             **of_responses,
         )
 
-    def _boxes(self, columns: Mapping[str, Columns]) -> dict[str, Box | float]:
-        """Return the boxes of points and responses, or the quantiles they are measured by."""
+    def _boxes(
+        self, columns: Mapping[str, Columns], are_files_read: bool = True
+    ) -> dict[str, Box | float]:
+        """Return the boxes of points and responses, or the quantiles they are measured by.
+
+        Before files are read, a box may have more sides than columns, which may be of vectors.
+        """
+
+        def n_dims(box: object, of: Columns) -> int:
+            may_be_more = isinstance(box, Sequence) and not are_files_read
+            return max(len(of.coordinates), len(box) if may_be_more else 0)  # type: ignore[arg-type]
+
         given = {"points": ("box", self.box), "responses": ("response_box", self.response_box)}
         return {
-            role: box_or_quantile(box, len(columns[role].coordinates), name)
+            role: box_or_quantile(box, n_dims(box, columns[role]), name)
             for role, (name, box) in given.items()
             if role in columns
         }

@@ -267,7 +267,8 @@ def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
 def _check_expressions(scan: Scan, database: Database) -> None:
     cells = scan.cells([0] * len(scan.files))
     for one in (*scan.columns.coordinates, *scan.columns.targets):
-        why = database.complaint(f"SELECT {one.sql} FROM ({cells}) LIMIT 0") if one.sql else ""
+        is_written = one.sql and one.text not in scan.files[0].names  # entries of vectors are ours
+        why = database.complaint(f"SELECT {one.sql} FROM ({cells}) LIMIT 0") if is_written else ""
         if why:
             file = scan.files[0].url
             what = f"can not be computed of the columns of {file} ({_plainly(why, scan, one)})"

@@ -157,6 +157,41 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
     return replace(columns, coordinates=groups[0], targets=groups[1])
 
 
+def typed_vectors(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
+    """Return the columns; those of coordinates that hold vectors are read with their type."""
+    read = [
+        replace(one, inputs=((one.text, True),)) if one.text in vectors else one
+        for one in columns.coordinates
+    ]
+    return replace(columns, coordinates=tuple(read))
+
+
+def with_vectors(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
+    """Return the columns with a coordinate per entry of each vector.
+
+    ``vectors`` has the names of the entries by column; they are `typed_vectors` already. The first
+    entry cannot be computed of a vector of another length.
+    """
+    made: list[Value] = []
+    for one in columns.coordinates:
+        if one.text not in vectors:
+            made.append(one)
+            continue
+        vector, names = f"v{columns.inputs.index((one.text, True))}", vectors[one.text]
+        for j, name in enumerate(names):
+            field_name = name.removeprefix(f"{one.text}.")
+            is_record = field_name != name
+            entry = f"struct_extract({vector}, {quoted(field_name)})"
+            entry = entry if is_record else f"{vector}[{j + 1}]"
+            if not (j or is_record):
+                text = f"'a vector of ' || len({vector}) || ' numbers, not {len(names)}'"
+                told = f"CAST({text} AS DOUBLE)"  # error() may not stand in TRY
+                is_long = f"{vector} IS NULL OR len({vector}) = {len(names)}"
+                entry = f"CASE WHEN {is_long} THEN {entry} ELSE {told} END"
+            made.append(replace(one, name=name, sql=entry))
+    return replace(columns, coordinates=tuple(made))
+
+
 def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
     """Return the tree of an expression that reads nothing but columns of a row."""
     found, empty = (_parsed(text) for text in (value.text, "0"))

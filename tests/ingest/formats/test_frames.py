@@ -6,6 +6,7 @@ import dask.dataframe as dask_frames
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -109,6 +110,68 @@ def test_rows_are_bags(kind, tmp_path):
     bare = ingest_frame(part, tmp_path / "bare.zarr", coordinates=columns)
     assert bare.ids().tolist() == list(range(5))
     np.testing.assert_array_equal(bare.read()[1], BAGS[4].astype(np.float32))
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("kind", ["fixed", "arrays", "records"])
+def test_parquet_files_of_vectors(kind, cut, tmp_path, client, ingest_cut):
+    """A column of vectors per row stands for its entries; a box and a second day fit it."""
+    for i, start in enumerate((0, 11)):
+        part = ragged(kind).slice(start, 11 if i == 0 else None)
+        pq.write_table(part, tmp_path / f"{i}.parquet", row_group_size=4 if cut else 100)
+    given = {"id_column": "name", "coordinates": ["p"], "targets": ["t"]}
+    ingest = ingest_cut if cut else ingest_tables
+    ingest(tmp_path / "0.parquet", tmp_path / "s.zarr", box=[(-4, 4), (-5, 5)], **given)
+    ingest(tmp_path / "1.parquet", tmp_path / "s.zarr", mode="append", **given)
+    store = BagStore.open(tmp_path / "s.zarr")
+    assert_is_ragged(store)
+    assert store.box.bounds == [[-4.0, 4.0], [-5.0, 5.0]]
+    with pytest.raises(DataError, match="box"):
+        ingest_tables(tmp_path / "0.parquet", tmp_path / "t.zarr", box=[(0, 1)] * 3, **given)
+
+
+def test_a_polars_column_of_vectors_is_read_some_rows_at_a_time(tmp_path):
+    """The Arrow stream is not held as a whole: a batch is gone when the next one is made."""
+    held = []
+
+    def batches():
+        for i in range(20):
+            numbers = pa.array(np.full(3 * 50_000, i, np.float64))  # 1.2 MB
+            vectors = pa.FixedSizeListArray.from_arrays(numbers, 3)
+            points = pa.ListArray.from_arrays(pa.array([0, 50_000], pa.int32()), vectors)
+            held.append(pa.total_allocated_bytes() - before)
+            yield pa.record_batch({"bag": pa.array([i]), "p": points})
+
+    before = pa.total_allocated_bytes()
+    schema = next(batches()).schema
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    store = ingest_frame(reader, tmp_path / "s.zarr", id_column="bag", coordinates=["p"])
+    assert (store.n_bags, store.n_dims, store.n_points) == (20, 3, 1_000_000)
+    assert max(held) < 12e6
+    frame = pl.DataFrame({"bag": [0, 1], "p": [[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]})
+    store = ingest_frame(frame, tmp_path / "t.zarr", id_column="bag", coordinates=["p"])
+    assert store.read()[1].tolist() == [[3.0, 4.0], [5.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("vectors", "told"),
+    [
+        ([[[1.0, 2.0]], [[1.0, 2.0], [3.0]]], "row 2: bag 'b': .*a vector of 1 numbers, not 2"),
+        ([[[1.0, 2.0]], [[1.0, 2.0, 3.0]]], "row 1: bag 'b': .*a vector of 3 numbers, not 2"),
+        ([[[1.0, 2.0]], [[1.0, None]]], r"row 1: bag 'b': coordinate 'p\[1\]' is missing"),
+        ([[[1.0, 2.0]], [None]], r"row 1: bag 'b': coordinate 'p\[0\]' is missing"),
+        ([[], []], "'p' has no vector in any row"),
+        ([[["u"]], [["v"]]], "'p' holds vectors of string, not of numbers"),
+    ],
+)
+def test_vectors_that_cannot_be_used(vectors, told, tmp_path):
+    """Of other lengths, with holes, or of texts: the error names file, row and coordinate."""
+    kind = pa.string() if vectors[0] and vectors[0][0] == ["u"] else pa.float64()
+    table = pa.table({"bag": ["a", "b"], "p": pa.array(vectors, pa.list_(pa.list_(kind)))})
+    pq.write_table(table, tmp_path / "f.parquet")
+    with pytest.raises(DataError, match=rf"f\.parquet.*{told}"):
+        ingest_tables(tmp_path / "f.parquet", tmp_path / "s", id_column="bag", coordinates=["p"])
+    assert not (tmp_path / "s").exists()
 
 
 @pytest.mark.parametrize("cut", [False, True])

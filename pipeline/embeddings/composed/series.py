@@ -1,0 +1,170 @@
+"""Time series of any lengths as bags of moments, in the formats of aeon's collections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ...bags import Bags
+from ...errors import DataError, shown
+from ...parameters import (
+    Boolean,
+    Instance,
+    Integer,
+    Items,
+    ListOf,
+    None_,
+    Table,
+    Text,
+    check_parameters,
+    checked,
+)
+from ...params import as_array
+from ...sklearn_bases import BaseEstimator, TransformerMixin
+from ..base import Embedding
+from ..mean_map import MeanMapEmbedding
+
+Collection = NDArray[Any] | Sequence[ArrayLike]
+
+
+@checked(X=Items, time=Boolean, lags=Integer(0))
+def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
+    """Return time series as bags: a moment is a point, a channel is a coordinate.
+
+    The order of the moments is lost unless ``time`` or ``lags`` keep some of it.
+
+    Parameters
+    ----------
+    X : array or list of array
+        A collection of aeon's: an array (n_series, channels, time) or, of one channel,
+        (n_series, time); or a list of arrays (channels, time_i) or (time_i,).
+    time : bool
+        Whether the first coordinate is the moment, from 0 to 1 in each series.
+    lags : int ≥ 0
+        Earlier moments whose channels follow those of each moment; the first ``lags`` moments are
+        left out.
+
+    Returns
+    -------
+    Bags
+        Points of time + channels · (lags + 1) coordinates; float32 where all series are, else
+        float64.
+
+    Raises
+    ------
+    DataError
+        A series of another shape, with other channels than the first, with a number that is not
+        finite, or not longer than lags; names the series.
+    """
+    return Bags.from_list([_points(one, f"series {i}", time, lags) for i, one in enumerate(X)])
+
+
+def _points(given: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]:
+    """Return the moments of a series, shape (n, time + channels · (lags + 1))."""
+    series = as_array(name, given)
+    series = series[None] if series.ndim == 1 else series
+    if series.ndim != 2 or not len(series) or series.dtype.kind not in "biuf":
+        what = f"shape {series.shape} and dtype {series.dtype}"
+        raise DataError(f"{name} has {what}; expected numbers of shape (channels, time)")
+    n = series.shape[1] - lags
+    if n < 1:
+        raise DataError(f"{name} has {series.shape[1]} moments; {lags} lags need more than {lags}")
+    kind = np.float32 if series.dtype == np.float32 else np.float64
+    if not np.isfinite(series).all():
+        channel, moment = np.argwhere(~np.isfinite(series))[0].tolist()
+        value = series[channel, moment]
+        raise DataError(f"{name}: channel {channel} is {value} at moment {moment}, not finite")
+    parts = [series[:, lags - k : lags - k + n].T for k in range(lags + 1)]
+    if time:
+        parts.insert(0, np.linspace(0, 1, series.shape[1])[lags:, None])
+    return np.concatenate(parts, axis=1).astype(kind, copy=False)
+
+
+class SeriesEmbedding(TransformerMixin, BaseEstimator):
+    """Embeddings of time series of unequal lengths: a transformer of aeon's collections.
+
+    It stands in a pipeline of scikit-learn before any estimator of vectors. It does not import
+    aeon, whose releases ask for another numba than this package.
+
+    Parameters
+    ----------
+    embedding : Embedding, optional
+        Of the bags of moments. None: `MeanMapEmbedding` of its own parameters.
+    time, lags
+        As for `bags_of_series`.
+
+    Attributes
+    ----------
+    embedding_ : Embedding
+        Fitted.
+    n_channels_ : int
+    """
+
+    PARAMETERS: ClassVar[Table] = {
+        "embedding": Instance("Embedding", "ProjectionEmbedding()") | None_,
+        "time": Boolean,
+        "lags": Integer(0),
+    }
+    embedding_: Embedding[Any]
+    n_channels_: int
+
+    def __init__(
+        self, embedding: Embedding[Any] | None = None, *, time: bool = False, lags: int = 0
+    ) -> None:
+        self.embedding = embedding
+        self.time = time
+        self.lags = lags
+
+    def fit(self, X: Collection, y: object = None) -> Self:
+        """Fit the embedding to a collection, as `bags_of_series` takes it.
+
+        Raises
+        ------
+        DataError
+            A series that cannot be used.
+        ParameterError
+            A parameter that cannot be used.
+        """
+        check_parameters(self)
+        bags = bags_of_series(X, time=self.time, lags=self.lags)
+        self.n_channels_ = (bags.n_dims - self.time) // (self.lags + 1)
+        given = MeanMapEmbedding() if self.embedding is None else clone(self.embedding)
+        self.embedding_ = given.fit(bags)
+        return self
+
+    def transform(self, X: Collection) -> NDArray[Any]:
+        """Return the embeddings, shape (n_series, s).
+
+        Raises
+        ------
+        DataError
+            A series that cannot be used, or with other channels than those fitted.
+        """
+        check_is_fitted(self)
+        return self.embedding_.transform(bags_of_series(X, time=self.time, lags=self.lags))
+
+    @checked(input_features=ListOf(Text) | None_)
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+        """Return a name per column of `transform`; ``input_features`` names the channels.
+
+        Raises
+        ------
+        DataError
+            Another number of names than channels.
+        """
+        check_is_fitted(self)
+        n = self.n_channels_
+        names = [f"x{j}" for j in range(n)] if input_features is None else list(input_features)
+        if len(names) != n:
+            raise DataError(f"input_features is {shown(names)}; the series have {n} channels")
+        late = [f"{name}[-{k}]" for k in range(1, self.lags + 1) for name in names]
+        return self.embedding_.get_feature_names_out(["time"] * self.time + names + late)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""
+        return hasattr(self, "embedding_")

@@ -1,0 +1,137 @@
+"""Patches of slides or scenes: a folder of HDF5 files, of which each is a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ...bags import Box
+from ...errors import DataError, closest, needing_extra, shown
+from ...parameters import Boolean, Integer, ListOf, None_, Text, Url, checked
+from ...store import BagStore
+from ..arrays import ingest_arrays
+from .folders import Source, bag_files, check_finite, reading_bag, targets_of_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HDF5 = (".h5", ".hdf5")
+
+
+@checked(
+    points=Url | ListOf(Url),
+    url=Url,
+    coordinates=ListOf(Text, 1),
+    target_id_column=Text,
+    targets=ListOf(Text) | None_,
+    overwrite=Boolean,
+    chunk_points=Integer() | None_,
+)
+def ingest_patches(
+    points: Source | Sequence[Source],
+    url: Source,
+    *,
+    coordinates: Sequence[str] = ("features",),
+    target_table: Source | Mapping[str, Any] | pd.DataFrame | None = None,
+    target_id_column: str = "slide_id",
+    targets: Sequence[str] | None = None,
+    box: Box | Sequence[Sequence[float]] | None = None,
+    dtype: DTypeLike = np.float32,
+    overwrite: bool = False,
+    chunk_points: int | None = None,
+) -> BagStore:
+    """Make a store of slides: an HDF5 file is a bag, its patches are the points.
+
+    This is the layout of CLAM and of those that follow it: ``h5_files/slide.h5`` with the arrays
+    ``features``, shape (n, d) or (1, n, d), and ``coords``, shape (n, 2). One slide is in memory
+    at a time.
+
+    Parameters
+    ----------
+    points : str, path or list of str
+        A folder of ``.h5`` or ``.hdf5`` files, a glob or files, at a path or any URL of fsspec
+        (``pip install 'bagbasis[hdf5]'``). The id of a bag is the name of its file without the
+        ending; bags are stored in their order.
+    url : str or path
+        The store to write.
+    coordinates : list of str
+        Arrays of each file; their columns stand side by side. ``["coords", "features"]`` puts the
+        place of a patch before its features.
+    target_table : path, data frame or mapping, optional
+        A CSV or Parquet file, or a table in memory, with a row per slide. Slides that it does not
+        have are not labelled.
+    target_id_column : str
+        Its column of the files' names, with or without the ending.
+    targets : list of str, optional
+        Its columns to be stored: numbers, or text, which becomes classes. Among them may be the
+        patient, to group slides by. None: all.
+    box, dtype, overwrite, chunk_points
+        As for `ingest_arrays`.
+
+    Returns
+    -------
+    BagStore
+
+    Raises
+    ------
+    DataError
+        No files; a file that cannot be read, lacks an array, or holds one that cannot be used;
+        names the file, the array and the row.
+    ParameterError
+        A row of the target_table for which there is no file, or two rows for one file.
+    StoreError
+        Something is stored at the URL, or it cannot be written.
+    """
+    files = bag_files(points, HDF5)
+    labels = targets_of_files(list(files), target_table, target_id_column, targets)
+    return ingest_arrays(
+        _slides(files, coordinates),
+        url,
+        targets=labels,
+        ids=files,
+        box=box,
+        dtype=dtype,
+        overwrite=overwrite,
+        chunk_points=chunk_points,
+    )
+
+
+def _slides(files: Mapping[str, str], arrays: Sequence[str]) -> Iterator[NDArray[Any]]:
+    """Yield the points of each file; all have as many columns as the first."""
+    first: list[int] | None = None
+    for url in files.values():
+        parts = _read(url, arrays)
+        widths = [part.shape[1] for part in parts]
+        if first is not None and widths != first:
+            raise DataError(f"{url}: {list(arrays)} have {widths} columns, not {first} as before")
+        first = widths
+        yield parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def _read(url: str, arrays: Sequence[str]) -> list[NDArray[Any]]:
+    """Return arrays of a file, each of shape (n, d) with the same n."""
+    with needing_extra("hdf5", url):
+        import h5py  # noqa: PLC0415
+    with reading_bag(url, "HDF5") as stream, h5py.File(stream, "r") as file:
+        parts = [_array(file, name, url, h5py.Dataset) for name in arrays]
+    rows = {name: len(part) for name, part in zip(arrays, parts, strict=True)}
+    if len({*rows.values()}) > 1:
+        raise DataError(f"{url}: arrays differ in their numbers of rows: {shown(rows)}")
+    return parts
+
+
+def _array(file: Any, name: str, url: str, kind: Any) -> NDArray[Any]:
+    found: Any = file.get(name)
+    if not isinstance(found, kind):
+        hint, there = closest(name, list(file)), shown(sorted(file))
+        raise DataError(f"{url}: no array {name!r}{hint}; there are {there}")
+    shape = found.shape[1:] if len(found.shape) == 3 and found.shape[0] == 1 else found.shape
+    if len(shape) != 2 or not all(shape) or found.dtype.kind not in "fiu":
+        what = f"shape {found.shape} and dtype {found.dtype}"
+        raise DataError(f"{url}: {name!r} has {what}; expected numbers of shape (n, d)")
+    points: NDArray[Any] = found[...].reshape(shape)
+    check_finite(points, url, [f"{name}[{j}]" for j in range(shape[1])])
+    return points

@@ -1,0 +1,77 @@
+"""Time series as bags, in the formats of aeon's collections, on a data set that aeon ships."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.pipeline import make_pipeline
+
+from bagbasis.embeddings import MomentsEmbedding, SeriesEmbedding, bags_of_series
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.jobs.experiments.data.real.series import read_series
+
+RNG = np.random.default_rng(0)
+SERIES = [RNG.normal(size=(2, n)) for n in (5, 8, 4)]
+
+
+def test_moments_are_points():
+    """Transposed; with the moment first, and with earlier moments behind."""
+    bags = bags_of_series(SERIES)
+    for bag, one in zip(bags, SERIES, strict=True):
+        np.testing.assert_array_equal(bag, one.T)
+    for bag, one in zip(bags_of_series(SERIES, time=True, lags=2), SERIES, strict=True):
+        n = one.shape[1]
+        rows = [[t / (n - 1), *one[:, t], *one[:, t - 1], *one[:, t - 2]] for t in range(2, n)]
+        np.testing.assert_allclose(bag, rows, rtol=1e-15)
+
+
+def test_collections_of_equal_length_and_of_one_channel():
+    """Arrays of three and two axes, and lists of one; float32 stays."""
+    cube = np.float32(RNG.normal(size=(3, 2, 5)))
+    assert bags_of_series(cube).points.dtype == np.float32
+    np.testing.assert_array_equal(bags_of_series(cube)[1], cube[1].T)
+    flat = RNG.normal(size=(3, 5))
+    for given in (flat, list(flat)):
+        np.testing.assert_array_equal(bags_of_series(given)[2], flat[2][:, None])
+
+
+def test_embedding_of_a_collection():
+    """It is the embedding of the bags, with names that tell the channel and the lag."""
+    made = SeriesEmbedding(MomentsEmbedding(), lags=1).fit(SERIES)
+    bags = bags_of_series(SERIES, lags=1)
+    np.testing.assert_array_equal(made.transform(SERIES), MomentsEmbedding().fit_transform(bags))
+    names = made.get_feature_names_out(["u", "v"])
+    assert len(names) == made.transform(SERIES).shape[1]
+    assert any("v[-1]" in name for name in names)
+    assert clone(made).get_params()["lags"] == 1
+    with pytest.raises(DataError, match="the series have 2 channels"):
+        made.get_feature_names_out(["u"])
+
+
+def test_speakers_of_unequal_utterances():
+    """Nine speakers, 270 utterances to learn from, 370 to tell: the file that aeon ships."""
+    found = read_series("JapaneseVowels", changes=False)
+    series = [bag.T for bag in found.bags]
+    assert len({one.shape[1] for one in series}) > 10
+    model = make_pipeline(SeriesEmbedding(), RidgeClassifierCV(np.logspace(-6, 3, 10)))
+    model.fit(series[:270], found.labels[:270])
+    assert model.score(series[270:], found.labels[270:]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("series", "options", "error", "told"),
+    [
+        ([np.ones((2, 2, 2))], {}, DataError, r"series 0 has shape \(2, 2, 2\)"),
+        ([np.ones(3), np.array([0, np.nan])], {}, DataError, "series 1: channel 0 is nan at mom"),
+        ([np.ones(3), np.ones(2)], {"lags": 2}, DataError, "series 1 has 2 moments; 2 lags need"),
+        ([np.ones((2, 3)), np.ones((1, 3))], {}, DataError, "dimension"),
+        ([["a"]], {}, DataError, "series 0"),
+        ([np.ones(3)], {"lags": -1}, ParameterError, "lags"),
+    ],
+)
+def test_what_is_refused(series, options, error, told):
+    """Names the series."""
+    with pytest.raises(error, match=told):
+        SeriesEmbedding(**options).fit(series)
