@@ -1,6 +1,6 @@
 """Whether new bags, or rows, are still like those that a model learnt from.
 
-The room imports hypotheses and the rooms below it.
+The room imports objectives and the rooms below it.
 """
 
 import lazy_loader

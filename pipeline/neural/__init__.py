@@ -3,6 +3,7 @@
 Nothing imports this room. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU, Optax for
 the steps, and Equinox, whose networks are frozen dataclasses of arrays (Flax would bring a file
 format of its own and a dozen packages). A GPU is used where JAX's own extras are installed.
+The room imports models and the rooms below it.
 """
 
 from __future__ import annotations
