@@ -117,6 +117,7 @@ def test_examples_are_short():
     assert max(len(example.splitlines()) for example in EXAMPLES) < 15
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "example",
     EXAMPLES[:-1],

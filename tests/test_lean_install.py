@@ -114,11 +114,13 @@ def run(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_the_core_fits_predicts_and_saves(environment):
     done = run(environment(), "-c", CORE)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("extras", "command", "words"), REFUSED)
 def test_commands_name_the_extra_that_is_missing(environment, extras, command, words):
     done = run(environment(*extras), "-m", "bagbasis.jobs", *command.split())

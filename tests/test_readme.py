@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -32,6 +33,7 @@ def test_is_short_and_begins_with_what_to_type():
         assert len([line for line in program.split("\n") if line.strip()]) <= MOST_LINES
 
 
+@pytest.mark.long
 def test_programs_run(tmp_path):
     """Both, one after the other as one script, in an empty folder; and what is learnt is true."""
     in_memory, in_a_store = programs(README)
@@ -55,6 +57,7 @@ def test_programs_run(tmp_path):
     assert "Warning" not in found.stderr
 
 
+@pytest.mark.long
 def test_getting_started_runs(tmp_path, monkeypatch):
     """The first program of the page does, and what it learns is true."""
     monkeypatch.chdir(tmp_path)

@@ -149,6 +149,7 @@ def bags_box(x):
     return list(zip((x.min(axis=0) - 1).tolist(), (x.max(axis=0) + 1).tolist(), strict=True))
 
 
+@pytest.mark.long
 def test_samples_have_the_density():
     """In one dimension by the quantiles of quadrature; the same again by the seed."""
     model = ExponentialFamilyDensity(100).fit(two_modes(1000, 1))

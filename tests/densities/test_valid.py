@@ -24,6 +24,7 @@ def wild(n, n_dims, basis="cosine", constant=1.0, seed=0, n_per_dim=4, box=None)
     return Densities(a, indices, basis, Box.of(box, n_dims))
 
 
+@pytest.mark.long
 @given(
     arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=FINITE),
     st.floats(1e-3, 1e3),

@@ -101,6 +101,7 @@ def test_means_of_a_shifted_gaussian(name, n_dims, published):
     assert abs(values.mean() - published) < 4 * standard_error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "n_dims", "truth"),
     [

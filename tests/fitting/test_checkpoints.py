@@ -290,6 +290,7 @@ def test_other_estimators(tmp_path):
         np.testing.assert_allclose(first.coef_, plain.coef_, rtol=0, atol=1e-12)
 
 
+@pytest.mark.long
 def test_remote_filesystem(store, monkeypatch):
     """On a filesystem without renames (memory://) as well: kept, resumed, removed."""
     url = "memory://checkpoints-of-a-test"

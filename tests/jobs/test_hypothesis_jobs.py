@@ -108,6 +108,7 @@ def test_refusals(store, tmp_path, change, code, told):
     assert told in refused(code, "test", "two-sample", *settings(**given))
 
 
+@pytest.mark.long
 def test_independence(store, tmp_path):
     """As the function finds it: the bags of a store depend on the day."""
     wanted = {"data_url": store.url, "target": "day", "out_dir": tmp_path}

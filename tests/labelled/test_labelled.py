@@ -63,6 +63,7 @@ def check_labels(kind, batch):
         assert_same_bags(batch.labels.present, [RESPONSES[i] for i in batch.index])
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     kind=st.sampled_from(sorted(KNOWN)),

@@ -168,6 +168,7 @@ def observed_error(test, at, truth):
     return ((densities.at(at) - truth) ** 2).mean()
 
 
+@pytest.mark.long
 def test_score(mapping):
     """Determination: 0 for the average density, 1 less the noise of the responses at best."""
     train, test, *_ = mapping

@@ -80,6 +80,7 @@ def test_damaged_sums_are_counted_again(given, store, caplog, how):
         assert difference(model_of(given, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_sums_of_another_version_are_counted_again(given, store, monkeypatch):
     """Features may change between versions: their sums are not mixed."""
     monkeypatch.setattr(new_round, "version", lambda name: "99")
@@ -87,6 +88,7 @@ def test_sums_of_another_version_are_counted_again(given, store, monkeypatch):
     assert retrain_grown(given, store)["recomputed"] is None
 
 
+@pytest.mark.long
 def test_replaced_or_shrunk_store(given, store, tmp_path):
     """Another store at the URL is one clear line, and nothing is done; put back, it goes on."""
     before = files_of(tmp_path / "registry.retrain")

@@ -122,6 +122,7 @@ def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
     assert len(report["alarms"]) == len(KINDS[kind])
 
 
+@pytest.mark.long
 def test_lines_keep_the_statistic_they_began_with(year, tmp_path):
     """A new line compares at many widths; one that an earlier version began goes on by `mmd_u`,
     and a spec that names a statistic is obeyed."""

@@ -34,6 +34,7 @@ def champion(folder):
     return load_model(registry.model_url(registry.current()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.1, "gcv"])
 @pytest.mark.parametrize("window", [Window(), Window(bags=150)])
 def test_rounds_are_fits_without_whole_groups(store, tmp_path, alpha, window):

@@ -34,6 +34,7 @@ from tests.retraining.problems import (
 # ---------------------------------------------------------------------- models and their cost
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 def test_models_are_those_of_full_fits(tmp_path, task):
     """Three rounds on a growing store, of every task: each model is that of a full fit to all bags
@@ -101,6 +102,7 @@ def test_one_percent_of_new_bags_costs_five_percent_of_passes(tmp_path, monkeypa
     assert difference(model_of(made, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_window_of_bags_slides(tmp_path):
     """Each round's model is that of the newest bags alone; what leaves is subtracted."""
     store = create(tmp_path / "bags.zarr")
@@ -120,6 +122,7 @@ def test_window_of_bags_slides(tmp_path):
     assert difference(model_of(made, report), model_of(fresh, retrain(fresh).report)) < 1e-8
 
 
+@pytest.mark.long
 def test_window_of_days(tmp_path, monkeypatch):
     """Bags leave with the round that found them, so many days later."""
     begun = datetime(2026, 1, 1, tzinfo=UTC)
@@ -252,6 +255,7 @@ def test_champion_of_another_kind(given, store, tmp_path):
     assert registry.current() == name
 
 
+@pytest.mark.long
 def test_rolled_back_champion_is_the_one_to_beat(given, store):
     """The round after a rollback judges against the champion of the registry, and goes on from the
     sums of the last model."""
@@ -264,6 +268,7 @@ def test_rolled_back_champion_is_the_one_to_beat(given, store):
     assert difference(model_of(given, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_new_class_begins_a_new_line(tmp_path):
     """A label that no model of the line knows: features and classes are decided anew, from all
     bags, and the report says so."""
@@ -283,6 +288,7 @@ def test_new_class_begins_a_new_line(tmp_path):
 # ---------------------------------------------------------------------- places and times
 
 
+@pytest.mark.long
 def test_on_a_filesystem_of_objects(tmp_path):
     """Registry and state at URLs of objects: two rounds, and nothing new."""
     store = grow(create(tmp_path / "bags.zarr"), 100)
@@ -300,6 +306,7 @@ def test_on_a_filesystem_of_objects(tmp_path):
         fsspec.filesystem("memory").rm(place, recursive=True)
 
 
+@pytest.mark.long
 def test_two_at_once_among_objects(tmp_path):
     """Where nothing can be locked, the second that decides a round is refused and leaves nothing
     behind; the round is done once."""

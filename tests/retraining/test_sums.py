@@ -41,6 +41,7 @@ class Counter:
         return self.line.statistics(self.store, bags)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
 def test_fifty_rounds_of_a_sliding_window(store, alpha):
     """After 50 additions and subtractions the model is that of a full fit of the window; the sums

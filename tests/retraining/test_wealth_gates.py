@@ -39,6 +39,7 @@ def state_of(folder):
     return json.loads((folder / "registry.retrain" / "state.json").read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
     """Within four rounds of 120 bags the gate of that name alarms, and no other one; without a
@@ -64,6 +65,7 @@ def test_the_right_gate_finds_each_drift(year, tmp_path, kind):
         assert bets[name]["betting"] is None
 
 
+@pytest.mark.long
 def test_no_bag_is_bet_on_twice(year, tmp_path, monkeypatch):
     """Over rounds each gate sees each bag at most once, and keeps a quarter for the reference,
     which comes oldest first."""
@@ -95,6 +97,7 @@ def test_no_bag_is_bet_on_twice(year, tmp_path, monkeypatch):
     assert len(reference[0]) == 2 * len(new[0])
 
 
+@pytest.mark.long
 def test_a_repeated_round_bets_once(year, tmp_path, monkeypatch):
     """A round that dies before its decision is written leaves no trace in the bets; the same round
     again has the same capital and state as one that was not disturbed."""
@@ -135,6 +138,7 @@ def test_states_go_on(year, tmp_path):
     assert state_of(tmp_path)["bets"] == bets
 
 
+@pytest.mark.long
 def test_small_drifts_are_none(year, tmp_path):
     """Capital alone is no alarm: the effect has to be large enough."""
     shutil.copytree(year, tmp_path, dirs_exist_ok=True)
@@ -146,6 +150,7 @@ def test_small_drifts_are_none(year, tmp_path):
     assert not found["drifted"]
 
 
+@pytest.mark.long
 def test_classes_and_new_features(tmp_path):
     """A gate of another task; a new line, whose features are others, keeps the capital and learns
     anew."""

@@ -67,6 +67,7 @@ def test_draws_have_the_posterior():
     np.testing.assert_allclose(prior[0, 1], 1.0)  # white noise is none of f
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 2), st.sampled_from([0.2, 0.5, 0.7, 0.95]))
 def test_closed_forms(seed, m, threshold):
@@ -116,6 +117,7 @@ class Drawn(ProbitRegions):
     expected_rewards = RegionClassifier.expected_rewards
 
 
+@pytest.mark.long
 def test_nested_monte_carlo_has_the_closed_forms(monkeypatch):
     """Within its error; a region that an observation hardly reaches is taken as it is."""
     field, _, _, weights, rng = world(5, m=2)

@@ -24,6 +24,7 @@ def donors(rng, first=0):
     return bags, np.repeat(first + np.arange(N_DONORS), N_SAMPLES)
 
 
+@pytest.mark.long
 def test_groups_of_donors_without_a_difference_are_not_told_apart():
     """At most 5 % and chance of 40 tests of donors reject; of tests of samples, more than half."""
     options = {"n_permutations": 99, "embedding": MEAN_MAP}
@@ -80,6 +81,7 @@ def test_intervals_of_a_cohort_hold_its_donors(shift):
     assert ((high - low).mean() > 3) == (shift > 0)
 
 
+@pytest.mark.long
 def test_the_page_runs(tmp_path, monkeypatch):
     """All programs of the page, on cells of 48 donors in two cohorts with two samples each."""
     rng = np.random.default_rng(0)

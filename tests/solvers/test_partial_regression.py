@@ -96,6 +96,7 @@ def test_gains_where_much_is_linear(baseline, n_features):
     assert scores[0] < 0.7 * scores[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_features", [48, 512], ids=["sums", "rows"])
 def test_linear_is_the_dense_solution(n_features):
     """λ₀ is the best penalty of a ridge on the columns alone, and both are solved together."""

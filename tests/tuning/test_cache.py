@@ -143,6 +143,7 @@ opened.write(0, np.ones((32, 3), np.float32))
 """
 
 
+@pytest.mark.long
 def test_killed_writer_leaves_no_block(tmp_path):
     """A process that dies with the object written, but not in its place, leaves no block."""
     arguments = [str(tmp_path / NAME), *map(str, (N, 3, LENGTH))]

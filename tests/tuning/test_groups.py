@@ -71,6 +71,7 @@ def errors_without_each_group(model, alphas):
     return squares / len(y) / y.var()
 
 
+@pytest.mark.long
 def test_the_penalty_is_that_of_brute_force(store):
     """Of leaving out each group: the same half decade, or its neighbour, and nearly its error.
     GCV's, which takes the bags of a group for independent, is far off on new groups."""

@@ -33,6 +33,7 @@ def tuned(folder, y, kind=DoubleBasisRegressor, **options):
     return tune(store, model, PARTS, target="y", **options)
 
 
+@pytest.mark.long
 def test_what_two_parts_know_is_joined(tmp_path):
     """The winner is a union, ahead of every part by two standard errors; its refit is the same."""
     result = tuned(tmp_path, np.sin(12 * CENTRE) + 10 * WIDTH)
@@ -60,6 +61,7 @@ def test_nothing_is_joined_for_nothing(tmp_path):
     assert linear.estimator(DoubleBasisRegressor()).random_features is False
 
 
+@pytest.mark.long
 def test_classes_weights_and_groups(tmp_path):
     """Gaps of leads are those of the scores, which are weighed; held out are whole days."""
     holdout, options = {"fraction": 0.0, "groups": "day"}, {"sample_weight": "day"}

@@ -38,6 +38,7 @@ def store(tmp_path):
     return stored(tmp_path / "s.zarr", BAGS, Y)
 
 
+@pytest.mark.long
 def test_one_rung_is_brute_force(store):
     """With all bags in the first rung every path is scikit-learn's, the best candidate wins, and
     the model is what fit makes of it."""
@@ -58,6 +59,7 @@ def test_one_rung_is_brute_force(store):
     np.testing.assert_array_equal(result.model.coef_, again.coef_)
 
 
+@pytest.mark.long
 def test_halving_finds_the_best_of_all(store):
     """The winner after three rungs is the best by brute force, and each rung kept its best."""
     result = tune(store, estimator(), SEARCH)
@@ -72,6 +74,7 @@ def test_halving_finds_the_best_of_all(store):
         assert min(left.values()) >= max(before[c].error for c in after)
 
 
+@pytest.mark.long
 def test_statistics_add_up_over_rungs(store, monkeypatch):
     """A rung's errors are those of its bags in one pass, whether the statistics of the rung
     before were held or had to be let go."""
@@ -88,6 +91,7 @@ def test_statistics_add_up_over_rungs(store, monkeypatch):
         np.testing.assert_allclose(score.errors, alone.scores[0][c].errors, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_rungs_of_few_bags_keep_rows(store, monkeypatch):
     """The first rung has no more bags than features, the last has more: its errors are those of
     sums all along."""
@@ -117,6 +121,7 @@ def counted_passes(monkeypatch):
     return passes
 
 
+@pytest.mark.long
 def test_each_bag_is_embedded_once_an_embedding(store, monkeypatch):
     """However many σ's and rungs: as many bags as the furthest rung of the embedding has."""
     embedded = Embedded(monkeypatch)
@@ -134,6 +139,7 @@ def test_each_bag_is_embedded_once_an_embedding(store, monkeypatch):
         assert embedded.of(result.candidates[mine[0]].features.embedding) == rungs[-1]
 
 
+@pytest.mark.long
 def test_cache_is_used_rebuilt_and_bounded(store, tmp_path, monkeypatch):
     """A kept cache spares the embedding; an append or another spec makes it anew; nothing of the
     losers, or of other counts, stays."""
@@ -207,6 +213,7 @@ def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
     assert len(passes) == 12
 
 
+@pytest.mark.long
 def test_records_of_other_data_are_dropped(store, tmp_path, monkeypatch):
     """After an append every score is taken again; a file that is no state is refused."""
     records = tmp_path / "state.json"
@@ -287,6 +294,7 @@ def test_several_kinds_of_embedding_are_compared(store):
     assert set(result.scores[0]) == set(range(6))
 
 
+@pytest.mark.long
 def test_progress_covers_each_rung_and_the_fit(store):
     """It starts at 0 for each rung and for the fit, and reaches the end of each."""
     seen = []

@@ -50,6 +50,7 @@ def projected(monkeypatch):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("precision", "holdout", "rtol"),
     [("float64", 0.0, 1e-8), ("float64", 0.2, 1e-8), ("float32", 0.0, 1e-3)],
@@ -78,6 +79,7 @@ def test_one_rung_is_brute_force(store, precision, holdout, rtol):
     assert result.model.response_spec_ == again.response_spec_
 
 
+@pytest.mark.long
 def test_responses_are_projected_once(store, projected, monkeypatch):
     """Once a bag for all embeddings and rungs, once more by the last fit and by the baselines;
     those of bags in the holdout once, when the winner is judged. A kept cache spares the first,
