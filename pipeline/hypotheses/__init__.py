@@ -27,6 +27,7 @@ __all__ = [
     "HSICAggregate",
     "HSICBlock",
     "HSICFourier",
+    "HSICFuse",
     "HSICNystroem",
     "HSICb",
     "HSICu",

@@ -1,5 +1,6 @@
 from .dependence.aggregated_dependence import (
     HSICAggregate as HSICAggregate,
+    HSICFuse as HSICFuse,
 )
 from .dependence.feature_dependence import (
     KCCA as KCCA,

@@ -14,7 +14,7 @@ from ..execution import lane
 from ..parameters import checked
 from ..parameters.hypotheses import TABLES
 from ..store import BagStore
-from .dependence.aggregated_dependence import HSICAggregate
+from .dependence.aggregated_dependence import HSICAggregate, HSICFuse
 from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from .dependence.hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
 from .dependence.joint import JointHSIC
@@ -23,14 +23,16 @@ from .dependence.pairs import DependenceStatistic, Pairs
 from .dependence.stored_pairs import StoredPairs
 from .registry import Measured, find_statistic
 from .result import HypothesisResult
-from .samples.variables import LEAST_PAIRS, VariableLike, read_variables
+from .samples.variables import LEAST_PAIRS, VariableLike, read_variables, strata_of
+
+PERMUTATION = "permutation"
 
 # A new statistic is its class and one line here.
 INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
     kind.name: kind
     for kind in (
         HSICb, HSICu, HSICFourier, HSICNystroem, HSICBlock, DistanceCovariance, NFSIC, RDC, KCCA,
-        KCCAFourier, Lancaster, HSICAggregate, JointHSIC,
+        KCCAFourier, Lancaster, HSICAggregate, HSICFuse, JointHSIC,
     )
 }  # fmt: skip
 
@@ -46,6 +48,7 @@ def independence_test(
     null: str | None = None,
     n_permutations: int = 999,
     groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
     seed: int | np.random.Generator = 0,
 ) -> HypothesisResult:
     """Test whether paired variables are independent; where one is of bags, the bag is the unit.
@@ -64,7 +67,8 @@ def independence_test(
         hsic_u, hsic_b                    all pairs, without and with bias; O(n²)
         dcov                              squared distance covariance; O(n²), no bandwidth
         hsic_fourier, hsic_nystroem       features of the kernels; O(n)
-        hsic_agg                          25 pairs of widths, each tested, corrected; O(n)
+        hsic_fuse                         25 pairs of widths, their soft maximum; O(n)
+        hsic_agg                          the same, each tested, corrected; O(n)
         hsic_block                        blocks of √n pairs; O(n^1.5)
         nfsic                             10 locations; O(n), for local dependence
         rdc, kcca, kcca_fourier           largest canonical correlation; O(n log n), O(n³), O(n)
@@ -88,6 +92,10 @@ def independence_test(
     groups : shape (n,), optional
         A label per pair that is given, also of those that are left out. Pairs of one label trade
         places as one, with groups of as many.
+    within : shape (n,), optional
+        A label per pair that is given (a site, a batch, a class). Pairs, or groups, trade places
+        with those of their label only: so the test is of dependence given the label, and what both
+        variables owe to it is no reason to reject. Null "permutation" only.
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
         Or a numpy Generator, which draws one; ``rng=`` is another name for it.
@@ -119,8 +127,9 @@ def independence_test(
     started = perf_counter()
     is_default = null is None
     found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
-    if groups is not None and is_default and "permutation" in found.nulls:
-        null = "permutation"
+    bound = groups is not None or within is not None
+    if bound and is_default and PERMUTATION in found.nulls:
+        null = PERMUTATION
     data = {"x": x, "y": y, **_others(z)}
     if len(data) < found.n_variables or (len(data) > found.n_variables and not found.takes_more):
         more = " or more" if found.takes_more else ""
@@ -129,14 +138,20 @@ def independence_test(
         )
     if groups is not None:
         found.check_groups(null, "pairs")
+    if within is not None and null != PERMUTATION:
+        raise ParameterError(
+            f"null is {null!r}, whose orders or law know no labels; with within= take the null "
+            f"{PERMUTATION!r}, and a statistic that has it"
+        )
     how = kernel, null, n_permutations, seed
-    in_pass = _measure_in_pass(found, x, y, how, is_default) if groups is None else None
+    in_pass = None if bound else _measure_in_pass(found, x, y, how, is_default)
     if in_pass is not None:
         measured, pairs, n, n_left_out = in_pass
         unit, n_units = "bag", n
     else:
         *rows, sample = read_variables(data, groups, seed)
-        pairs = Pairs(tuple(rows), sample.units, *how)
+        strata = None if within is None else strata_of(within, sample)
+        pairs = Pairs(tuple(rows), sample.units, *how, strata)
         unit, n, n_units = sample.unit, len(sample), sample.n_units
         with lane():
             measured = found.measure(pairs)

@@ -35,6 +35,7 @@ TABLES: dict[str, Table] = {
         "null": Text | None_,
         "n_permutations": PERMUTATIONS,
         "groups": Open("a label per row, or None"),
+        "within": Open("a label per row, or None"),
         "seed": Seed,
     },
     "fit_test": {

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
+from bagbasis.errors import DataError, ParameterError
 from bagbasis.hypotheses import (
     HSICAggregate,
+    HSICFuse,
+    KSDAggregate,
     MixtureScore,
     Sliced,
     fit_test,
     independence_test,
     two_sample_test,
 )
-from bagbasis.hypotheses.dependence.aggregated_dependence import dependence
+from bagbasis.hypotheses.dependence.aggregated_dependence import (
+    WIDTHS,
+    dependence,
+    mean_dependence,
+)
+from bagbasis.hypotheses.dependence.pairs import Pairs
 from bagbasis.hypotheses.goodness.scores import Scored
-from bagbasis.hypotheses.goodness.stein import stein_kernel
+from bagbasis.hypotheses.goodness.stein import SteinSums, stein_kernel, stein_of_waves
+from bagbasis.hypotheses.goodness_of_fit import bucket_units
+from bagbasis.hypotheses.nulls.orders import permuted_orders
+from bagbasis.hypotheses.samples.samples import as_sample
 from bagbasis.hypotheses.two_samples.sliced import sliced_distances
+from tests.oracles.dependence import (
+    gaussian,
+    hsic_fuse_by_matrices,
+    off_diagonal_mean,
+    rms_of_centred,
+    stein_gram_of_waves,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -86,6 +106,111 @@ def test_ksd_agg():
     assert np.mean(rejected) <= 0.05 + 3 * (0.05 * 0.95 / 60) ** 0.5
     peaks = np.random.default_rng(1).choice([-1.0, 1.0], 200)
     assert fit_test(peaks, law, statistic="ksd_agg", n_draws=99).p_value <= 0.02
+
+
+def test_hsic_fuse_by_matrices():
+    """The soft maximum of ⟨K̃, L̃⟩ over all pairs of rows, of the matrices that waves stand for."""
+    x, y = np.random.default_rng(3).standard_normal((2, 30, 2))
+    pairs = Pairs((x, y), np.arange(30), "gaussian", "permutation", 19, 5)
+    r = HSICFuse(8).measure(pairs)
+    X, Y = (HSICFuse(8)._waves(pairs, i) for i in range(2))
+    norms = np.outer(*(HSICFuse(8)._norms(pairs, i) for i in range(2)))
+    for i, kernel in enumerate(pairs.kernels):
+        for j, width in enumerate(WIDTHS):
+            gram = gaussian(pairs.rows[i], pairs.rows[i], width * kernel.bandwidth)
+            assert HSICFuse(8)._norms(pairs, i)[j] == pytest.approx(rms_of_centred(gram), rel=1e-10)
+    assert r.statistic == pytest.approx(hsic_fuse_by_matrices(X, Y, norms), rel=1e-10)
+    drawn = [
+        hsic_fuse_by_matrices(X, Y[:, order], norms) for block in pairs.orders() for order in block
+    ]
+    np.testing.assert_allclose(r.null.values, np.sort(drawn), rtol=1e-10, atol=1e-13)
+    scales = (r.details or {})["pairs_of_scales"]
+    assert sum(scales["weight"]) == pytest.approx(1)
+    # what is taken off is the mean over orders
+    every = [dependence(X, Y[:, np.random.default_rng(k).permutation(30)]) for k in range(2000)]
+    np.testing.assert_allclose(mean_dependence(X, Y), np.mean(every, axis=0), rtol=0.2)
+
+
+def test_hsic_fuse_finds_a_fine_dependence():
+    """A sinusoid of many periods, at a fine width of x."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-np.pi, np.pi, 200)
+    y = np.sin(4 * x) + 0.3 * rng.standard_normal(200)
+    r = independence_test(x, y, statistic=HSICFuse(32), n_permutations=99)
+    assert r.p_value <= 0.01
+    scales = r.details["pairs_of_scales"]
+    assert scales["bandwidth_of_x"][int(np.argmax(scales["weight"]))] < 1.0
+    assert 0.05 < r.effect <= 1
+
+
+def test_ksd_agg_of_waves_by_matrices():
+    """Linear sums of points, of buckets and of groups, by the matrix that waves stand for."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((40, 2))
+    walls = 0.5 + rng.random(40)  # b(x) of a density with walls
+    scored = Scored(x, rng.standard_normal((40, 2)), walls)
+    frequencies = rng.standard_normal((2, 7))
+    units = np.arange(40) % 9
+    signs = rng.choice([-1.0, 1.0], (5, 9))
+    values, signed = stein_of_waves(scored, units, frequencies, signs, 3)
+    for k in range(3):
+        gram = stein_gram_of_waves(x, scored.slopes, walls, 2**k * frequencies)
+        np.testing.assert_allclose(values[k], off_diagonal_mean(gram), rtol=1e-10)
+        expected = [off_diagonal_mean(gram, sign[units]) for sign in signs]
+        np.testing.assert_allclose(signed[:, k], expected, rtol=1e-10, atol=1e-12)
+    many = rng.standard_normal((2, 20_000))
+    gram = stein_gram_of_waves(x[:6], scored.slopes[:6], walls[:6], many)
+    np.testing.assert_allclose(gram, stein_kernel(scored[:6], scored[:6], 1.0), atol=0.15)
+
+
+def test_ksd_agg_in_linear_time():
+    """Of many points no matrix of all pairs is made; buckets of a series are neighbours."""
+    rng = np.random.default_rng(7)
+    law = MixtureScore([0.0], 1.09)
+    peaks = rng.choice([-1.0, 1.0], 3000) + 0.3 * rng.standard_normal(3000)
+    few = KSDAggregate(n_frequencies=32)
+    with mock.patch.object(SteinSums, "of", side_effect=AssertionError):
+        assert fit_test(peaks, law, statistic=few, n_draws=99).p_value <= 0.02
+        right = fit_test(1.09**0.5 * rng.standard_normal(3000), law, statistic=few, n_draws=99)
+    assert right.p_value > 0.02
+    sample = as_sample("x", peaks[:, None], "point")
+    units, length = bucket_units(sample, True, 0)
+    assert length == 3
+    np.testing.assert_array_equal(units, np.arange(3000) // 3)
+    dealt, _ = bucket_units(sample, False, 0)
+    assert np.bincount(dealt).tolist() == [3] * 1000
+    assert len(np.unique(dealt[:3])) > 1
+
+
+def test_within_labels():
+    """Two numbers that share a site's level depend on each other, but not given the site."""
+    rng = np.random.default_rng(8)
+    site = rng.integers(0, 5, 200)
+    x, y = site + rng.standard_normal((2, 200))
+    given = {"n_permutations": 99}
+    assert independence_test(x, y, **given).p_value == 0.01
+    p = []
+    for seed in range(40):
+        x, y = site + np.random.default_rng(seed).standard_normal((2, 200))
+        p.append(independence_test(x, y, within=site, seed=seed, **given).p_value)
+    assert 0.3 < np.mean(p) < 0.7
+    y = site + x + rng.standard_normal(200)
+    assert independence_test(x, y, within=site, **given).p_value == 0.01
+    # groups move as wholes, and to groups of their site
+    groups = np.arange(200) // 4
+    r = independence_test(x, y, within=groups % 5, groups=groups, **given)
+    assert r.unit == "group"
+    orders = np.concatenate([*permuted_orders(groups, 50, 0, groups % 5)])
+    assert ((groups[orders] % 5) == (groups % 5)).all()
+    assert len(np.unique(groups[orders[:, 0]])) == 10
+    with pytest.raises(DataError, match="several labels of within"):
+        independence_test(x, y, within=site, groups=groups, **given)
+    with pytest.raises(ParameterError, match="take the null 'permutation'"):
+        independence_test(x, y, within=site, null="gamma")
+    with pytest.raises(DataError, match="expected a label for each of the 200 points"):
+        independence_test(x, y, within=site[:-1])
+    with pytest.raises(DataError, match="no two groups within one label"):
+        independence_test(x[:6], y[:6], within=np.arange(6))
 
 
 @pytest.mark.parametrize(("n", "m"), [(6, 6), (6, 4), (3, 9)])

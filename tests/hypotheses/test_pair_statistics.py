@@ -9,6 +9,7 @@ import pytest
 
 from bagbasis.errors import DataError
 from bagbasis.hypotheses.dependence.row_pairs import CrossMoments, RowPair, nystroem_rows
+from bagbasis.hypotheses.kernels import pair_grams
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance
 from bagbasis.hypotheses.kernels.pair_grams import CentredGram, GramSums, products_of_orders
 from bagbasis.hypotheses.nulls.orders import permuted_orders, shifted_orders
@@ -27,6 +28,14 @@ def pair(n, p, q, seed=0, dependence=0.7):
 def sums(X, Y, unbiased=False, kernels=KERNELS):
     grams = [CentredGram.of(k, rows, unbiased) for k, rows in zip(kernels, (X, Y), strict=True)]
     return GramSums.of(*grams), grams
+
+
+def _counting(function, counted):
+    def count(*given):
+        counted.append(given)
+        return function(*given)
+
+    return count
 
 
 class TestGrams:
@@ -53,6 +62,27 @@ class TestGrams:
             for z in (X, Y)
         )  # fmt: skip
         assert dependence.dcov(X, Y) == pytest.approx(4 * dependence.hsic_b(K, L))
+
+    @pytest.mark.parametrize("unbiased", [False, True])
+    def test_one_tile_is_kept(self, unbiased, monkeypatch):
+        """Of few rows the kernel is computed once per variable, and sums have the same bits."""
+        X, Y = pair(30, 3, 2)
+        counted = []
+        monkeypatch.setattr(
+            NegativeDistance, "__call__", _counting(NegativeDistance.__call__, counted)
+        )
+        kernels = NegativeDistance(), NegativeDistance()
+        kept, grams = sums(X, Y, unbiased, kernels)
+        skews = [gram.skew for gram in grams]
+        assert len(counted) == (4 if unbiased else 2)  # the law's third moment is of biased ones
+        monkeypatch.setattr(pair_grams, "tiles", lambda n: (slice(0, n), slice(n, n)))
+        again, others = sums(X, Y, unbiased, kernels)
+        np.testing.assert_array_equal(kept.products, again.products)
+        assert kept.moments() == again.moments()
+        assert skews == [gram.skew for gram in others]
+        whole = grams[0].whole()
+        whole[:] = 0  # a caller's own
+        assert grams[0].whole().any()
 
     def test_unbiased_is_zero_on_average(self):
         """Of 12 independent pairs; made of the centred matrix, as printed in 003, it is not."""

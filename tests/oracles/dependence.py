@@ -89,3 +89,39 @@ def dhsic(grams):
     apart = math.prod(K.sum() / n**2 for K in grams)
     margins = sum(math.prod(K[i].sum() / n for K in grams) for i in range(n)) / n
     return joint + apart - 2 * margins
+
+
+def rms_of_centred(K):
+    n = len(K)
+    H = np.eye(n) - 1 / n
+    return float(((H @ K @ H) ** 2).mean() ** 0.5)
+
+
+def hsic_fuse_by_matrices(X, Y, norms):
+    """The log of the mean of exp(λ r), over λ, of waves (R, n, 5): r from matrices of all pairs."""
+    n, strength = X.shape[1], (X.shape[1] * (X.shape[1] - 1)) ** 0.5
+    H, terms = np.eye(n) - 1 / n, []
+    for i, j in itertools.product(range(X.shape[2]), range(Y.shape[2])):
+        value = 0.0
+        for a, b in zip(X[:, :, i], Y[:, :, j], strict=True):
+            K, L = (H @ np.outer(z, z.conj()) @ H for z in (a, b))
+            value += (K * L).sum().real / n**2
+            value -= (np.trace(K) * np.trace(L)).real / (n**2 * (n - 1))
+        terms.append(np.exp(strength * value / len(X) / norms[i, j]))
+    return float(np.log(np.mean(terms)) / strength)
+
+
+def stein_gram_of_waves(x, slopes, walls, frequencies):
+    """h_p of all pairs from (t + i b ω) e^{iωx}, frequency by frequency."""
+    gram = np.zeros((len(x), len(x)))
+    for w in frequencies.T:
+        feature = (slopes + 1j * walls[:, None] * w) * np.exp(1j * x @ w)[:, None]
+        gram += (feature @ feature.conj().T).real
+    return gram / frequencies.shape[1]
+
+
+def off_diagonal_mean(gram, signs=None):
+    n = len(gram)
+    signs = np.ones(n) if signs is None else signs
+    whole = np.outer(signs, signs) * gram
+    return float((whole.sum() - np.trace(whole)) / (n * (n - 1)))

@@ -20,13 +20,16 @@ class Config(TestConfig, ClusterConfig):
     target: str = Field(description="a target of the store: number, class, time or residual")
     statistic: str = Field(
         default="hsic_u", description="hsic_u, hsic_b, hsic_fourier, hsic_nystroem, hsic_block, "
-        "hsic_agg, dcov, nfsic, rdc, kcca or kcca_fourier",
+        "hsic_agg, hsic_fuse, dcov, nfsic, rdc, kcca or kcca_fourier",
     )  # fmt: skip
     kernel: str | None = Field(
         default=None, description="gaussian, laplacian or matern; null: the statistic's first"
     )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"
+    )
+    within: str | None = Field(
+        default=None, description="a target: the test is of dependence given its value"
     )
 
 
@@ -38,7 +41,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     statistic = named_statistic(INDEPENDENCE, config.statistic, config.parameters)
     store = BagStore.open(config.data_url)
     start, stop = config.bags or (0, store.n_bags)
-    groups = config.groups and store.targets(start, stop, (config.groups,))[:, 0]
+    groups, within = (
+        name and store.targets(start, stop, (name,))[:, 0]
+        for name in (config.groups, config.within)
+    )
     with running_on(config.cluster, store.url):
         result = independence_test(
             (store, start, stop),
@@ -48,6 +54,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             null=config.null_law,
             n_permutations=config.n_permutations,
             groups=groups,
+            within=within,
             seed=config.seed,
         )
     return conclude(result, config, console)

@@ -37,6 +37,8 @@ class Pairs:
     n_permutations : int
         Or simulations of the spectral null.
     seed : int
+    strata : int64, shape (n,), optional
+        Pairs trade places within these only.
     """
 
     rows: tuple[Floats, ...]
@@ -45,6 +47,7 @@ class Pairs:
     null: str
     n_permutations: int
     seed: int
+    strata: Integers | None = None
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -60,7 +63,7 @@ class Pairs:
         seed = (self.seed + stream) % 2**64
         if self.null == "shift":
             return shifted_orders(len(self), self.n_permutations, seed)
-        return permuted_orders(self.units, self.n_permutations, seed)
+        return permuted_orders(self.units, self.n_permutations, seed, self.strata)
 
     def order_null(self, observed: float, values: Floats, scale: float) -> Null:
         """Return the null of the statistic's values in `orders`."""
@@ -69,7 +72,9 @@ class Pairs:
     def take(self, chosen: Integers) -> Pairs:
         """Return some of the pairs."""
         units = np.unique(self.units[chosen], return_inverse=True)[1]
-        return replace(self, rows=tuple(z[chosen] for z in self.rows), units=units)
+        strata = None if self.strata is None else self.strata[chosen]
+        rows = tuple(z[chosen] for z in self.rows)
+        return replace(self, rows=rows, units=units, strata=strata)
 
 
 class PairMap(Protocol):

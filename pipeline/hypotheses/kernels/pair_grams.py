@@ -8,7 +8,7 @@ variance of that sum follow from three numbers of each matrix, with no order dra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,23 +36,37 @@ class CentredGram:
         (U-centred), of which the unbiased HSIC is made.
     margins : float64, shape (n,)
         What centring takes off rows and columns, half of the grand mean included.
+    centred : float64, shape (n, n), optional
+        The matrix, kept where it is one tile.
     """
 
     kernel: AnyKernel
     rows: Floats
     unbiased: bool
     margins: Floats
+    centred: Floats | None = None
 
     @classmethod
     def of(cls, kernel: AnyKernel, rows: Floats, unbiased: bool = False) -> CentredGram:
         """Measure the margins, in one pass over the tiles."""
         n, sums = len(rows), np.zeros(len(rows))
-        for part in tiles(n):
-            sums[part] = sum(kernel(rows[part], rows[other]).sum(axis=1) for other in tiles(n))
-        if not unbiased:
-            return cls(kernel, rows, False, sums / n - sums.sum() / (2 * n**2))
-        sums -= kernel.at_zero
-        return cls(kernel, rows, True, sums / (n - 2) - sums.sum() / (2 * (n - 1) * (n - 2)))
+        parts = [*tiles(n)]
+        values = kernel(rows, rows) if len(parts) == 1 else None
+        if values is None:
+            for part in parts:
+                sums[part] = sum(kernel(rows[part], rows[other]).sum(axis=1) for other in parts)
+        else:
+            sums += values.sum(axis=1)
+        if unbiased:
+            sums -= kernel.at_zero
+            margins = sums / (n - 2) - sums.sum() / (2 * (n - 1) * (n - 2))
+        else:
+            margins = sums / n - sums.sum() / (2 * n**2)
+        found = cls(kernel, rows, unbiased, margins)
+        if values is None:
+            return found
+        everything = slice(0, n)
+        return replace(found, centred=found.centre(values, everything, everything))
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -69,13 +83,23 @@ class CentredGram:
     @property
     def skew(self) -> float:
         """Σλ³ / (Σλ²)^1.5 of the eigenvalues, of evenly spread rows where these are many."""
-        rows = spread_rows(self.rows, SKEW_ROWS)
-        gram = CentredGram.of(self.kernel, rows).whole()
-        return float(np.vdot(gram @ gram, gram) / np.vdot(gram, gram) ** 1.5)
+        is_whole = self.centred is not None and not self.unbiased
+        few = self if is_whole else CentredGram.of(self.kernel, spread_rows(self.rows, SKEW_ROWS))
+        gram = few.tile(slice(0, len(few)), slice(0, len(few)))
+        square = gram @ gram.T  # of a symmetric matrix, by the product that takes half the time
+        return float(np.vdot(square, gram) / np.vdot(gram, gram) ** 1.5)
 
     def tile(self, a: slice, b: slice) -> Floats:
-        """Return the entries of rows ``a`` and columns ``b``; both start at multiples of a tile."""
-        values = self.kernel(self.rows[a], self.rows[b])
+        """Return the entries of rows ``a`` and columns ``b``, not to be written to.
+
+        Both start at multiples of a tile.
+        """
+        if self.centred is not None:
+            return self.centred[a, b]
+        return self.centre(self.kernel(self.rows[a], self.rows[b]), a, b)
+
+    def centre(self, values: Floats, a: slice, b: slice) -> Floats:
+        """Centre the kernel's values of rows ``a`` and columns ``b``, in place."""
         values -= self.margins[a, None]
         values -= self.margins[b]
         if self.unbiased and a == b:
@@ -93,7 +117,8 @@ class CentredGram:
         n = len(self)
         advice = "take null='pearson', a statistic of features, or fewer rows"
         check_memory(f"a matrix of {n:,} × {n:,} pairs", 3 * 8 * n**2, advice)
-        return self.tile(slice(0, n), slice(0, n))
+        found = self.tile(slice(0, n), slice(0, n))
+        return found if self.centred is None else found.copy()
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,9 @@ Index = Integers
 VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
 
 
-def permuted_orders(units: Index, n_orders: int, seed: int) -> Iterator[Index]:
+def permuted_orders(
+    units: Index, n_orders: int, seed: int, strata: Index | None = None
+) -> Iterator[Index]:
     """Yield blocks (m, n) of random orders that move units as wholes.
 
     A unit trades places with units of as many rows only: so each row of a unit keeps its place in
@@ -25,24 +27,30 @@ def permuted_orders(units: Index, n_orders: int, seed: int) -> Iterator[Index]:
     ----------
     units : int64, shape (n,)
         The unit of each row.
+    strata : int64, shape (n,), optional
+        Units trade places with units of their stratum only: the same one in all rows of a unit.
 
     Raises
     ------
     DataError
-        No two units are of one size.
+        No two units, or no two of one stratum, are of one size.
     """
     generator = generator_of(seed, "orders")
     sizes = np.bincount(units)
     by_unit = np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
+    stratum = np.zeros_like(sizes)
+    if strata is not None:
+        stratum[units] = strata
     alike = []
-    for size in np.unique(sizes[sizes > 0]):
-        members = np.flatnonzero(sizes == size)
+    for size, of in np.unique(np.column_stack([sizes, stratum])[sizes > 0], axis=0):
+        members = np.flatnonzero((sizes == size) & (stratum == of))
         if len(members) > 1:
             alike.append(by_unit[starts[members, None] + np.arange(size)])
     if not alike:
+        where = "" if strata is None else " within one label"
         raise DataError(
-            "no two groups have as many rows, so that none can trade places with another"
+            f"no two groups{where} have as many rows, so that none can trade places with another"
         )
     n = len(units)
     for count in _blocks(n, n_orders):

@@ -214,24 +214,46 @@ def as_sample(
     n_given = len(where) if n_given is None else n_given
     units, n_units = np.arange(len(where)), len(where)
     if groups is not None:
-        labels = as_array(f"groups of {name}", groups)
-        if labels.shape != (n_given,):
-            raise DataError(
-                f"groups of {name} have shape {labels.shape}; expected a label for each of the "
-                f"{n_given} {unit}s"
-            )
-        if labels.dtype.kind == "f" and (n_missing := int(np.isnan(labels[where]).sum())):
-            raise DataError(
-                f"groups of {name} are missing (NaN) for {n_missing:,} {plural(unit, n_missing)}: "
-                "give each a label, or leave these out"
-            )
-        labels, units = np.unique(labels[where], return_inverse=True)
-        unit, n_units = "group", len(labels)
+        units = label_codes(f"groups of {name}", groups, where, n_given, unit)
+        unit, n_units = "group", int(units.max(initial=-1)) + 1
     if n_units < 2:
         raise DataError(
             f"{n_units} {plural(unit, n_units)} in {name}; a test compares at least two"
         )
     return Sample(name, data, units, n_units, unit, where, n_given - len(where))
+
+
+def label_codes(
+    what: str, labels: ArrayLike, where: NDArray[np.int64], n_given: int, unit: str
+) -> NDArray[np.int64]:
+    """Return the number of the label of each row, from 0 on, shape (n,).
+
+    Parameters
+    ----------
+    what : str
+        What errors call the labels.
+    labels : shape (n_given,)
+        Of all points or bags that were given.
+    where : shape (n,)
+        Those of them that the rows are of.
+
+    Raises
+    ------
+    DataError
+        Another number of labels, or missing ones.
+    """
+    given = as_array(what, labels)
+    if given.shape != (n_given,):
+        raise DataError(
+            f"{what} have shape {given.shape}; expected a label for each of the {n_given} {unit}s"
+        )
+    if given.dtype.kind == "f" and (n_missing := int(np.isnan(given[where]).sum())):
+        raise DataError(
+            f"{what} are missing (NaN) for {n_missing:,} {plural(unit, n_missing)}: "
+            "give each a label, or leave these out"
+        )
+    codes: NDArray[np.int64] = np.unique(given[where], return_inverse=True)[1]
+    return codes
 
 
 def as_points(data: ArrayLike, name: str) -> Floats:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import Floats
+from ...arrays import Floats, Integers
 from ...bags import Bags
 from ...errors import DataError, shown
 from ...params import as_array
 from ...store import BagStore
-from .samples import Sample, as_points, as_sample, is_bags, read_samples
+from .samples import Sample, as_points, as_sample, is_bags, label_codes, read_samples
 
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
@@ -67,6 +67,28 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
             f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRS}"
         )
     return [*found, sample]
+
+
+def strata_of(within: ArrayLike, sample: Sample) -> Integers:
+    """Return the number of each pair's label, shape (n,).
+
+    Raises
+    ------
+    DataError
+        Labels that are not one per pair, missing, or that differ within a group.
+    """
+    n_given = len(sample) + sample.n_left_out
+    unit = "point" if sample.unit == "group" else sample.unit
+    strata = label_codes("labels of within", within, sample.positions, n_given, unit)
+    of_unit = np.zeros(sample.n_units, np.int64)
+    of_unit[sample.units] = strata
+    mixed = of_unit[sample.units] != strata
+    if mixed.any():
+        raise DataError(
+            f"the group of pair {int(sample.positions[np.argmax(mixed)])} has several labels of "
+            "within; the pairs of a group share one"
+        )
+    return strata
 
 
 def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anything
