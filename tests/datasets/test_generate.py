@@ -54,8 +54,8 @@ def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
 @pytest.mark.parametrize(
     ("dataset", "n_bags"),
     [
-        (RAGGED, 9 * BLOCK + 300),  # two tasks
-        pytest.param(GMMComponents(n_points=5), BLOCK, marks=pytest.mark.long),
+        pytest.param(RAGGED, 9 * BLOCK + 300, marks=pytest.mark.long),  # two tasks
+        (GMMComponents(n_points=5), BLOCK),
         (Dirichlet(n_points=(2, 6), n_categories=4), 1500),
         (SyntheticMapping(n_points=3), 1),
         pytest.param(Digits(split="test"), 540, marks=pytest.mark.long),

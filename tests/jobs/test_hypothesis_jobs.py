@@ -35,6 +35,7 @@ def store(tmp_path_factory):
     return BagStore.create(url, 2, ["day"]).append(bags, days)
 
 
+@pytest.mark.long
 def test_two_sample(store, tmp_path):
     """As the function finds it, of two ranges of one store."""
     wanted = {"a_url": store.url, "a_bags": "[0, 30]", "b_bags": "[30, 50]"}
