@@ -7,23 +7,19 @@ from numpy.typing import NDArray
 
 from ..compiling import kernel
 
-LANES = 64  # products that are compared at a time
+LANES = 32  # products that are compared at a time
 
 
 @kernel(fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
-def nearness_of_row(
-    products: NDArray[np.float32], halves: NDArray[np.float32], out: NDArray[np.float32],
-    least: NDArray[np.float32],
-) -> None:  # fmt: skip
-    """Write ½‖p‖² − q·p of each point p, and the least of every `LANES` of them."""
+def least_of_blocks(
+    products: NDArray[np.float32], halves: NDArray[np.float32], least: NDArray[np.float32]
+) -> None:
+    """Write the least ½‖p‖² − q·p of every `LANES` points p."""
     n = len(halves)
     for block in range(len(least)):
-        start, stop = block * LANES, min((block + 1) * LANES, n)
         smallest = np.float32(np.inf)
-        for j in range(start, stop):
-            value = halves[j] - products[j]
-            out[j] = value
-            smallest = min(smallest, value)
+        for j in range(block * LANES, min((block + 1) * LANES, n)):
+            smallest = min(smallest, halves[j] - products[j])
         least[block] = smallest
 
 
@@ -48,28 +44,36 @@ def kth_distances(
     question: those within ``slack`` (rows,) of the k-th. Their distances are computed in double.
     """
     n, d = points.shape
-    nearness = np.empty(n, dtype=np.float32)
     least = np.empty((n + LANES - 1) // LANES, dtype=np.float32)
     first = np.empty(k, dtype=np.float32)
     exact = np.empty(k, dtype=np.float64)
+    near = np.empty(n, dtype=np.int64)
     for i in range(len(queries)):
-        nearness_of_row(products[i], halves, nearness, least)
+        least_of_blocks(products[i], halves, least)
+        # k blocks have a point this near: points beyond the k-th of these are not looked at
         first[:] = np.inf
+        for value in least:
+            if value < first[k - 1]:
+                insert(first, value)
+        first[:] = first[k - 1]
+        n_near = 0
         for block in range(len(least)):
-            if least[block] < first[k - 1]:
+            if least[block] <= first[k - 1] + slack[i]:
                 for j in range(block * LANES, min((block + 1) * LANES, n)):
-                    if nearness[j] < first[k - 1]:
-                        insert(first, nearness[j])
+                    nearness = halves[j] - products[i, j]
+                    if nearness <= first[k - 1] + slack[i]:
+                        near[n_near] = j
+                        n_near += 1
+                        if nearness < first[k - 1]:
+                            insert(first, nearness)
         limit = first[k - 1] + slack[i]
         exact[:] = np.inf
-        for block in range(len(least)):
-            if least[block] <= limit:
-                for j in range(block * LANES, min((block + 1) * LANES, n)):
-                    if nearness[j] <= limit:
-                        square = 0.0
-                        for c in range(d):
-                            gap = queries[i, c] - points[j, c]
-                            square += gap * gap
-                        if square < exact[k - 1]:
-                            insert(exact, square)
+        for j in near[:n_near]:
+            if halves[j] - products[i, j] <= limit:
+                square = 0.0
+                for c in range(d):
+                    gap = queries[i, c] - points[j, c]
+                    square += gap * gap
+                if square < exact[k - 1]:
+                    insert(exact, square)
         out[i] = np.sqrt(exact[k - 1])
