@@ -20,6 +20,7 @@ from ..storage import (
     storage_errors,
     writer_store,
 )
+from .convention import first_attributes
 from .schema import (
     ARRAYS,
     ATTRIBUTE,
@@ -106,5 +107,5 @@ def create_store(
         for array in arrays_of(meta):
             array.create(group, meta, dtype, chunk_points)
         out.sync()
-        group.update_attributes(meta.to_attributes())
+        group.update_attributes(first_attributes(meta))
         return out.commit()

@@ -30,6 +30,7 @@ from ..bags import (
 from ..errors import DataError, StoreError
 from ..storage import checked_array, open_group, remove_partials, storage_errors, writer_store
 from .compaction import erase, rows_to_erase
+from .convention import next_attributes
 from .schema import (
     CHANGES,
     IDS,
@@ -175,7 +176,7 @@ class AppendSession:
         self._torn = True
         with storage_errors(self._url, "writing failed", "compact again"):
             # before anything is deleted: readers learn that it may be
-            self._group.update_attributes(self._meta.to_attributes())
+            self._group.update_attributes(next_attributes(self._meta, self._group.attrs))
             self._out.sync()
             for array, rows, column in rows_to_erase(store):
                 erase(self._tail(array).array, rows, column, array.rows(self._meta))
@@ -210,7 +211,7 @@ class AppendSession:
                 tail.flush()
             self._out.sync()
             meta = self._meta_after(source)
-            self._group.update_attributes(meta.to_attributes())
+            self._group.update_attributes(next_attributes(meta, self._group.attrs))
             return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
