@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-oldest test-newest test-clusters venv lint docs bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-oldest test-newest test-elsewhere test-clusters venv lint docs bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -42,6 +42,12 @@ test-oldest: venv
 
 test-newest: venv
 	$(BIN)/python -m tests.oldest --newest
+
+# The core without what Windows and macOS lack: flock, an exchange of names, forks, owners of files.
+test-elsewhere: export OMP_WAIT_POLICY = passive
+test-elsewhere: export OPENBLAS_THREAD_TIMEOUT = 4
+test-elsewhere: venv
+	$(BIN)/python -m tests.elsewhere
 
 test-clusters: .venv/clusters
 	deploy/slurm/test-cluster install

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import sys
@@ -16,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..compiling import events
 from ..errors import ParameterError, shown
+from ..systems import after_fork, c_library
 from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
@@ -92,7 +92,7 @@ class _Turn:
 
     def __init__(self) -> None:
         self._begin_anew()
-        os.register_at_fork(after_in_child=self._begin_anew)
+        after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
         """Another thread, which a fork leaves behind, may have held the lock."""
@@ -129,7 +129,7 @@ class _OneThread:
     def __init__(self) -> None:
         self._n_within = 0
         self._begin_anew()
-        os.register_at_fork(after_in_child=self._begin_anew)
+        after_fork(self._begin_anew)
 
     def _begin_anew(self) -> None:
         """Another thread, which a fork leaves behind, may have held the lock."""
@@ -222,6 +222,6 @@ def _return_freed_memory() -> None:
     By default it raises that limit to 32 MiB as it goes; the chunks that Zarr's threads decode
     then pile up in their arenas, and a long fit's memory creeps up by hundreds of MiB.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(c_library(), "mallopt", None)  # of glibc
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+
+from ..systems import resident_limit
 
 GROUPS = Path("/proc/self/cgroup")
 MOUNT = Path("/sys/fs/cgroup")
@@ -20,9 +21,9 @@ def memory_limit() -> int:
     (SLURM and systemd set it on groups below the root, containers on what they show as the root),
     and so may the process itself (RLIMIT_RSS, as Dask has it).
     """
-    own = resource.getrlimit(resource.RLIMIT_RSS)[1]
+    own = resident_limit()
     found = [psutil.virtual_memory().total, *group_limits()]
-    return min([*found, *([own] if own > 0 else [])])
+    return min([*found, *([] if own is None else [own])])
 
 
 def available_memory() -> int:

@@ -9,7 +9,6 @@ Kernels are serial and release the GIL: `run_kernel` spreads one over ranges of 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -19,6 +18,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from ..systems import after_fork
 from .lanes import lane_cores, log_compilers
 
 Work = Callable[[int], None]
@@ -32,7 +32,7 @@ class _Helpers:
 
     def __init__(self) -> None:
         self.forget()
-        os.register_at_fork(after_in_child=self.forget)
+        after_fork(self.forget)
 
     def forget(self) -> None:
         """Begin anew: threads do not survive a fork, and the lock may have been held."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import BagbasisError, StoreError
+from ..systems import flush_name, replace_file
 from .partials import is_partial, partial_path, sweep, sweep_within
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
@@ -347,11 +348,7 @@ def discard(url: str | os.PathLike[str]) -> None:
 
 def fsync(path: Path) -> None:
     """Return when the file is on the disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    flush_name(path)
 
 
 def fsync_folder(path: Path) -> None:
@@ -379,5 +376,5 @@ def _renamed(path: Path, mode: int) -> Iterator[Path]:
             partial.touch(mode)
         yield partial
         fsync(partial)
-        partial.replace(path)
+        replace_file(partial, path)
         fsync_folder(path.parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import tempfile
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from ..systems import exchange, move_folder
 from .files import (
     GROUP,
     discard,
@@ -26,9 +26,6 @@ from .files import (
 from .generations import writing_generation
 from .partials import partial_path, put_back, replaced_path
 from .urls import filesystem, local_path, normalize_url
-
-AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
-RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
 
 T = TypeVar("T")
 
@@ -154,7 +151,7 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
     sync_folder(fresh)
     if not overwrite:
         try:
-            fresh.rename(path)
+            move_folder(fresh, path)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise FileExistsError(
@@ -162,7 +159,7 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
                 ) from error
             raise
     elif not os.path.lexists(path):
-        fresh.rename(path)
+        move_folder(fresh, path)
     elif not exchange(fresh, path):
         _replace_in_two_steps(fresh, path)
     for parent in list(path.parents)[:3]:  # a new folder's name is in its parent
@@ -172,9 +169,9 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
 
 def _replace_in_two_steps(fresh: Path, path: Path) -> None:
     old = replaced_path(path)
-    path.rename(old)
+    move_folder(path, old)
     try:
-        fresh.rename(path)
+        move_folder(fresh, path)
     except BaseException as error:
         put_back(path)
         # a reader has put the old one back between the steps; the next time it may not
@@ -227,19 +224,3 @@ def sync_folder(root: Path) -> None:
         for name in files:
             fsync(Path(folder, name))
         fsync_folder(Path(folder))
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Swap two names in one step; False if the kernel or the filesystem can not."""
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):  # no Linux, or a C library from before 2018
-        return False
-    names = os.fsencode(one), os.fsencode(other)
-    there = AT_WORKING_FOLDER
-    if renameat2(there, names[0], there, names[1], RENAME_EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS):  # what filesystems without an exchange answer
-        return False
-    raise OSError(code, os.strerror(code), str(other))

@@ -9,7 +9,6 @@ it. A second write fails, because the file has changed.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import threading
@@ -21,6 +20,7 @@ from pathlib import Path
 from fsspec import AbstractFileSystem
 
 from ..errors import StoreError, WriterBusyError
+from ..systems import lock as lock_open_file, open_no_link, unlock
 from .files import PRIVATE, PUBLIC, discard, read_bytes, storage_errors, writing
 from .urls import filesystem, local_path
 
@@ -173,7 +173,7 @@ def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
         It can not be opened, or is a link: that would lead to a file of somebody else's.
     """
     with storage_errors(url, "can not be written", NOTHING):
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode)
+        fd = open_no_link(lock, os.O_RDWR | os.O_CREAT, mode)
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
@@ -181,7 +181,7 @@ def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
         yield fd
     finally:
         with suppress(OSError):  # of filesystems without locks
-            fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open, too
+            unlock(fd)  # a child forked meanwhile holds the file open, too
         os.close(fd)
 
 
@@ -196,7 +196,7 @@ def take_lock(fd: int, url: str, *, wait: bool = False) -> None:
         The filesystem keeps no locks.
     """
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_open_file(fd, wait=wait)
     except BlockingIOError as error:
         raise WriterBusyError(
             f"{url}: another writer is appending; wait for it to end and try again"

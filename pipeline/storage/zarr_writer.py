@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -19,6 +18,7 @@ from zarr.core.sync import loop, sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ..errors import StoreError
+from ..systems import flush, replace_file
 from .files import GROUP, fsync, fsync_folder, storage_errors
 from .lock import LOCK_NAME
 from .partials import is_partial, partial_path, sweep
@@ -161,8 +161,8 @@ class WriterStore(WrapperStore[Store]):
                 file.write(value.as_buffer_like())
                 if replaces:
                     file.flush()
-                    os.fsync(file.fileno())
-            partial.replace(path)
+                    flush(file.fileno())
+            replace_file(partial, path)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis.storage.folders import exchange
+from bagbasis.systems import exchange
 from tests.storage.killing import each_kill
 
 

@@ -119,7 +119,7 @@ def test_a_filesystem_without_locks_is_one_clear_line(tmp_path, monkeypatch, cod
     def fail(fd, operation):
         raise OSError(getattr(errno, code), "no locks here")
 
-    monkeypatch.setattr("bagbasis.storage.lock.fcntl.flock", fail)
+    monkeypatch.setattr("bagbasis.systems.fcntl.flock", fail)
     told = r"s\.zarr: its filesystem keeps no locks \(no locks here\); mount it with flock"
     with pytest.raises(StoreError, match=told):
         BagStore.create(tmp_path / "s.zarr", 2)

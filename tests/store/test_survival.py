@@ -17,9 +17,9 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
+from bagbasis import systems
 from bagbasis.bags import Bags
 from bagbasis.errors import StoreError, WriterBusyError
-from bagbasis.storage import zarr_writer
 from bagbasis.storage.zarr_writer import WriterStore
 from bagbasis.store import BagStore
 from bagbasis.store.snapshot import Snapshot
@@ -340,7 +340,7 @@ def test_everything_is_on_the_disk_before_the_commit(store, monkeypatch):
         dirty.add(target.parent)
         return replace(self, target)
 
-    monkeypatch.setattr(zarr_writer.os, "fsync", recorded_fsync)
+    monkeypatch.setattr(systems.os, "fsync", recorded_fsync)
     monkeypatch.setattr(Path, "replace", recorded_replace)
     append_batch(store)
     assert commits == [[]]
@@ -355,7 +355,7 @@ def test_a_disk_that_fails_to_sync_commits_nothing(store, monkeypatch):
         if os.readlink(f"/proc/self/fd/{fd}").endswith("points/c/8/0"):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(zarr_writer.os, "fsync", fsync)
+    monkeypatch.setattr(systems.os, "fsync", fsync)
     with pytest.raises(StoreError, match=r"Input/output error.*nothing was committed"):
         append_batch(store)
     monkeypatch.undo()

@@ -13,11 +13,17 @@ import icechunk
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    systems,
+)
 from bagbasis.bags import Bags
 from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.fitting import Checkpoints
-from bagbasis.storage import lock, transactions, zarr_stores
+from bagbasis.storage import transactions, zarr_stores
 from bagbasis.storage.zarr_stores import writer_store
 from bagbasis.store import creation
 from bagbasis.store.writer import AppendSession
@@ -229,7 +235,7 @@ def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
             fcntl.flock(file, operation)
 
     stand_in = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_UN=fcntl.LOCK_UN)
-    monkeypatch.setattr(lock, "fcntl", stand_in)
+    monkeypatch.setattr(systems, "fcntl", stand_in)
     thread = threading.Thread(target=append_batch, args=(store,))
     with open(tmp_path / "data" / "r" / transactions.LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -8,7 +8,6 @@ thread says first what its tiles look like (`configure_tiles`), and in the end t
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import sys
 from functools import cache
@@ -20,6 +19,8 @@ from numba.core import config
 from numba.core.cgutils import get_or_insert_function
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+
+from ...systems import c_library
 
 ROWS = 16  # of a tile
 ROW_BYTES = 64
@@ -41,7 +42,9 @@ def has_tiles() -> bool:
     instructions = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
     if "+amx-bf16" not in instructions:  # of the machine, or of NUMBA_CPU_FEATURES
         return False
-    return bool(ctypes.CDLL(None).syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0)
+    library = c_library()
+    assert library is not None, "Linux has one"
+    return bool(library.syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0)
 
 
 def tile_shapes():

@@ -1,0 +1,246 @@
+"""Calls that some operating systems lack, each with a portable twin that is chosen at import.
+
+Linux has all of these calls. macOS lacks the exchange of two names. Windows also lacks locks by
+`fcntl`, limits by `resource`, forks, owners of files and a way to open no link. Nothing else in the
+package imports `fcntl`, `resource` or `msvcrt`, or asks the C library itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def _module(name: str) -> Any | None:  # noqa: ANN401 - a module of one system has no types elsewhere
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+fcntl, msvcrt, resource = (_module(name) for name in ("fcntl", "msvcrt", "resource"))
+
+IS_WINDOWS = os.name == "nt"
+AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
+RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
+LOCKED_BYTE = 2**30  # of Windows' locks: behind all content, which a locked byte keeps others from
+POLL_SECONDS = 0.02  # between two tries where a system cannot wait for a lock or a reader
+READER_SECONDS = 5.0  # within which a reader of one small file or chunk has closed it
+HELD = ".held"  # within a temporary folder, where folders themselves cannot be locked
+
+# ------------------------------------------------------------------ locks
+
+
+def lock(fd: int, *, wait: bool = False) -> None:
+    """Lock an open file for this descriptor alone; the lock goes when the process ends in any way.
+
+    Raises
+    ------
+    BlockingIOError
+        Another descriptor has the lock, and this one is not to wait.
+    OSError
+        The filesystem keeps no locks.
+    """
+    if fcntl is not None:
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    while not _lock_byte(fd):
+        if not wait:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        time.sleep(POLL_SECONDS)
+
+
+def unlock(fd: int) -> None:
+    """Release the lock of an open file."""
+    if fcntl is not None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    else:
+        _call_msvcrt(fd, "LK_UNLCK")
+
+
+def _lock_byte(fd: int) -> bool:
+    """Lock one byte of a file; return False if somebody else has locked it."""
+    try:
+        _call_msvcrt(fd, "LK_NBLCK")
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EDEADLK):
+            return False
+        raise
+    return True
+
+
+def _call_msvcrt(fd: int, mode: str) -> None:
+    if msvcrt is None:
+        raise OSError(errno.ENOSYS, "this Python has neither fcntl nor msvcrt")
+    os.lseek(fd, LOCKED_BYTE, os.SEEK_SET)
+    msvcrt.locking(fd, getattr(msvcrt, mode), 1)
+
+
+@contextmanager
+def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the lock of a folder of this account.
+
+    Where a folder cannot be opened, a file in it is locked: `HELD`, which stays.
+
+    Raises
+    ------
+    OSError
+        No folder, a link, one of another account, or one that is locked.
+    """
+    if fcntl is not None and hasattr(os, "O_NOFOLLOW"):
+        # any account may put a FIFO or a link there: opening one would wait, the other lead away
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        found = os.fstat(fd)
+    else:
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+        fd = open_no_link(Path(folder, HELD), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if not is_own(found):
+            raise PermissionError(f"{folder} belongs to another account")
+        lock(fd)
+        yield
+    finally:
+        os.close(fd)
+
+
+# ------------------------------------------------------------------ files and names
+
+
+def open_no_link(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
+    """Open a file as `os.open` does, but no symbolic link.
+
+    Without O_NOFOLLOW the name is looked at before and after. A link that another process puts
+    there in between is then opened, and refused before anything is read or written.
+
+    Raises
+    ------
+    OSError
+        A link (ELOOP), or what `os.open` raises.
+    """
+    flags |= getattr(os, "O_BINARY", 0)
+    if hasattr(os, "O_NOFOLLOW"):
+        return os.open(path, flags | os.O_NOFOLLOW, mode)
+    is_link = OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if os.path.islink(path):
+        raise is_link
+    fd = os.open(path, flags, mode)
+    try:
+        is_same = os.path.samestat(os.fstat(fd), os.lstat(path))
+    except FileNotFoundError:
+        is_same = False
+    if not is_same:
+        os.close(fd)
+        raise is_link
+    return fd
+
+
+def is_own(found: os.stat_result) -> bool:
+    """Return whether a file is this account's; where files have no owners, True."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+
+
+def flush(fd: int) -> None:
+    """Return when what was written to an open file is on the disk."""
+    # of macOS, whose fsync leaves it in the disk's own memory
+    if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
+        with suppress(OSError):  # of filesystems that have only fsync
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(fd)
+
+
+def flush_name(path: str | os.PathLike[str]) -> None:
+    """Return when the file or folder of this name is on the disk.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened; Windows opens no folders.
+    """
+    fd = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)  # it flushes what can be written
+    try:
+        flush(fd)
+    finally:
+        os.close(fd)
+
+
+def replace_file(fresh: Path, path: Path) -> None:
+    """Rename a file to ``path`` in one step, whatever file is there."""
+    _while_read(lambda: fresh.replace(path))
+
+
+def move_folder(fresh: Path, path: Path) -> None:
+    """Rename a folder to ``path``, where nothing may be but an empty folder."""
+    if IS_WINDOWS:
+        with suppress(OSError):  # nothing is there, or something that must stay
+            path.rmdir()
+    _while_read(lambda: fresh.rename(path))
+
+
+def _while_read(rename: Callable[[], object]) -> None:
+    """Rename; on Windows try again while somebody has the file, or one in the folder, open."""
+    deadline = time.monotonic() + READER_SECONDS
+    while True:
+        try:
+            rename()
+            return
+        except PermissionError:
+            if not IS_WINDOWS or time.monotonic() > deadline:
+                raise
+        time.sleep(POLL_SECONDS)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step; return False if the kernel or the filesystem cannot.
+
+    Raises
+    ------
+    OSError
+        The kernel can, but refuses these names.
+    """
+    renameat2 = getattr(c_library(), "renameat2", None)  # a C library of 2018 has it
+    if renameat2 is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    there = AT_WORKING_FOLDER
+    if renameat2(there, names[0], there, names[1], RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS):  # what filesystems without an exchange answer
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+# ------------------------------------------------------------------ processes
+
+
+def c_library() -> ctypes.CDLL | None:
+    """Return the C library that this process has loaded; None on Windows."""
+    try:
+        return ctypes.CDLL(None, use_errno=True)
+    except (OSError, TypeError):
+        return None
+
+
+def after_fork(forget: Callable[[], None]) -> None:
+    """Call ``forget`` in each process that is forked from this one; Windows forks none."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)
+
+
+def resident_limit() -> int | None:
+    """Return the bytes that this process may have in memory (RLIMIT_RSS); None without a limit."""
+    if resource is None:
+        return None
+    limit = int(resource.getrlimit(resource.RLIMIT_RSS)[1])
+    return limit if limit > 0 else None
