@@ -8,6 +8,7 @@ from .embeddings import (
     BagOfWordsEmbedding as BagOfWordsEmbedding,
     CoefficientPCA as CoefficientPCA,
     EmbeddingUnion as EmbeddingUnion,
+    ExtremesEmbedding as ExtremesEmbedding,
     HDDEmbedding as HDDEmbedding,
     HistogramEmbedding as HistogramEmbedding,
     MeanMapEmbedding as MeanMapEmbedding,

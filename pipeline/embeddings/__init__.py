@@ -17,6 +17,8 @@ __all__ = [
     "Embedding",
     "EmbeddingSpec",
     "EmbeddingUnion",
+    "ExtremesEmbedding",
+    "ExtremesSpec",
     "HDDEmbedding",
     "HDDSpec",
     "HistogramEmbedding",

@@ -33,6 +33,10 @@ from .description import (
     Description as Description,
     SeriesShape as SeriesShape,
 )
+from .extremes import (
+    ExtremesEmbedding as ExtremesEmbedding,
+    ExtremesSpec as ExtremesSpec,
+)
 from .hdd import (
     HDDEmbedding as HDDEmbedding,
 )
@@ -65,6 +69,7 @@ from .refusals import (
 )
 from .registered import (
     EMBEDDINGS as EMBEDDINGS,
+    named_embedding as named_embedding,
     spec_from_dict as spec_from_dict,
     spec_to_dict as spec_to_dict,
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError, ParameterError, shown
 from ..parameters import check_parameters
 from .base import Embedding, EmbeddingSpec
+from .extremes import ExtremesEmbedding, ExtremesSpec
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
 from .histogram import HistogramEmbedding, HistogramSpec
@@ -33,6 +34,7 @@ PARTS: dict[str, tuple[Any, Any]] = {
     "histogram": (HistogramEmbedding, HistogramSpec),
     "moments": (MomentsEmbedding, MomentsSpec),
     "sliced_wasserstein": (SlicedWassersteinEmbedding, SlicedWassersteinSpec),
+    "extremes": (ExtremesEmbedding, ExtremesSpec),
     "bag_of_words": (BagOfWordsEmbedding, BagOfWordsSpec),
 }
 

@@ -8,9 +8,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..parameters import Instance, MappingOf, None_, Open, Text, checked
-from .base import EmbeddingSpec
+from ..parameters.embeddings import NAMES
+from .base import Embedding, EmbeddingSpec
 from .composed.coefficient_pca import REDUCED
 from .composed.point_transformer import PointTransformer, PointTransformerSpec
+from .hdd import HDDEmbedding
 from .kinds import from_name, with_name
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
@@ -18,6 +20,20 @@ EMBEDDINGS: dict[str, tuple[Any, Any]] = {
     **REDUCED,
     "point_transformer": (PointTransformer, PointTransformerSpec),
 }
+
+
+def named_embedding(name: str) -> Embedding[Any]:
+    """Return the embedding of a registered name, or of a distance of HDD, with its defaults.
+
+    Raises
+    ------
+    ParameterError
+        Another name.
+    """
+    NAMES.check("embedding", name)
+    made: Embedding[Any]
+    made = EMBEDDINGS[name][0]() if name in EMBEDDINGS else HDDEmbedding(name)
+    return made
 
 
 @checked(spec=Instance("EmbeddingSpec"))

@@ -19,6 +19,7 @@ from .feature_map import (
     warn_of_scale as warn_of_scale,
 )
 from .fit_parameters import (
+    AUTO as AUTO,
     FitParameters as FitParameters,
     PenaltiesLike as PenaltiesLike,
     is_summed as is_summed,

@@ -9,9 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
-from ..embeddings import Embedding, ProjectionEmbedding
+from ..embeddings import Embedding, ProjectionEmbedding, named_embedding
 from ..execution import Progress
 from ..fitting import (
+    AUTO,
     CheckpointsLike,
     FeatureMap,
     FitParameters,
@@ -24,7 +25,7 @@ from ..fitting import (
 from ..labelled import BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Outcome, Target
 from ..parameters import Boolean, Table, Url, checked
-from ..random_features import RandomFeatures, RandomFourierFeatures
+from ..random_features import RandomFeatures, RandomFourierFeatures, named_features
 from ..sklearn_bases import BaseEstimator
 from .fit import fit_ridge
 from .fitted_model import Array
@@ -54,8 +55,8 @@ class DoubleBasis(BaseEstimator):
 
     def __init__(
         self,
-        embedding: Embedding | Literal["auto"] | None = "auto",
-        random_features: RandomFeatures | Literal[False] | None = None,
+        embedding: Embedding | str | None = "auto",
+        random_features: RandomFeatures | Literal[False] | str | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
@@ -222,8 +223,20 @@ Estimator = TypeVar("Estimator", bound=DoubleBasis)
 
 
 def parameters_of(estimator: DoubleBasis) -> FitParameters:
-    """Return the parameters of an estimator, and what it learns, as a value."""
+    """Return the parameters of an estimator, and what it learns, as a value.
+
+    Raises
+    ------
+    ParameterError
+        A name of an embedding or of random features that is not registered.
+    """
     values = estimator.get_params(deep=False)
+    made = {"embedding": named_embedding, "random_features": named_features}
+    for name, named in made.items():
+        given = values[name]
+        if isinstance(given, str) and given != AUTO:
+            estimator.PARAMETERS[name].check(name, given)
+            values[name] = named(given)
     return FitParameters(estimator._learns, estimator.PARAMETERS, **values)  # noqa: SLF001
 
 

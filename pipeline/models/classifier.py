@@ -47,8 +47,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
 
     def __init__(
         self,
-        embedding: Embedding | Literal["auto"] | None = "auto",
-        random_features: RandomFeatures | Literal[False] | None = None,
+        embedding: Embedding | str | None = "auto",
+        random_features: RandomFeatures | Literal[False] | str | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,

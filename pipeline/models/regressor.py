@@ -44,13 +44,15 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
     Parameters
     ----------
-    embedding : embedding or "auto", default "auto"
-        The first basis. "auto": chosen, with the width of the random features, from a sample of up
+    embedding : embedding, a name or "auto", default "auto"
+        The first basis; a name, such as "js" or "moments", is the registered embedding with its
+        defaults. "auto": chosen, with the width of the random features, from a sample of up
         to 2,000 labelled bags by errors over folds; ``report_["choice"]`` says what was tried. The
         choice depends on the data alone. None: `ProjectionEmbedding()`, the default of earlier
         versions.
-    random_features : `RandomFourierFeatures`, `NystroemFeatures` or False, default the first
-        The second basis. False: the model is linear in the embedding (001, §5.2).
+    random_features : random features, a name or False, default `RandomFourierFeatures()`
+        The second basis; a name is "fourier", "nystroem" or "learned". False: the model is linear
+        in the embedding (001, §5.2).
     alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "validation"}, default "gcv"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by

@@ -202,7 +202,7 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     nested = {
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
     }
-    if second is not None and second is not False:
+    if isinstance(second, dict):
         second = dict(second)
         second = RANDOM_FEATURES[second.pop("name", DEFAULT_FEATURES)](**second)
     return {**values["params"], **nested, SECOND_BASIS: second}
@@ -229,7 +229,7 @@ def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
 
 
 def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | str | None:
-    if embedding is None or isinstance(embedding, str):  # "auto"
+    if embedding is None or isinstance(embedding, str):  # "auto", or a name
         return embedding
     for name, (kind, _) in EMBEDDINGS.items():
         if type(embedding) is kind:
@@ -240,8 +240,10 @@ def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | st
     )
 
 
-def _second_to_dict(second: RandomFeatures) -> dict[str, Any] | None:
+def _second_to_dict(second: RandomFeatures | str) -> dict[str, Any] | str:
     """Return parameters with the registered name, which the default has not."""
+    if isinstance(second, str):
+        return second
     name = next(name for name, kind in RANDOM_FEATURES.items() if type(second) is kind)
     named = {} if name == DEFAULT_FEATURES else {"name": name}
     return {**named, **_plain_params(second)}

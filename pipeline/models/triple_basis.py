@@ -33,9 +33,9 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
 
     Parameters
     ----------
-    embedding : embedding, "auto" or None, default None
-        The first basis; None: `ProjectionEmbedding()`, the basis of the responses. "auto" chooses
-        as `DoubleBasisRegressor` does, by squared L2 distances of densities.
+    embedding : embedding, a name, "auto" or None, default None
+        The first basis; None: `ProjectionEmbedding()`, the basis of the responses. Names, and how
+        "auto" chooses, are those of `DoubleBasisRegressor`, by squared L2 distances of densities.
     random_features, validation_fraction, precision, solver, rank, uncertainty
         As in `DoubleBasisRegressor`.
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
@@ -78,8 +78,8 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
 
     def __init__(
         self,
-        embedding: Embedding | Literal["auto"] | None = None,
-        random_features: RandomFeatures | Literal[False] | None = None,
+        embedding: Embedding | str | None = None,
+        random_features: RandomFeatures | Literal[False] | str | None = None,
         response_embedding: Embedding | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,

@@ -19,6 +19,22 @@ KERNEL = OneOf("gaussian", "laplacian", "matern")
 DISTANCE = OneOf("js", "tv", "chi2", "hellinger", "l2")
 BOX = Open("one (lo, hi) per dimension", ListOf(Pair(Real(), Real()), 1) | None_)
 
+# What an estimator takes in place of an embedding with its defaults: see `named_embedding`.
+NAMES = OneOf(
+    "projection",
+    "hdd",
+    *DISTANCE.choices,
+    "mean_map",
+    "histogram",
+    "moments",
+    "sliced_wasserstein",
+    "extremes",
+    "bag_of_words",
+    "union",
+    "coefficient_pca",
+    "point_transformer",
+)
+
 # Of every embedding.
 COMMON: Table = {"out_of_box": OUT_OF_BOX, "box": BOX, "dtype": PRECISION}
 _MARGINALS: Table = {"marginals": Integer(1) | None_, **COMMON}
@@ -64,6 +80,12 @@ TABLES: dict[str, Table] = {
     "SlicedWassersteinEmbedding": {
         "n_directions": Integer(1, MAX_FUNCTIONS),
         "n_quantiles": Integer(1, MAX_FUNCTIONS),
+        "seed": Seed,
+        **COMMON,
+    },
+    "ExtremesEmbedding": {
+        "n_directions": Integer(1, MAX_FUNCTIONS),
+        "tail": Real(gt=0, lt=0.5),
         "seed": Seed,
         **COMMON,
     },

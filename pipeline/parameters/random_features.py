@@ -9,6 +9,8 @@ SCALES = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow flo
 MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
 
 STRUCTURE = OneOf("dense", "hadamard")
+# What an estimator takes in place of random features with their defaults.
+FEATURE_NAMES = OneOf("fourier", "nystroem", "learned")
 
 _WIDTH: Table = {
     "scale": Real(*SCALES) | OneOf("median"),

@@ -5,17 +5,22 @@ from __future__ import annotations
 from .checks import Table
 from .constraints import Boolean, False_, Instance, Integer, None_, OneOf, Open, Real, Share, Text
 from .containers import ListOf, MappingOf
-from .embeddings import PRECISION
+from .embeddings import NAMES, PRECISION
+from .random_features import FEATURE_NAMES
 
 HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
 """Of functions that fit: a share of the bags, what `Holdout` is made of, or one."""
 
+_NAMED = Instance("Embedding", "ProjectionEmbedding()") | None_ | NAMES
 _EMBEDDING = Instance("Embedding", "ProjectionEmbedding()") | None_
 _PENALTY = Real(ge=0)
 
 _RIDGE: Table = {
-    "embedding": _EMBEDDING | OneOf("auto"),
-    "random_features": Instance("RandomFeatures", "RandomFourierFeatures()") | None_ | False_,
+    "embedding": _NAMED | OneOf("auto"),
+    "random_features": Instance("RandomFeatures", "RandomFourierFeatures()")
+    | None_
+    | False_
+    | FEATURE_NAMES,
     "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation"),
     "alphas": _PENALTY | ListOf(_PENALTY, 1) | None_,
     "validation_fraction": Share,
@@ -39,7 +44,7 @@ TABLES: dict[str, Table] = {
         "baseline": OneOf("own") | None_,
     },
     "KernelSmoother": {
-        "embedding": _EMBEDDING,
+        "embedding": _NAMED,
         "bandwidth": Real(ge=1e-18, le=1e18) | OneOf("loo"),
         "response_embedding": _EMBEDDING,
         "precision": PRECISION,

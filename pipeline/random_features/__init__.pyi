@@ -41,6 +41,7 @@ from .nystroem import (
 from .registered import (
     DEFAULT_FEATURES as DEFAULT_FEATURES,
     RANDOM_FEATURES as RANDOM_FEATURES,
+    named_features as named_features,
 )
 from .spectrum_evidence import (
     SpectrumSums as SpectrumSums,

@@ -1,5 +1,6 @@
 """Every second basis by its name."""
 
+from ..parameters.random_features import FEATURE_NAMES
 from .base import RandomFeatures
 from .fourier import RandomFourierFeatures
 from .learned import LearnedFourierFeatures
@@ -11,3 +12,15 @@ RANDOM_FEATURES: dict[str, type[RandomFeatures]] = {
     "learned": LearnedFourierFeatures,
 }
 DEFAULT_FEATURES = "fourier"  # what a description without a name is of
+
+
+def named_features(name: str) -> RandomFeatures:
+    """Return the random features of a registered name, with their defaults.
+
+    Raises
+    ------
+    ParameterError
+        Another name.
+    """
+    FEATURE_NAMES.check("random_features", name)
+    return RANDOM_FEATURES[name]()

@@ -10,7 +10,7 @@ from ..embeddings import JOINS, Embedding, EmbeddingUnion, name_parts
 from ..execution import Progress
 from ..fitting import Problem
 from ..labelled import Column
-from ..models import DoubleBasis
+from ..models import DoubleBasis, parameters_of
 from .candidates import Candidate, resolve_widths
 from .leads import Losses, difference
 from .records import Lead, Score
@@ -65,7 +65,7 @@ class Joining:
         compared = [best, *(c for c in finalists if c not in kernels)]
         parts, weights = [candidates[best].first], [1.0]
         others = [candidates[c].first for c in kernels if c != best]
-        second = self._tune.estimator.random_features
+        second = parameters_of(self._tune.estimator).random_features
         joins = ["product"] if second and second.learns else list(JOINS)  # learnt is one kernel
         while others:
             made = {}

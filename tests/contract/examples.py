@@ -116,6 +116,10 @@ EXAMPLES: dict[str, Example] = {
         embeddings.BagOfWordsSpec,
         {"centres": (0.25, 0.5, 0.75, 0.5), **SPEC},
     ),
+    "embeddings.ExtremesSpec": lambda w: (
+        embeddings.ExtremesSpec,
+        {"n_directions": 2, "tail": 0.1, "seed": 0, **SPEC},
+    ),
     "embeddings.SlicedWassersteinSpec": lambda w: (
         embeddings.SlicedWassersteinSpec,
         {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},

@@ -27,6 +27,7 @@ OUR_METHODS = {
     "embeddings.Embedding": "decide from_params resolve",
     "embeddings.EmbeddingSpec": "are_outside arguments arrays check_together count_outside "
     "describe embed feature_names fill from_dict run_kernel to_dict",
+    "embeddings.ExtremesSpec": "directions",
     "embeddings.HDDSpec": "embed_estimates",
     "embeddings.MeanMapSpec": "frequencies",
     "embeddings.SlicedWassersteinSpec": "directions",

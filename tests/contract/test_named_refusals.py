@@ -49,8 +49,8 @@ def world(tmp_path_factory):
         ],
         (lambda w: KernelSmoother().fit(w.arrays, Bags.from_list(w.answers)), "with responses="),
         (
-            lambda w: DoubleBasisRegressor("projection").fit(w.arrays, w.y),
-            r"embedding is 'projection'; expected an Embedding such as ProjectionEmbedding\(\)",
+            lambda w: DoubleBasisRegressor("projections").fit(w.arrays, w.y),
+            r"embedding is 'projections'; expected an Embedding such as ProjectionEmbedding\(\)",
         ),
         (
             lambda w: DoubleBasisRegressor(ProjectionEmbedding).fit(w.arrays, w.y),

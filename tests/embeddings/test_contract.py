@@ -57,7 +57,11 @@ VARIANTS = {  # of the registered ones, besides their defaults
 }
 ADDED = {"projection": {"bandwidth"}}  # fields that specs of before do not have
 # A transformer that leaves points where they are: the contract is about boxes of these.
-BASES = {"point_transformer": {"transformer": FunctionTransformer()}}
+# Squares of random points have about their extremes, but not other quantiles.
+BASES = {
+    "point_transformer": {"transformer": FunctionTransformer()},
+    "extremes": {"tail": 0.2},
+}
 KINDS = [
     pytest.param(
         partial(EMBEDDINGS[name][0], **{**BASES.get(name, {}), **variant}), id=f"{name} {variant}"

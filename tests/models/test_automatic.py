@@ -157,6 +157,37 @@ def test_classes_and_densities_choose_too():
     assert triple.report_["choice"]["tried"]
 
 
+def test_a_linear_model_is_taken_where_it_is_best():
+    """Of labels that are linear in means; where random features are given, none is tried."""
+    rng = np.random.default_rng(2)
+    centres = rng.normal(size=(80, 12))
+    bags = Bags.from_list([centre + rng.normal(size=(15, 12)) for centre in centres])
+    y = bags.means.sum(axis=1) + 0.2 * rng.normal(size=80)
+    model = DoubleBasisRegressor().fit(bags, y)
+    found = model.report_["choice"]
+    assert found["chosen"] == "linear in means"
+    assert model.features_.second is None
+    given = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    assert not any(one["name"].startswith("linear") for one in given.report_["choice"]["tried"])
+    curved = DoubleBasisRegressor().fit(*bags_of())
+    names = {one["name"] for one in curved.report_["choice"]["tried"]}
+    assert {"linear in means", "linear in moments", "extremes"} <= names
+    assert not curved.report_["choice"]["chosen"].startswith("linear in means")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_extremes_are_chosen_where_one_point_decides(seed):
+    """One point of eighty beyond the others makes a bag's class."""
+    rng = np.random.default_rng(seed)
+    points = [rng.random((80, 2)) for _ in range(80)]
+    y = np.arange(80) % 2
+    for i in np.flatnonzero(y):
+        points[i][rng.integers(80)] = [1.25, rng.random()]
+    bags = Bags.from_list(points)
+    model = DoubleBasisClassifier(random_features=SMALL).fit(bags, y)
+    assert "extremes" in model.report_["choice"]["chosen"]
+
+
 def test_without_random_features_ridge_on_the_embeddings_decides():
     bags, y = bags_of()
     model = DoubleBasisRegressor(random_features=False).fit(bags, y)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bagbasis import (
     BagOfWordsEmbedding,
     Bags,
+    ExtremesEmbedding,
     HistogramEmbedding,
     MeanMapEmbedding,
     MomentsEmbedding,
@@ -20,6 +21,7 @@ from bagbasis import (
 from bagbasis.embeddings import BagOfWordsSpec
 
 from .histogram import (
+    extremes_by_loop,
     homogeneous_map,
     moments_by_loop,
     quantiles_by_loop,
@@ -42,6 +44,7 @@ def embeddings() -> Iterator[Implementation]:
                 yield _histogram(**options, distance="js", n_bins=5)
                 yield _moments(**options)
                 yield _sliced(**options, n_directions=7, n_quantiles=6)
+                yield _extremes(**options, n_directions=4, tail=0.07)
                 yield _words(**options, n_words=9)
     doubles = {"n_dims": 2, "dtypes": (np.float64, np.float64)}
     for kernel in ("laplacian", "matern"):
@@ -54,6 +57,7 @@ def embeddings() -> Iterator[Implementation]:
     yield _histogram(3, (np.float32, np.float64), distance="js", n_bins=4, marginals=2)
     yield _moments(**doubles, out_of_box="drop")
     yield _sliced(**doubles, n_directions=3, n_quantiles=300, out_of_box="drop")
+    yield _extremes(**doubles, n_directions=1, out_of_box="drop")
     yield _words(**doubles, n_words=2, out_of_box="drop")
 
 
@@ -106,6 +110,18 @@ def _sliced(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementati
         limits = LO[:n_dims], HI[:n_dims]
         mode = embedding.out_of_box
         return quantiles_by_loop(list(bags), spec.directions(), spec.n_quantiles, *limits, mode)
+
+    return _entry(embedding, oracle, n_dims, dtypes, params)
+
+
+def _extremes(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
+    embedding = ExtremesEmbedding(**params)
+
+    def oracle(bags: Bags) -> Any:
+        spec = _spec(embedding, n_dims)
+        limits = LO[:n_dims], HI[:n_dims]
+        shares, mode = (0, embedding.tail, 1 - embedding.tail, 1), embedding.out_of_box
+        return extremes_by_loop(list(bags), spec.directions(), shares, *limits, mode)
 
     return _entry(embedding, oracle, n_dims, dtypes, params)
 

@@ -84,6 +84,31 @@ def quantiles_by_loop(
     return np.array(rows) / np.sqrt(len(directions) * n_quantiles), np.array(n_outside)
 
 
+def extremes_by_loop(
+    bags: Sequence[NDArray],
+    directions: NDArray,
+    shares: Sequence[float],
+    lo: Sequence[float],
+    hi: Sequence[float],
+    mode: str = "clip",
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """For each direction and share u the least projection that at least u of the points do not
+    exceed, over the root of the row's length; and each bag's points outside."""
+    rows, n_outside = [], []
+    for bag in bags:
+        kept, outside = confined(to_unit(bag, lo, hi), mode)
+        row = []
+        for theta in directions:
+            projected = kept @ theta
+            reached = [(projected <= value).mean() for value in projected]
+            for share in shares:
+                enough = [p for p, r in zip(projected, reached, strict=True) if r >= share - 1e-12]
+                row.append(min(enough))
+        rows.append(row)
+        n_outside.append(outside)
+    return np.array(rows) / np.sqrt(len(directions) * len(shares)), np.array(n_outside)
+
+
 def words_by_loop(
     bags: Sequence[NDArray],
     centres: NDArray,

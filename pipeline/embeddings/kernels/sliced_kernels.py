@@ -56,12 +56,12 @@ def sliced_quantiles(
                     value += unit[row, j] * directions[k, j]
                 values[row] = value
             ordered = values[:kept]
-            _sort(ordered, bounds)
+            sort_values(ordered, bounds)
             _interval_means(ordered, scale, out[i, k * n_quantiles : (k + 1) * n_quantiles])
 
 
 @subkernel()
-def _sort(values, bounds):
+def sort_values(values, bounds):
     """Sort values in place, none of them NaN: quicksort, by the median of three.
 
     Numba's own sort, which knows NaN, takes longer to compile than all else here. ``bounds`` of

@@ -42,6 +42,7 @@ from .short_list import (
     AS_THEY_ARE,
     STANDARDISED,
     Choosable,
+    linear_list,
     others_of,
     short_list,
     transformer_of_scale,
@@ -111,8 +112,10 @@ def choose_embedding(
 ) -> Choice:
     """Choose the embedding, and the width of the random features, by errors over folds.
 
-    ``random_features`` None are `RandomFourierFeatures`. A ``scale_multiplier`` other than 1, or a
-    number as ``scale``, stays as it is; False compares embeddings by ridge regression on them.
+    ``random_features`` None are `RandomFourierFeatures`, and may be left out: models that are
+    linear in means, or in means and covariances, are tried, too. A ``scale_multiplier`` other
+    than 1, or a number as ``scale``, stays as it is; False compares embeddings by ridge
+    regression on them.
 
     The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time, and
     ``tried``: of each candidate its ``name``, ``width``, ``error`` (mean squared error over the
@@ -127,6 +130,8 @@ def choose_embedding(
     begun = time.process_time()
     second: Second = RandomFourierFeatures() if random_features is None else random_features
     candidates = short_list(problem.source.n_dims)
+    if _is_default(random_features):  # others are kept
+        candidates += linear_list(problem.source.n_dims)
     sample = read_sample(problem)
     if len(sample) < LEAST_LABELLED:
         report = {"n_bags": len(sample), "tried": [], "chosen": candidates[0].label}
@@ -137,7 +142,16 @@ def choose_embedding(
         best = search.run(candidates)
     note(progress, f"by {best.of.label}")
     report = {**search.report(best), "seconds": time.process_time() - begun}
-    return Choice(best.of.made(), _with_width(second, best.width), report)
+    kept: Second = False if best.of.linear else second
+    return Choice(best.of.made(), _with_width(kept, best.width), report)
+
+
+def _is_default(given: Second | None) -> bool:
+    """Return whether random features are those of an estimator without any."""
+    if given is None:
+        return True
+    default = RandomFourierFeatures()
+    return type(given) is type(default) and given.get_params() == default.get_params()
 
 
 def _with_width(second: Second, width: float | None) -> Second:
@@ -166,24 +180,37 @@ class _Search:
         if not found:
             assert self._error is not None
             raise self._error
-        for one in sorted(found, key=lambda judged: judged.error)[:BEST]:
+        found.sort(key=lambda judged: judged.error)
+        lines = [one for one in found if one.of.linear]
+        kernels = [one for one in found if not one.of.linear]
+        for one in (*kernels[:BEST], *lines[:1]):
             for scale in others_of(one.of.scale):
                 if self._differs(scale):
                     self._try(one.of.on(scale), (one.width,))
-        best = self._best
+        if kernels:
+            self._join()
+        return self._best
+
+    def _join(self) -> None:
+        """Judge sums of the best kernel and others, and widths beside that of the best."""
+        best = self._best_kernel
         rest: dict[str, Judged] = {}
         for one in sorted(self._judged, key=lambda judged: judged.error):
-            if one.of.name != best.of.name:
+            if one.of.name != best.of.name and not one.of.linear:
                 rest.setdefault(one.of.name, one)
         for other in [*rest.values()][:SUMMED]:
             self._sum(best, other)
-        self._refine(self._best)
-        return self._best
+        self._refine(self._best_kernel)
 
     @property
     def _best(self) -> Judged:
         """The candidate of least error; of equal ones the first, which is the cheapest."""
         return min(self._judged, key=lambda judged: judged.error)
+
+    @property
+    def _best_kernel(self) -> Judged:
+        """The one of least error that is not linear."""
+        return min((j for j in self._judged if not j.of.linear), key=lambda judged: judged.error)
 
     @property
     def _widths(self) -> Sequence[float | None]:
@@ -217,7 +244,7 @@ class _Search:
             self._error = error
             self._left_out[one.label] = str(error)
             return None
-        if self._second is False:
+        if one.linear or self._second is False:
             return self._judge(one, None, (_linear(rows, self._landmarks),))
         squares = squared_distances(rows, self._landmarks)
         if isinstance(self._second.scale, str):
@@ -258,7 +285,7 @@ class _Search:
         return min(each, key=lambda judged: judged.error)
 
     def _judge(self, one: Choosable, width: float | None, parts: tuple[Floats, ...]) -> Judged:
-        if self._second is False:
+        if one.linear or self._second is False:
             kernel = parts[0]
         else:
             factor = -0.5 / (width or 1.0) ** 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from ...embeddings import (
     Embedding,
     EmbeddingUnion,
+    ExtremesEmbedding,
     HDDEmbedding,
     MeanMapEmbedding,
     MomentsEmbedding,
@@ -43,11 +44,14 @@ class Choosable:
     embedding : Embedding
         Of points on that scale, not fitted.
     scale : str
+    linear : bool
+        Whether the model is linear in it, without random features.
     """
 
     name: str
     embedding: Embedding[Any]
     scale: str = AS_THEY_ARE
+    linear: bool = False
 
     @property
     def label(self) -> str:
@@ -56,7 +60,7 @@ class Choosable:
 
     def on(self, scale: str) -> Choosable:
         """Return the embedding of points on another scale."""
-        return Choosable(self.name, self.embedding, scale)
+        return replace(self, scale=scale)
 
     def made(self) -> Embedding[Any]:
         """Return the embedding as an estimator is given it, not fitted."""
@@ -93,6 +97,7 @@ def short_list(n_dims: int) -> list[Choosable]:
         ("moments", MomentsEmbedding(covariance=n_dims <= COVARIANCE_DIMS)),
         ("mean map", MeanMapEmbedding()),
         ("sliced Wasserstein", SlicedWassersteinEmbedding(directions)),
+        ("extremes", ExtremesEmbedding(directions)),
     ]
     if n_dims <= MARGINAL_DIMS:
         found += [
@@ -101,6 +106,15 @@ def short_list(n_dims: int) -> list[Choosable]:
         ]
     scale = AS_THEY_ARE if joint else STANDARDISED
     return [Choosable(name, embedding, scale) for name, embedding in found]
+
+
+def linear_list(n_dims: int) -> list[Choosable]:
+    """Return the embeddings that a linear model is tried on, the shortest first."""
+    found = [("linear in means", MomentsEmbedding(covariance=False))]
+    if n_dims <= COVARIANCE_DIMS:
+        found.append(("linear in moments", MomentsEmbedding()))
+    scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
+    return [Choosable(name, embedding, scale, linear=True) for name, embedding in found]
 
 
 def others_of(scale: str) -> Sequence[str]:

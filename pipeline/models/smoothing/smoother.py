@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...arrays import Floats
 from ...bags import as_bags
-from ...embeddings import Embedding, ProjectionEmbedding
+from ...embeddings import Embedding, ProjectionEmbedding, named_embedding
 from ...errors import DataError, ParameterError
 from ...execution import Progress, check_memory, lane
 from ...fitting import FeatureMap, resolve_features
@@ -48,7 +48,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     Parameters
     ----------
-    embedding : embedding, default `ProjectionEmbedding()`
+    embedding : embedding or its name, default `ProjectionEmbedding()`
         Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
     bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
         h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
@@ -91,7 +91,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     def __init__(
         self,
-        embedding: Embedding | None = None,
+        embedding: Embedding | str | None = None,
         bandwidth: float | str = "loo",
         response_embedding: Embedding | None = None,
         precision: str = "float32",
@@ -140,7 +140,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         if isinstance(X, BagStore):
             X = copy(X)  # stays at these counts when X is appended to
         source, outcome = self._encoded(X, y, target, responses)
-        embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
+        given = self.embedding
+        given = named_embedding(given) if isinstance(given, str) else given
+        embedding = fresh("embedding", given, Embedding, ProjectionEmbedding)
         with lane():
             features = resolve_features(source, embedding, None)
             out = Holdout.of(holdout).resolve(source)

@@ -1,0 +1,147 @@
+"""`ExtremesEmbedding`: a bag as its outermost points along directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers
+from ..bags import Bags, Box
+from ..parameters import Integer, Table, decided
+from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
+from .kernels.extremes_kernels import extreme_quantiles
+from .sliced import unit_vectors
+
+N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
+
+
+@dataclass(frozen=True)
+class ExtremesSpec(EmbeddingSpec):
+    """Extremes with everything decided; see `ExtremesEmbedding` for the fields."""
+
+    n_directions: int
+    tail: float
+    seed: int
+
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        **decided(TABLES["ExtremesEmbedding"], "n_directions", "tail", "seed"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        Integer(1, MAX_FUNCTIONS // N_SHARES).check("n_directions", self.n_directions)
+
+    @property
+    def n_features(self) -> int:
+        """Length of the embedding."""
+        return self.n_directions * N_SHARES
+
+    @property
+    def shares(self) -> Floats:
+        """The shares of a bag's points, shape (4,)."""
+        return np.array([0.0, self.tail, 1.0 - self.tail, 1.0])
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return self.n_directions * (4e-8 + 1e-9 * self.n_dims)  # nearly all of it sorts
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`."""
+        shares = ", ".join(f"{share:g}" for share in self.shares.tolist())
+        return Description(f"quantiles {shares} along {self.n_directions} directions")
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`; directions that mix coordinates have numbers."""
+        n_axes = self.n_dims if self.n_dims <= self.n_directions else 0
+        more = [f"direction{k}" for k in range(n_axes, self.n_directions)]
+        names = [*coordinates[:n_axes], *more]
+        return [f"q{share:g}({name})" for name in names for share in self.shares.tolist()]
+
+    def directions(self) -> Floats:
+        """Return unit vectors, shape (n_directions, n_dims): the coordinates' first."""
+        return _directions(self.n_dims, self.n_directions, self.seed)
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
+        """See `EmbeddingSpec.fill`."""
+        self.run_kernel(extreme_quantiles, bags, self.directions(), self.shares, out, outside)
+
+
+@lru_cache(maxsize=4)
+def _directions(n_dims: int, n_directions: int, seed: int) -> Floats:
+    if n_dims > n_directions:
+        return unit_vectors(n_dims, n_directions, seed)
+    if n_dims == n_directions:
+        return np.eye(n_dims)
+    return np.concatenate([np.eye(n_dims), unit_vectors(n_dims, n_directions - n_dims, seed)])
+
+
+class ExtremesEmbedding(Embedding[ExtremesSpec]):
+    """Outermost points along directions, for bags whose label one point decides.
+
+    Means over a bag hardly see one point of many; its extremes do. A(X) holds, for each of
+    n_directions unit vectors θ, the quantiles 0, tail, 1 − tail and 1 of θᵀx over the bag's points
+    (the minimum, the maximum, and two values that a single outlier does not move). Joined with
+    another embedding by `EmbeddingUnion` it adds what that one averages away.
+
+    Parameters
+    ----------
+    n_directions : int from 1 to 200,000, default 32
+        Directions θ: the coordinates and then random ones, orthogonal within blocks of d. With
+        fewer directions than coordinates all are random; one in one dimension.
+    tail : float in (0, 0.5), default 0.01
+        Share of the points beyond the two inner quantiles. Bags of fewer than 1 / tail points have
+        their minimum there, too.
+    seed : int from 0 to 2^64 − 1, default 0
+        Of the directions.
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        What becomes of points outside the box; clipped and dropped ones are counted. An extreme
+        that is clipped is at the wall: give a wide box where it matters how far out a point is.
+    box : sequence of (lo, hi), optional
+        Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
+        `ProjectionEmbedding`.
+    dtype : {"float32", "float64"}, default "float32"
+        Of what `transform` returns; projections are in double.
+
+    Attributes
+    ----------
+    spec_ : ExtremesSpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    Not in the papers; minima and maxima of coordinates are what trees on bags are given (Gärtner,
+    Flach, Kowalczyk and Smola, Multi-instance kernels, 2002). A bag and its repetition have the
+    same embedding. Like `SlicedWassersteinEmbedding` it sorts all projections.
+    """
+
+    PARAMETERS = TABLES["ExtremesEmbedding"]
+
+    def __init__(
+        self,
+        n_directions: int = 32,
+        tail: float = 0.01,
+        seed: int = 0,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.n_directions = n_directions
+        self.tail = tail
+        self.seed = seed
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ExtremesSpec:
+        """See `Embedding.decide`; nothing is chosen from the sample."""
+        n_directions = self.n_directions if box.n_dims > 1 else 1
+        return ExtremesSpec(n_directions, self.tail, self.seed, out_of_box=out_of_box, box=box)

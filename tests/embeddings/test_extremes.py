@@ -1,0 +1,68 @@
+"""`ExtremesEmbedding`: minima, maxima and quantiles beside them, and the bags that they are for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisClassifier, ExtremesEmbedding, MomentsEmbedding
+from bagbasis.errors import ParameterError
+
+RNG = np.random.default_rng(0)
+BAGS = [RNG.random((size, 3)) for size in (1, 30, 257, 1000)]
+
+
+def fitted(n_directions, bags=BAGS, **params):
+    box = [(0, 1)] * bags[0].shape[1]
+    return ExtremesEmbedding(n_directions, box=box, dtype="float64", **params).fit(bags)
+
+
+def test_coordinates_come_first():
+    """With as many directions as coordinates these are minima, maxima and two quantiles."""
+    embedding = fitted(3, tail=0.05)
+    rows = embedding.transform(BAGS).reshape(len(BAGS), 3, 4) * np.sqrt(12)
+    for bag, row in zip(BAGS, rows, strict=True):
+        for j, share in enumerate((0, 0.05, 0.95, 1)):
+            expected = np.quantile(bag, share, axis=0, method="inverted_cdf")
+            np.testing.assert_allclose(row[:, j], expected, rtol=1e-12)
+    names = embedding.get_feature_names_out(["a", "b", "c"]).tolist()
+    assert names[:5] == ["q0(a)", "q0.05(a)", "q0.95(a)", "q1(a)", "q0(b)"]
+
+
+def test_more_directions_keep_the_coordinates():
+    """They are unit vectors; with fewer directions than coordinates all are random."""
+    more = fitted(8).spec_.directions()
+    np.testing.assert_array_equal(more[:3], np.eye(3))
+    np.testing.assert_allclose(np.linalg.norm(more, axis=1), 1, rtol=1e-12)
+    assert np.abs(fitted(2).spec_.directions()).min() > 0
+    assert fitted(32, [RNG.random((4, 1))]).spec_.n_features == 4
+
+
+def test_repeated_points_change_nothing():
+    """A bag and its repetition have the same embedding."""
+    rows = fitted(8, tail=0.1).transform([BAGS[1], np.repeat(BAGS[1], 7, axis=0)])
+    np.testing.assert_array_equal(rows[0], rows[1])
+
+
+def test_one_point_decides():
+    """One point of fifty in a corner makes a bag's class: means hardly see it, extremes do."""
+    rng = np.random.default_rng(5)
+    bags = [0.2 + 0.5 * rng.random((50, 2)) for _ in range(120)]
+    y = np.arange(120) % 2
+    for i in np.flatnonzero(y):
+        bags[i][rng.integers(50)] = 0.85 + 0.1 * rng.random(2)
+    scores = {}
+    for embedding in (ExtremesEmbedding(8), MomentsEmbedding()):
+        model = DoubleBasisClassifier(embedding, False).fit(bags[:60], y[:60])
+        scores[type(embedding)] = model.score(bags[60:], y[60:])
+    assert scores[ExtremesEmbedding] == 1
+    assert scores[MomentsEmbedding] < 0.95
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_directions", 0), ("tail", 0.0), ("tail", 0.5), ("seed", -1)]
+)
+def test_wrong_parameters(name, value):
+    """They are named."""
+    with pytest.raises(ParameterError, match=f"^{name} is {value}; expected"):
+        ExtremesEmbedding(**{name: value}).fit(BAGS)

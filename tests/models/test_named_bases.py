@@ -1,0 +1,75 @@
+"""Registered names in place of embeddings and random features, as configs have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    HDDEmbedding,
+    KernelSmoother,
+    MomentsEmbedding,
+    NystroemFeatures,
+    TripleBasisRegressor,
+    load_model,
+)
+from bagbasis.embeddings import EMBEDDINGS, named_embedding
+from bagbasis.errors import ParameterError
+from bagbasis.jobs.configs.sections import NAMED
+from bagbasis.parameters.embeddings import NAMES
+from bagbasis.parameters.random_features import FEATURE_NAMES
+from bagbasis.random_features import RANDOM_FEATURES, named_features
+
+RNG = np.random.default_rng(2)
+BAGS = [0.3 + 0.4 * RNG.random((9, 2)) for _ in range(24)]
+Y = np.array([bag.mean() for bag in BAGS])
+
+
+def test_names_are_those_of_configs():
+    """Every registered one, each distance of HDD, and what configs make of them."""
+    assert set(NAMES.choices) == set(NAMED)
+    assert set(FEATURE_NAMES.choices) == set(RANDOM_FEATURES)
+    for name, section in NAMED.items():
+        kind, params = EMBEDDINGS[section["name"]][0], {**section}
+        del params["name"]
+        made = named_embedding(name)
+        assert type(made) is kind
+        assert made.get_params() == kind(**params).get_params()
+    for name, kind in RANDOM_FEATURES.items():
+        assert type(named_features(name)) is kind
+
+
+def test_models_of_names(tmp_path):
+    """They are those of the embeddings named; parameters, clones and saved models keep names."""
+    given = DoubleBasisRegressor("js", "nystroem", alpha=1e-3)
+    spelled = DoubleBasisRegressor(HDDEmbedding("js"), NystroemFeatures(), alpha=1e-3)
+    with pytest.warns(UserWarning, match="landmarks"):
+        given, spelled = clone(given).fit(BAGS, Y), spelled.fit(BAGS, Y)
+    assert (given.embedding, given.random_features) == ("js", "nystroem")
+    np.testing.assert_array_equal(given.predict(BAGS), spelled.predict(BAGS))
+    given.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert (again.embedding, again.random_features) == ("js", "nystroem")
+    np.testing.assert_array_equal(again.predict(BAGS), given.predict(BAGS))
+
+
+def test_smoother_and_classifier():
+    """They take names, too."""
+    smoothed = KernelSmoother("moments", bandwidth=0.5).fit(BAGS, Y).predict(BAGS)
+    spelled = KernelSmoother(MomentsEmbedding(), bandwidth=0.5).fit(BAGS, Y).predict(BAGS)
+    np.testing.assert_array_equal(smoothed, spelled)
+    model = DoubleBasisClassifier("moments", False).fit(BAGS, np.median(Y) < Y)
+    assert model.features_.embedding == MomentsEmbedding().fit(BAGS).spec_
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, TripleBasisRegressor, KernelSmoother])
+def test_other_names_are_refused(kind):
+    """The refusal says which there are."""
+    with pytest.raises(ParameterError, match=r"^embedding is 'jss'; expected .*'js'"):
+        kind("jss").fit(BAGS, Y)
+    if kind is not KernelSmoother:
+        with pytest.raises(ParameterError, match=r"^random_features is 'rff'; .*'fourier'"):
+            kind(random_features="rff").fit(BAGS, Y)
