@@ -56,6 +56,7 @@ def render(
         job=job,
         header=facts(header | versions()),
         worries=worries,
+        answers=[(part.title, part.answer) for part in parts if part.answer],
         parts=parts,
         config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
         size=SIZE,

@@ -194,12 +194,14 @@ def _part(
     """Return the part of the page; without held-out bags it shows the score of the penalty."""
     from ..pictures import (
         Part,
+        answer_of,
         card_of,
         choice_tables,
         compare_judged,
         errors_part,
         header_of,
         path_of,
+        rivals_of,
         score_tables,
         worries_of_model,
     )
@@ -215,7 +217,8 @@ def _part(
         worries += compare_judged(judged)
         said = f"{judged['measure']}: {judged['error']:.4g}"
         tables = score_tables(judged)
-        found = Part(title, tables=tables, card=card_of(model, said))
+        answer = answer_of(f"{judged['n']:,} bags", judged["measure"], rivals_of(judged))
+        found = Part(title, tables=tables, card=card_of(model, said), answer=answer)
     return replace(
         found,
         header=header_of(model, url, store.url),

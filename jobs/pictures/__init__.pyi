@@ -34,6 +34,7 @@ from .locations import (
     draw_locations as draw_locations,
 )
 from .model_part import (
+    answer_of as answer_of,
     card_of as card_of,
     choice_tables as choice_tables,
     compare as compare,

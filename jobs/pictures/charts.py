@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 46
 BAR, BAR_LEFT, BAR_LETTERS = 24, 150, 20  # height, and room and length of a name
 PAD = 0.04  # of an axis, on each side of the values
 TICKS = 6  # at most
+FEW_DECADES = 2  # of an axis that has ticks between the powers of ten
+LETTER, LINE = 7.0, 16.0  # width of a letter of a label, and height of a line
 
 Point = tuple[float, float]
 
@@ -93,13 +96,25 @@ class Scale:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Places and labels."""
-        decades = self._log and self._high - self._low > 1.5
-        span = (self._low, self._high) if decades else self.ends
-        at = np.array(MaxNLocator(TICKS, integer=decades).tick_values(*span))
-        at = 10.0**at if decades else at
+        """Places and labels: 1, 2 and 5 times powers of ten, as many as do not touch."""
         low, high = self.ends
-        return [(self(value), f"{value:.6g}") for value in at.tolist() if low <= value <= high]
+        at: list[float] = _one_two_five(self._low, self._high) if self._log else []
+        at = [value for value in at if low <= value <= high]
+        if len(at) < 2:
+            locator = MaxNLocator(TICKS, steps=[1, 2, 5, 10])
+            at = [v for v in np.array(locator.tick_values(low, high)).tolist() if low <= v <= high]
+        return self._apart([(self(value), f"{value:.6g}") for value in at])
+
+    def _apart(self, ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
+        """Leave out ticks whose labels would touch the one before."""
+        kept: list[tuple[float, str]] = []
+        for at, label in ticks:
+            room = LINE
+            if kept and self._first < self._last:  # labels stand side by side
+                room = LETTER * (len(label) + len(kept[-1][1]) + 2) / 2
+            if not kept or abs(at - kept[-1][0]) >= room:
+                kept.append((at, label))
+        return kept
 
 
 @dataclass(frozen=True)
@@ -200,6 +215,15 @@ class Chart:
             (one, [(x(a), y(b), y(b - bar), y(b + bar), t) for a, b, bar, t in one.points()])
             for one in self.series
         ]
+
+
+def _one_two_five(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 times powers of ten between two logarithms, or some powers of many."""
+    span = high - low
+    step = max(1, math.ceil(span / TICKS))
+    powers = range(math.floor(low) // step * step, math.ceil(high) + 1, step)
+    factors = (1, 2, 5) if span <= FEW_DECADES else (1,)
+    return [float(f"{factor}e{power}") for power in powers for factor in factors]
 
 
 def thin(n: int, most: int) -> NDArray[np.int64]:

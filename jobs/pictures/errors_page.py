@@ -13,7 +13,7 @@ from bagbasis.outcomes import ClassDetails, DensityDetails
 
 from .bag_dots import N_WORST, Dots
 from .charts import Chart, Series
-from .model_part import card_of, compare
+from .model_part import answer_of, card_of, compare
 from .parts import Part, Table, facts
 
 if TYPE_CHECKING:
@@ -79,8 +79,12 @@ def errors_part(
     judged = (
         f"{where}; {errors.measure} {errors.error:.4g}, best constant {errors.constant_error:.4g}"
     )
+    rivals_found = [("the best constant", errors.constant_error)]
+    rivals_found += [(name, one.error) for name, one in rivals.items()]
+    what = f"{', '.join(errors.values()) or 'densities'}, {errors.n:,} bags"
     return Part(
         title,
+        answer=answer_of(what, errors.measure, [("the model", errors.error), *rivals_found]),
         worries=worries,
         tables=[facts({"judged on": where}), *tables],
         charts=charts,

@@ -212,6 +212,26 @@ RIVALS = {
 }  # of `judge_fit`
 
 
+def answer_of(what: str, measure: str, rows: Sequence[Sequence[Any]]) -> str:
+    """Return a sentence on an error and one on what it has to beat.
+
+    Parameters
+    ----------
+    what : str
+        What is predicted of which bags.
+    measure : str
+    rows : sequence of (name, error)
+        The model first.
+    """
+    known = [(name, error) for name, error in rows if error is not None]
+    (_, error), *rivals = known
+    said = f"{what}; {measure}: {error:.4g}."
+    if rivals:
+        beside = "; ".join(f"{name} {value:.4g}" for name, value in rivals)
+        said += f" To beat: {beside}."
+    return said
+
+
 def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
     """Return rows of a name and an error: the model and what it has to beat, as far as known."""
     named = {"error": "the model", **RIVALS}

@@ -47,7 +47,7 @@ class Part:
     ----------
     title : str
     header : mapping
-        Where it comes from, for the head of the page.
+        Where it comes from, for the foot of the page.
     worries : sequence of str
         Sentences: what a reader has to know before anything else.
     tables, charts, details
@@ -56,6 +56,8 @@ class Part:
         What a user of the model has to know.
     bars
         They follow the charts.
+    answer : str
+        The result beside what it has to beat, in a sentence or two: the page begins with it.
     """
 
     title: str
@@ -66,3 +68,4 @@ class Part:
     details: Sequence[Table] = ()
     card: Table | None = None
     bars: Sequence[Bars] = ()
+    answer: str = ""

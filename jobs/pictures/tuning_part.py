@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from bagbasis.tuning import Score, Tuning
 
 from .charts import Chart, Series
 from .model_part import (
+    answer_of,
     card_of,
     compare_judged,
     header_of,
     path_of,
+    rivals_of,
     score_tables,
     worries_of_model,
 )
@@ -64,7 +67,10 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
     said += _say(best)
     if found is None:
         beaten, tables = [], []
+        beside: list[list[Any]] = [["the winner", best.error], ["the best constant", 1.0]]
+        measure, n_judged = "squared error over the variance", best.n_held_out
     else:
+        beside, measure, n_judged = rivals_of(found), found["measure"], found["n"]
         beaten, tables = compare_judged(found), score_tables(found)
         said = f"{found['measure']}: {found['error']:.4g} ({found['n']:,} bags); {said}"
     return Part(
@@ -74,6 +80,8 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         [*tables, Table(f"{len(order)} candidates", columns, rows, note)],
         [*_charts(result, order, names), *path_of(model)],
         card=card_of(model, said),
+        answer=f"{names[result.winner]} won among {len(order)} candidates. "
+        + answer_of(f"On {n_judged:,} bags held out", measure, beside),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -178,6 +179,39 @@ def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):
     page.unlink()
     for _ in range(2):
         fitted(named, "noise", tmp_path / "fit.json")
+
+
+def test_the_result_stands_first_and_where_it_comes_from_last(named, tmp_path):
+    """Error and rivals before the worries; data, versions and config folded at the end."""
+    page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
+    judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
+    first = " ".join(page.texts[: page.texts.index("What to worry about")])
+    for key in ("error", "constant_error", "means_error", "forest_error"):
+        assert f"{judged[key]:.4g}" in first
+    assert "versions" not in first
+    folded = page.texts.index("Where this comes from: data, models, versions, seeds")
+    assert page.texts.index("versions") > folded > page.texts.index("Model card")
+    assert page.tags["details"] == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "log", "labels"),
+    [
+        ([0.0125, 0.4], True, "0.02 0.05 0.1 0.2"),
+        ([1e-9, 1e-3], True, "1e-08 1e-06 0.0001"),
+        ([0.31, 0.42], True, "0.32 0.34 0.36 0.38 0.4 0.42"),
+        ([0.0, 1.0], False, "0 0.2 0.4 0.6 0.8 1"),
+    ],
+)
+def test_ticks_do_not_run_into_each_other(values, log, labels):
+    """1, 2 and 5; labels have room on a phone, or are left out."""
+    ticks = Scale(values, 66, 446, log).ticks
+    assert " ".join(label for _, label in ticks) == labels
+    narrow = Scale(values, 10, 60, log).ticks
+    for scale in (ticks, narrow):
+        for (a, one), (b, other) in itertools.pairwise(scale):
+            assert b - a >= 3.5 * (len(one) + len(other))
+    assert len(narrow) < len(ticks)
 
 
 def test_charts_lie_within_their_axes():
