@@ -25,10 +25,13 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
 ]
 exclude_patterns = ["tutorials/*"]
-html_theme = "alabaster"
-html_theme_options = {"description": "learning from bags", "fixed_sidebar": True}
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"secondary_sidebar_items": ["page-toc"], "show_prev_next": False}
+html_title = "bagbasis"
+copybutton_exclude = ".linenos, .gp, .go"
 html_show_sourcelink = False
 default_role = "code"
 myst_heading_anchors = 3

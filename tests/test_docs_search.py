@@ -1,0 +1,67 @@
+"""Ten questions of a newcomer: the search of the pages answers each with the page that is meant.
+
+Of a page its title and headings count most, then its words, as in the index that Sphinx makes of
+them (`sphinx.search`): the same splitting into words and the same stems.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sphinx.search.en import SearchEnglish
+
+DOCS = Path(__file__).parents[1] / "docs"
+TITLE, HEADING = 15, 7  # of the scorer in Sphinx' searchtools.js
+LANGUAGE = SearchEnglish({})
+
+
+def stems(text):
+    return [LANGUAGE.stem(word.lower()) for word in LANGUAGE.split(text)]
+
+
+def pages():
+    """What each page is called, and the score of each of its words."""
+    found = {}
+    for file in sorted(DOCS.glob("*.md")):
+        text = file.read_text()
+        if file.stem in ("index", "changes", "deploying"):  # lists, or copies
+            continue
+        scores = Counter(dict.fromkeys(stems(text), 5))
+        for heading in re.findall(r"^##+ (.*)$", text, re.MULTILINE):
+            scores.update(dict.fromkeys(stems(heading), HEADING))
+        scores.update(dict.fromkeys(stems(text.split("\n", 1)[0]), TITLE))
+        found[file.stem] = scores
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("your data parquet csv", "your-data"),
+        ("flow cytometry fcs", "your-data"),
+        ("slides patches", "your-data"),
+        ("which embedding", "embeddings"),
+        ("hypothesis two sample test", "hypothesis-tests"),
+        ("drift detector", "drift"),
+        ("slurm cluster", "clusters"),
+        ("retrain schedule", "retraining"),
+        ("single cells patients", "single-cell"),
+        ("lazy or eager", "by-task"),
+        ("measured beside scikit-learn", "performance"),
+        ("object stores s3", "stores"),
+    ],
+)
+def test_search_answers_with_the_page(question, page):
+    """All words are on the page, and no other page scores more."""
+    found = pages()
+    words = [word for word in stems(question) if word]
+    matching = {
+        name: sum(scores[word] for word in words)
+        for name, scores in found.items()
+        if all(word in scores or LANGUAGE.word_filter(word) is False for word in words)
+    }
+    assert page in matching, f"{page} lacks one of {words}"
+    assert matching[page] == max(matching.values()), matching
