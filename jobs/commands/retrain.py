@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import ClusterConfig, EmbeddingName, ModelSection, Section, with_parameters
+from ..configs import (
+    ClusterConfig,
+    EmbeddingName,
+    ModelSection,
+    RidgeAlone,
+    Section,
+    with_parameters,
+)
 from ..terminal import Callback, Terminal
 
 if TYPE_CHECKING:
@@ -71,7 +78,7 @@ class Config(ClusterConfig):
     )
     window: WindowSection = Field(default=WindowSection(), description="bags of the models")
     drift: DriftSection = Field(default=DriftSection(), description="test of the new bags")
-    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+    model: RidgeAlone = Field(default=ModelSection(), description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,
         description="a name in place of model.embedding; null: as model.embedding says",

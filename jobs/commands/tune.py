@@ -20,6 +20,7 @@ from ..configs import (
     FeaturesSection,
     FittingConfig,
     ModelSection,
+    RidgeAlone,
     SearchSection,
     Section,
     build,
@@ -44,7 +45,7 @@ class Config(FittingConfig, DirectoryConfig):
         description="directory for report.html, report.json, best.yaml, tune.png and the state "
         "of an interrupted tune"
     )
-    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+    model: RidgeAlone = Field(default=ModelSection(), description="what is fitted")
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
     cache_url: str | None = Field(
         default=None,

@@ -32,6 +32,7 @@ from .sections import (
 )
 from .sequence_section import (
     FitSection as FitSection,
+    RidgeAlone as RidgeAlone,
     RidgeSection as RidgeSection,
     SequenceSection as SequenceSection,
 )

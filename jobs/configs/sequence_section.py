@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from bagbasis.errors import ConfigError
 
@@ -71,9 +71,23 @@ def _kind_of(value: object) -> object:
     return getattr(value, "kind", RIDGE)
 
 
+def _ridge_alone(value: object) -> object:
+    """Leave out ``kind: ridge``, which a section copied from a config of `bags fit` has."""
+    if not isinstance(value, Mapping) or "kind" not in value:
+        return value
+    if value["kind"] == SEQUENCE:
+        raise ValueError(
+            "kind: sequence is for bags fit; this job makes ridge models alone (kind: "
+            "ridge, or no kind), so fit a network with bags fit and compare both with bags evaluate"
+        )
+    return {key: one for key, one in value.items() if (key, one) != ("kind", RIDGE)}
+
+
 if TYPE_CHECKING:
     FitSection = RidgeSection | SequenceSection
+    RidgeAlone = ModelSection
 else:
+    RidgeAlone = Annotated[ModelSection, BeforeValidator(_ridge_alone)]
     FitSection: Any = Annotated[
         Annotated[RidgeSection, Tag(RIDGE)] | Annotated[SequenceSection, Tag(SEQUENCE)],
         Discriminator(_kind_of),

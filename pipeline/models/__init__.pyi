@@ -34,8 +34,11 @@ from .judging import (
     labelled_for as labelled_for,
 )
 from .loading import (
+    LEAF as LEAF,
     is_network as is_network,
     load_model as load_model,
+    read_network as read_network,
+    saved_state as saved_state,
 )
 from .model_state import (
     ModelState as ModelState,
@@ -68,7 +71,8 @@ from .saving import (
     read_model_arrays as read_model_arrays,
     read_state as read_state,
     save_model as save_model,
-    write_model as write_model,
+    state_of as state_of,
+    write_state as write_state,
 )
 from .smoothing.smoother import (
     KernelSmoother as KernelSmoother,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelError, refuse_exhaustion
 from ..parameters import Url, checked
@@ -12,10 +16,18 @@ from .classifier import DoubleBasisClassifier
 from .model_state import ModelState
 from .regressor import DoubleBasisRegressor
 from .ridge_model import RidgeModel
-from .saving import params_from_dict, read_model_arrays, read_state
+from .saving import (
+    FORMAT,
+    VERSIONS,
+    params_from_dict,
+    read_model_arrays,
+    read_state,
+    state_of,
+)
 from .triple_basis import TripleBasisRegressor
 
 NETWORK = "network"  # the item of a saved model that only networks have
+LEAF = "leaf{:03d}"  # the arrays of a saved network, in their order
 ESTIMATORS: dict[str, type[DoubleBasis]] = {
     kind.__name__: kind
     for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
@@ -48,6 +60,46 @@ def is_network(url: str | os.PathLike[str]) -> bool:
     """
     url = normalize_url(url)
     return NETWORK in read_one(url, lambda: read_state(url), last=GROUP)
+
+
+def read_network(url: str) -> tuple[dict[str, Any], list[NDArray[np.float64]]]:
+    """Return what the attributes of a saved network say, and its arrays in their order.
+
+    The packages that run networks are not needed.
+
+    Raises
+    ------
+    ModelError
+        Damaged.
+    """
+    values = read_state(url)
+    try:
+        names = [LEAF.format(i) for i in range(values["n_arrays"])]
+        arrays = list(read_model_arrays(url, names).values())
+        if any(np.isnan(array).any() for array in arrays):
+            raise ValueError("a chunk of its arrays is missing")
+    except Exception as error:  # whatever a damaged file leads to
+        refuse_exhaustion(url, error)
+        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
+    return values, arrays
+
+
+def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]]:
+    """Return everything that a saved model of any kind holds, and the versions that saved it.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, damaged, or a format this version does not know.
+    """
+    url = normalize_url(url)
+    if not is_network(url):
+        model = load_model(url)
+        return state_of(model), model.versions_
+    values, arrays = read_one(url, lambda: read_network(url), last=GROUP)
+    attributes = {key: one for key, one in values.items() if key not in (FORMAT, VERSIONS)}
+    named = {LEAF.format(i): array for i, array in enumerate(arrays)}
+    return ModelState(attributes, named), dict(values[VERSIONS])
 
 
 def _load(url: str) -> DoubleBasis:

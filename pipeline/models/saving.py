@@ -37,7 +37,8 @@ from ..storage import (
 from ..versions import version
 from .model_state import ModelState
 
-FORMAT_VERSION = 1
+FORMAT, FORMAT_VERSION = "format_version", 1
+VERSIONS = "versions"  # of the packages that saved it
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
 RUN = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
@@ -110,17 +111,15 @@ def check_model_place(url: str, overwrite: bool) -> None:
     check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
 
 
-def write_model(model: Saveable, place: str) -> None:
-    """Write a fitted estimator to a place where nothing is yet; see `save_model` for others.
+def write_state(state: ModelState, place: str) -> None:
+    """Write what a model holds to a place where nothing is yet; see `save_model` for others.
 
     Raises
     ------
-    ModelError
-        Not fitted.
     OSError
         The place can not be written.
     """
-    _write(state_of(model), place, None)
+    _write(state, place, None)
 
 
 def state_of(model: Saveable) -> ModelState:
@@ -166,10 +165,9 @@ def read_state(url: str) -> dict[str, Any]:
         raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:
         raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
-    if state.get("format_version") != FORMAT_VERSION:
+    if state.get(FORMAT) != FORMAT_VERSION:
         raise ModelError(
-            f"{url}: model of format {state.get('format_version')}; this version reads "
-            f"{FORMAT_VERSION}"
+            f"{url}: model of format {state.get(FORMAT)}; this version reads {FORMAT_VERSION}"
         )
     return state
 
@@ -220,7 +218,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
             fill_value=float("nan"),
         )
     versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}
-    values = {"format_version": FORMAT_VERSION, **state.attributes, "versions": versions}
+    values = {FORMAT: FORMAT_VERSION, **state.attributes, VERSIONS: versions}
     group.update_attributes({ATTRIBUTE: values})
 
 

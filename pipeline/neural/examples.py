@@ -40,6 +40,11 @@ class Standard:
         scale = rows.std(axis=0)
         return cls(rows.mean(axis=0), np.where(scale > 0, scale, 1.0))
 
+    @classmethod
+    def none(cls, n_dims: int) -> Standard:
+        """Return that which leaves rows as they are."""
+        return cls(np.zeros(n_dims), np.ones(n_dims))
+
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Return standardised rows, float32."""
         return ((rows - self.mean) / self.scale).astype(np.float32)
@@ -115,7 +120,7 @@ class Examples:
         training = [self._runs[i] for i in order[n_held_out:].tolist()]
         return training, np.concatenate(held_out) if held_out else np.empty(0, np.int64)
 
-    @property
+    @cached_property
     def training(self) -> Integers:
         """Rows of `index` that are trained on."""
         runs = self._split[0]

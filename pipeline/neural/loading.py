@@ -7,13 +7,12 @@ import os
 import numpy as np
 
 from ..errors import ModelError, StoreError, refuse_exhaustion
-from ..models import ATTRIBUTE, read_model_arrays, read_state
+from ..models import ATTRIBUTE, read_network, read_state
 from ..storage import GROUP, attributes_of, normalize_url, read_one
 from .bag_density import BagDensity
 from .bag_networks import LabelledNetwork
 from .estimator import NeuralEstimator
 from .files import read_arrays
-from .network_model import LEAF
 from .sequences import NextPointRegressor, SequenceClassifier, SequenceRegressor
 from .set_models import DeepSetsClassifier, DeepSetsRegressor
 from .tan import TANDensity
@@ -56,17 +55,13 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
 
 def _load_folder(url: str) -> NeuralEstimator:
     """Return the estimator that `save_model` wrote."""
-    values = read_state(url)
-    kind = KINDS.get(str(values.get("estimator")))
+    kind = KINDS.get(str(read_state(url).get("estimator")))
     if kind is None:
         raise ModelError(f"{url}: is no network; load it with bagbasis.load_model")
+    values, arrays = read_network(url)
     try:
-        names = [LEAF.format(i) for i in range(values["n_arrays"])]
-        found = read_model_arrays(url, names)
-        leaves = [found[name].astype(np.float32) for name in names]
-        if any(np.isnan(leaf).any() for leaf in leaves):
-            raise ValueError("a chunk of its arrays is missing")
-        header = {**values["network"], "parameters": values["params"]}
+        leaves = [array.astype(np.float32) for array in arrays]
+        header = {**values["network"], "report": values["report"], "parameters": values["params"]}
         model = kind.from_header(header, leaves, url)
     except Exception as error:  # whatever a damaged file leads to
         refuse_exhaustion(url, error)

@@ -14,14 +14,13 @@ from ..bags import Bags
 from ..errors import ModelError
 from ..execution import Cost
 from ..labelled import BagsLike
-from ..models import NO_COLUMNS, ModelState, MoreColumns, PredictedRows
+from ..models import LEAF, NO_COLUMNS, ModelState, MoreColumns, PredictedRows
 from ..outcomes import Outcome, Prediction
 from .examples import PREDICTED_AT_ONCE
 from .files import leaves_of
 from .training import Network
 
 SECONDS_PER_WEIGHT = 1e-9  # and point: a plan needs the order of magnitude
-LEAF = "leaf{:03d}"  # the arrays of a saved network, in their order
 
 
 class FittedNetwork(Protocol):
@@ -129,6 +128,7 @@ class NetworkModel:
         """Return everything that is saved beside the parameters."""
         estimator = self.estimator
         leaves = leaves_of(estimator.arrays())
-        attributes = json.loads(json.dumps({"network": estimator.header(), "report": self.report}))
+        header = {key: one for key, one in estimator.header().items() if key != "report"}
+        attributes = json.loads(json.dumps({"network": header, "report": self.report}))
         arrays = {LEAF.format(i): leaf.astype(np.float64) for i, leaf in enumerate(leaves)}
         return ModelState({**attributes, "n_arrays": len(leaves)}, arrays)

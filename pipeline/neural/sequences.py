@@ -22,7 +22,7 @@ from .bag_networks import (
     NetworkRegressor,
     outputs_in_training,
 )
-from .examples import Examples, blocks_of, padded, unlabelled_examples
+from .examples import Examples, Standard, blocks_of, padded, unlabelled_examples
 from .training import Batch, Network
 from .units import GRU, LSTM, SRU, SequenceNetwork, Unit
 
@@ -187,9 +187,12 @@ class NextPointRegressor(SequenceEstimator):
     ----------
     difference : bool, default False
         Whether x_{t+1} − x_t is learnt in place of x_{t+1}.
+    standardize : bool, default True
+        Whether coordinates have mean 0 and variance 1 for the network; False: as they are, which
+        gated units saturate at where they are large (004, §7.3.1).
     """
 
-    PARAMETERS: ClassVar[Table] = {**SEQUENCE, "difference": Boolean}
+    PARAMETERS: ClassVar[Table] = {**SEQUENCE, "difference": Boolean, "standardize": Boolean}
     _per_point: ClassVar[bool] = True
 
     def __init__(
@@ -215,6 +218,7 @@ class NextPointRegressor(SequenceEstimator):
         checkpoint: str | None = None,
         seed: int = 0,
         difference: bool = False,
+        standardize: bool = True,
     ) -> None:
         super().__init__(
             unit, n_units, n_stats, n_recurrent, scales, activation, dropout, max_length,
@@ -222,6 +226,7 @@ class NextPointRegressor(SequenceEstimator):
             validate_every, patience, checkpoint, seed,
         )  # fmt: skip
         self.difference = difference
+        self.standardize = standardize
 
     @checked(y=None_, progress=Function | None_)
     def fit(self, X: BagsLike, y: None = None, progress: Progress | None = None) -> Self:
@@ -244,6 +249,8 @@ class NextPointRegressor(SequenceEstimator):
         if examples.longest < 2:
             raise DataError("no sequence has two points: nothing follows anything")
         self._decide(examples, examples.bags.n_dims, {})
+        if not self.standardize:
+            self._standards["points"] = Standard.none(self._decided["n_dims"])
         self._learn(_next_points, examples, progress)
         return self
 

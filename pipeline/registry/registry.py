@@ -11,7 +11,6 @@ anywhere leaves the old champion in place, and readers need no lock.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -22,15 +21,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import zarr
-
 from ..errors import ModelError, ParameterError, WriterBusyError
-from ..models import ATTRIBUTE, DoubleBasis, load_model, write_model
+from ..models import (
+    ATTRIBUTE,
+    DoubleBasis,
+    Saveable,
+    load_model,
+    saved_state,
+    state_of,
+    write_state,
+)
 from ..parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
 from ..storage import (
     GROUP,
-    checked_array,
     names_in,
     normalize_url,
     open_group,
@@ -41,12 +44,12 @@ from ..storage import (
     writer_lock,
     zarr_store,
 )
+from .content import content_name
 from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
 MODELS = "models"
 REGISTRATION = "bagbasis_registration"
-VOLATILE = ("seconds", "n_bags_resumed")  # of a fit's report: these differ between runs of one fit
 NAME = re.compile(r"[0-9a-f]{16}")
 
 logger = logging.getLogger(__name__)
@@ -112,10 +115,13 @@ class Registry:
 
     # ------------------------------------------------------------------ adding
 
-    @checked(model=Instance("DoubleBasis") | Url, report=MappingOf(Text, Open()) | None_)
+    @checked(
+        model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor") | Url,
+        report=MappingOf(Text, Open()) | None_,
+    )
     def register(
         self,
-        model: DoubleBasis | str | os.PathLike[str],
+        model: Saveable | str | os.PathLike[str],
         *,
         report: Mapping[str, Any] | None = None,
     ) -> str:
@@ -129,6 +135,7 @@ class Registry:
         Parameters
         ----------
         model : fitted estimator, or URL of a saved one
+            Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`.
         report : mapping, optional
             What to remember about it: anything that JSON holds.
 
@@ -142,20 +149,21 @@ class Registry:
         values = _json_report(report)
         versions = None
         if isinstance(model, (str, os.PathLike)):
-            model = load_model(model)
-            versions = model.versions_
+            state, versions = saved_state(model)
+        else:
+            state = state_of(model)
         with self._errors("the model was not registered"):
             if read_bytes(f"{self.url}/{GROUP}") is not None:
                 raise ModelError(
                     f"{self.url}: a store or a model, not a registry; choose another place"
                 )
             with staging(f"{self.url}/{MODELS}") as staged:
-                write_model(model, str(staged))
+                write_state(state, str(staged))
                 return self._add(staged, values, versions)
 
     def _add(self, staged: Path, report: dict[str, Any], versions: dict[str, str] | None) -> str:
         group = open_group(staged, "r+")
-        name = _content_name(group)
+        name = content_name(group)
         there = name in self._names()
         if there and self._damage(name) is None:
             logger.info("%s: model %s is registered already", self.url, name)
@@ -249,12 +257,12 @@ class Registry:
         return self._pointer().current
 
     def load_current(self) -> DoubleBasis:
-        """Load the champion.
+        """Load the champion; `bagbasis.neural.load_network` loads one that is a network.
 
         Raises
         ------
         ModelError
-            Nothing was promoted, or the champion can not be read.
+            Nothing was promoted, the champion can not be read, or it is a network.
         """
         name = self.current()
         if name is None:
@@ -324,9 +332,9 @@ class Registry:
             record = self._record(name, Pointer())
             if record is not None and record.damage is not None:
                 return ModelError(f"{url}: damaged model ({record.damage})")
-            load_model(url)
+            saved_state(url)
             group = open_group(zarr_store(url, read_only=True))
-            if _content_name(group) != name:
+            if content_name(group) != name:
                 return ModelError(f"{url}: damaged model (its content is not what its name says)")
         except ModelError as error:
             return error
@@ -363,20 +371,6 @@ class Registry:
             raise ModelError(
                 f"{self.url}: another promotion or rollback is under way; {consequence}; try again"
             ) from error
-
-
-def _content_name(group: zarr.Group) -> str:
-    """Return a hash of all that is saved, except when and with what it was saved."""
-    state: Any = group.attrs[ATTRIBUTE]
-    content = {key: value for key, value in state.items() if key != "versions"}
-    report = state["report"]
-    content["report"] = {key: report[key] for key in report if key not in VOLATILE}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
-    for name, array in sorted(group.arrays()):
-        values = np.ascontiguousarray(checked_array(array)[:])
-        digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
-        digest.update(values.ravel().data)
-    return digest.hexdigest()[:16]
 
 
 def _json_report(report: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ModelError
 from ..execution import Progress
 from ..fitting import Checkpoints, FitStatistics
 from ..labelled import Holdout, LabelledBags, Membership, take_range
-from ..models import RidgeModel, load_model
+from ..models import RidgeModel, is_network, load_model
 from ..registry import Registry
 from ..store import BagStore, ListedBags, Range
 from ..versions import version
@@ -271,6 +272,11 @@ class NewRound:
         """Return the champion, if there is one."""
         if name is None:
             return []
+        if is_network(registry.model_url(name)):
+            raise ModelError(
+                f"{registry.url}: the champion {name} is a network, and rounds compare ridge "
+                "models alone; promote a ridge model, or give this line a registry of its own"
+            )
         champion = load_model(registry.model_url(name)).model_
         check_comparable(champion, model, name, registry.url)
         return [champion]

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
+from pydantic import TypeAdapter
 
 from bagbasis import Bags, BagStore, load_model, neural
 from bagbasis.errors import ModelError
 from bagbasis.evaluation import evaluate
+from bagbasis.jobs.commands.serving.champion_app import Champion, answer
 from bagbasis.jobs.configs import SequenceSection
 from bagbasis.jobs.runs import LAUNCHERS, submit
 from bagbasis.jobs.runs.launchers import launch_here
+from bagbasis.jobs.shell import import_job
 from bagbasis.models import save_model
 from bagbasis.neural import SequenceClassifier, SequenceRegressor, load_network
+from bagbasis.registry import Registry
 from tests.execution import gated
 from tests.execution.gated import Gate, until
 from tests.jobs.running import done, refused, settings
 from tests.jobs.test_fit import killed
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 SMALL = {"n_units": 6, "n_stats": 5, "n_recurrent": 3, "validate_every": 10, "n_steps": 40}
 NETWORK = settings(model__kind="sequence", **{f"model__{k}": v for k, v in SMALL.items()})
 
@@ -148,6 +157,100 @@ def test_refusals(where, tmp_path, given, said):
     """By the key's name, before anything is read."""
     data = settings(data_url=where / "bags.zarr", model_url=tmp_path / "m.zarr", target="y")
     assert said in refused(2, "fit", *data, *NETWORK, *settings(**given))
+
+
+@pytest.mark.long
+def test_config_of_the_guide(where, tmp_path, monkeypatch):
+    """The guide's config is taken as it stands, but for its number of steps, and fits."""
+    [text] = [
+        block
+        for block in re.findall(r"```yaml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+        if "kind: sequence" in block
+    ]
+    store = BagStore.create(tmp_path / "tracks.zarr", 2, ["energy"], box=[(-9, 9)] * 2)
+    bags = BagStore.open(where / "bags.zarr").read(0, 40)
+    store.append(bags, targets={"energy": np.array([bag[-1, 0] for bag in bags])})
+    (tmp_path / "fit.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert "ridge regression on the bags' means" in done(
+        "fit", "fit.yaml", *settings(model__n_steps=6, model__validate_every=3)
+    )
+    assert load_network("model.zarr").unit == "sru"
+
+
+@pytest.mark.parametrize("job", ["tune", "retrain"])
+def test_ridge_models_alone(job, tmp_path):
+    """Jobs that make ridge models take their kind, and say what makes a network."""
+    kind = import_job(job).Config.model_fields["model"]
+    adapter = TypeAdapter(Annotated[kind.annotation, *kind.metadata])
+    assert adapter.validate_python({"kind": "ridge", "alpha": 1.0}).alpha == 1.0
+    given = settings(out_dir=tmp_path / "out", model__kind="sequence")
+    line = refused(2, job, *given)
+    assert "kind: sequence is for bags fit" in line
+    assert "fit a network with bags fit" in line
+
+
+@pytest.fixture(scope="module")
+def network(where):
+    """A network of a few steps, fitted to the store."""
+    model = SequenceRegressor(**{**SMALL, "n_steps": 10})
+    return model.fit(BagStore.open(where / "bags.zarr"), target="y")
+
+
+def test_registry(where, network, tmp_path):
+    """A network has the name of its content, is listed, promoted, and loaded by its own loader."""
+    registry = Registry(tmp_path / "registry")
+    name = registry.register(network, report={"rmse": 1.5})
+    place = tmp_path / "m.zarr"
+    save_model(network, place)
+    assert registry.register(place) == name
+    again = SequenceRegressor(**{**SMALL, "n_steps": 10}, checkpoint=str(tmp_path / "state"))
+    again.fit(BagStore.open(where / "bags.zarr"), target="y")
+    assert registry.register(again) == name  # whatever it took, and wherever its state was
+    assert [record.estimator for record in registry.list()] == ["SequenceRegressor"]
+    registry.promote(name)
+    with pytest.raises(ModelError, match=r"bagbasis\.neural\.load_network"):
+        registry.load_current()
+    loaded = load_network(registry.model_url(name))
+    store = BagStore.open(where / "bags.zarr")
+    np.testing.assert_array_equal(loaded.predict(store), network.predict(store))
+    assert loaded.versions_ == load_network(place).versions_
+    champion = Champion(registry)
+    bag = [[0.5, 1.0], [-1.0, 0.25], [2.0, 0.0]]
+    found = answer(champion.served, json.dumps({"bag": bag}).encode())
+    assert found["model"] == name
+    assert found["prediction"] == pytest.approx(network.predict([np.array(bag)])[0], rel=1e-5)
+
+
+def test_damaged_in_a_registry(network, tmp_path):
+    """A lost chunk is found without running the network; registered again it is put right."""
+    registry = Registry(tmp_path / "registry")
+    name = registry.register(network)
+    [chunk, *_] = (Path(registry.model_url(name)) / "leaf000" / "c").rglob("*")
+    [file] = [chunk] if chunk.is_file() else [one for one in chunk.rglob("*") if one.is_file()]
+    file.unlink()
+    with pytest.raises(ModelError, match="a chunk of its arrays is missing"):
+        registry.promote(name)
+    registry.register(network)
+    registry.promote(name)
+    assert registry.current() == name
+
+
+@pytest.mark.long
+def test_on_a_cluster(where, tmp_path):
+    """Workers judge and predict with the bits of this process."""
+    data, out = settings(data_url=where / "bags.zarr"), settings(model_url=tmp_path / "m.zarr")
+    given = settings(
+        holdout=0.3, target="y", report=tmp_path / "fit.json", **{"model__n_steps": 10}
+    )
+    done("fit", *data, *out, *NETWORK, *given, "--cluster", "local")
+    store, model = BagStore.open(where / "bags.zarr"), load_network(tmp_path / "m.zarr")
+    report = json.loads((tmp_path / "fit.json").read_text())
+    assert report["judged"]["error"] == pytest.approx(evaluate(model, store).error, rel=1e-12)
+    table = settings(output_url=tmp_path / "p.zarr")
+    done("predict", *data, *out, *table, "--cluster", "local")
+    written = zarr.open_group(tmp_path / "p.zarr", mode="r")["predictions"][:]
+    np.testing.assert_allclose(written.ravel(), model.predict(store), rtol=1e-5)
 
 
 def test_without_the_extra(where, tmp_path, monkeypatch):

@@ -159,6 +159,19 @@ def test_next_points():
     assert -model.score(arrays[120:]) == pytest.approx(gaps, rel=1e-5)
 
 
+@pytest.mark.long
+def test_points_as_they_are(tmp_path):
+    """Unstandardised, the loss is in the units of the data, and a file keeps that."""
+    arrays = [100 + 10 * RNG.standard_normal((6, 1)) for _ in range(20)]
+    given = {**SMALL, "n_steps": 2, "validate_every": 1, "learning_rate": 1e-6}
+    model = NextPointRegressor(**given, standardize=False).fit(arrays)
+    assert model.loss_ == pytest.approx(100**2, rel=0.5)
+    assert NextPointRegressor(**given).fit(arrays).loss_ < 10
+    model.save(tmp_path / "m.npz")
+    loaded = load_network(tmp_path / "m.npz")
+    np.testing.assert_array_equal(loaded.predict(arrays).points, model.predict(arrays).points)
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [

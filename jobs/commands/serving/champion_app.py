@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from hmac import compare_digest
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from fastapi import FastAPI, HTTPException, Request
@@ -18,15 +18,18 @@ from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bagbasis import Bags, load_model
+from bagbasis import Bags
 from bagbasis.bags import as_bags
 from bagbasis.errors import BagbasisError, ModelError, shown
-from bagbasis.models import DoubleBasis
 from bagbasis.registry import Registry
 
 from ...files import plain
+from ..model_place import open_model
 from ..stores.info import describe_model
 from .limits import Room
+
+if TYPE_CHECKING:
+    from ..model_place import FittedModel
 
 LOOK_SECONDS = 1.0  # between two looks at who is champion
 MAX_BODY = 64 * 2**20  # bytes of a request: some two million coordinates
@@ -42,7 +45,7 @@ class Served(NamedTuple):
     """A model and its name. A request is answered by one of them, even if another is promoted."""
 
     name: str
-    model: DoubleBasis
+    model: FittedModel
 
 
 class Champion:
@@ -90,9 +93,9 @@ class Champion:
             self.look()
 
     def _load(self, name: str) -> Served:
-        model = load_model(self._registry.model_url(name))
+        model = open_model(self._registry.model_url(name))
         with suppress(BagbasisError):  # compiles kernels now, not while a client waits
-            model.model_.predicted(Bags.from_list([np.zeros((1, model.features_.n_dims))]))
+            model.model_.predicted(Bags.from_list([np.zeros((1, model.model_.features.n_dims))]))
         return Served(name, model)
 
 

@@ -8,7 +8,7 @@ without a download: the digits are scikit-learn's, 64 pixels each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from ..kit.frame import select
 from ..kit.notes import remarks
 from ..kit.plots import GREEN, Curve, bars, lines
-
-if TYPE_CHECKING:
-    pass
 
 UNITS = ("sru", "gru", "lstm")
 PRINTED = {"sru": 0.62, "gru": 21.72, "lstm": 161.62}  # table 7.2
@@ -57,6 +54,7 @@ class Sizes(Scale):
     n_trials: int
     n_steps: int
     most_units: int
+    standardize: bool
     n_digits: int
     n_digits_tested: int
     digit_steps: int
@@ -85,7 +83,8 @@ class Recurrent(Experiment[Sizes]):
     def measures(self) -> list[Measure]:
         s = self.settings
         sizes = {"n_train": s.n_train, "n_validation": s.n_validation, "n_test": s.n_test}
-        more = {"n_steps": s.n_steps, "most_units": s.most_units, "seed": self.seed}
+        more = {"n_steps": s.n_steps, "most_units": s.most_units, "seed": self.seed,
+                "standardize": s.standardize}  # fmt: skip
         digits = {"n": s.n_digits, "n_test": s.n_digits_tested, "n_steps": s.digit_steps,
                   "n_units": s.digit_units, "seed": self.seed}  # fmt: skip
         return [
@@ -102,8 +101,9 @@ class Recurrent(Experiment[Sizes]):
         cuts = np.cumsum([p["n_train"], p["n_validation"], p["n_test"]])
         x = sru_sequences(int(cuts[-1]), rng)
         parts = [Bags.from_list(list(part[:, :, None])) for part in np.split(x, cuts[:-1])]
-        model = NextPointRegressor(p["unit"], **drawn(p, self.seed), n_steps=p["n_steps"])
-        model.set_params(seed=self.seed % 2**32).fit(parts[0], progress=progress)
+        given = {**drawn(p, self.seed), "n_steps": p["n_steps"], "seed": self.seed % 2**32}
+        model = NextPointRegressor(p["unit"], **given, standardize=p["standardize"])
+        model.fit(parts[0], progress=progress)
         first = x[cuts[1] : cuts[1] + N_PICTURED].round(2).tolist() if not p["trial"] else []
         return {
             "validation": -model.score(parts[1]),
@@ -189,14 +189,14 @@ def drawn(p: Params, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, 2, p["trial"]])
     most = p["most_units"]
     given: dict[str, Any] = {
-        "learning_rate": float(np.exp(rng.uniform(np.log(1e-3), np.log(3e-2)))),
+        "learning_rate": float(np.exp(rng.uniform(np.log(3e-3), np.log(3e-1)))),
         "decay": float(rng.uniform(0.5, 0.999)),
         "n_units": int(rng.integers(8, most + 1)),
         "n_stats": int(rng.integers(8, most + 1)),
         "n_recurrent": int(rng.integers(2, most // 4 + 2)),
     }
     if p["trial"] == 0:
-        given.update(learning_rate=0.01, decay=0.8, n_units=most, n_stats=most,
+        given.update(learning_rate=0.03, decay=0.7, n_units=most, n_stats=most,
                      n_recurrent=most // 4)  # fmt: skip
     steps = p["n_steps"]
     looks = {"decay_steps": max(1, steps // 8), "validate_every": max(1, steps // 20)}

@@ -1,7 +1,8 @@
-"""`Embeddings`: the result of ``search.embedding: auto`` beside single embeddings and forests.
+"""`Embeddings`: the result of ``search.embedding: auto`` beside single embeddings and peers.
 
-It is not in the papers. The tasks are digits, mixture counting, generated responses of filters, and
-bags whose target has an effect of their group.
+Peers are forests on means and covariances, and deep sets, which learn what is averaged over points
+(``pip install 'bagbasis[neural]'``). It is not in the papers. The tasks are digits, mixture
+counting, generated responses of filters, and bags whose target has an effect of their group.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from ..kit.verdicts import listing
 Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
 """Bags, targets and groups."""
 
-AUTO, PEERS = "auto", ("random forest", "gradient boosting")
+AUTO, PEERS, LEARNED = "auto", ("random forest", "gradient boosting"), "deep sets"
 SINGLES = ("moments", "mean map", "js", "sliced", "ridge on means")  # as `Search.auto` has them
 N_FILTERS, N_CLASSES = 8, 5
 PER_GROUP, SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
@@ -57,6 +58,7 @@ class Sizes(Scale):
     n_test: int
     n_features: int
     n_trees: int
+    network_steps: int
     multipliers: list[float]
 
 
@@ -102,6 +104,9 @@ class Embeddings(Experiment[Sizes]):
         for name, peer in zip(PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
             peer.fit(rows.transform(bags[train]), y[train])
             predicted[name] = peer.predict(rows.transform(bags[test]))
+        network = _network(is_class, s.network_steps, self.seed)
+        network.fit(store, target="y", holdout=holdout, progress=progress)
+        predicted[LEARNED] = network.predict(bags[test])
         losses = {n: _losses(one.ravel(), y[test], is_class) for n, one in predicted.items()}
         winner = found.candidates[found.winner]
         sections = [section_of(one) for one in found.embeddings]
@@ -127,11 +132,13 @@ class Embeddings(Experiment[Sizes]):
         columns = ["bags", "method", "error / constant's", "behind auto, standard errors"]
         behind = [f"{row[0]}: {row[1]} {-row[3]:.1f}" for row in rows if row[3] < 0]
         worst = max((-row[3] for row in rows if row[1] in SINGLES), default=0.0)
-        text = remarks("embeddings", "all", ahead=listing(behind), worst=worst, singles=worst > 1)
+        learned = any(LEARNED in r.values["methods"] for r in results)  # older results have none
+        told = {"ahead": listing(behind), "worst": worst, "singles": worst > 1, "learned": learned}
+        text = remarks("embeddings", "all", **told)
         return [Table("Test error of embeddings chosen by groups held out", columns, rows, text)]
 
     def draw(self, results: Sequence[Result]) -> None:
-        names = [AUTO, *SINGLES, *PEERS]
+        names = [n for n in (AUTO, *SINGLES, *PEERS, LEARNED) if n in results[0].values["methods"]]
         with self.picture("embeddings.png", "Test errors by method", 1, 8.0) as (_, [axis]):
             curves = [
                 Curve(
@@ -156,6 +163,15 @@ def _peers(is_class: bool, n_trees: int, seed: int) -> list[Any]:
     forest = RandomForestClassifier if is_class else RandomForestRegressor
     boosting = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
     return [forest(n_trees, random_state=seed), boosting(random_state=seed)]
+
+
+def _network(is_class: bool, n_steps: int, seed: int) -> Any:  # noqa: ANN401 - of an extra
+    """Return deep sets that look at the bags held out, whole groups, forty times."""
+    from bagbasis.neural import DeepSetsClassifier, DeepSetsRegressor
+
+    kind: Any = DeepSetsClassifier if is_class else DeepSetsRegressor
+    every, decay = max(1, n_steps // 40), max(1, n_steps // 8)
+    return kind(n_steps=n_steps, validate_every=every, decay_steps=decay, seed=seed)
 
 
 def _losses(found: NDArray[Any], y: NDArray[np.float64], is_class: bool) -> Losses:

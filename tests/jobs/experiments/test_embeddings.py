@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from bagbasis.jobs.experiments.regression import embeddings
-from bagbasis.jobs.experiments.regression.embeddings import AUTO, DATA, PEERS, SINGLES
+from bagbasis.jobs.experiments.regression.embeddings import AUTO, DATA, LEARNED, PEERS, SINGLES
 from tests.jobs.experiments.contract import Contract
 
 
@@ -23,14 +23,15 @@ def few_rounds():
 
 class TestEmbeddings(Contract):
     name = "embeddings"
-    sizes: ClassVar = {"n_train": 40, "n_test": 20, "n_features": 16, "n_trees": 5}
+    sizes: ClassVar = {"n_train": 40, "n_test": 20, "n_features": 16, "n_trees": 5,
+                       "network_steps": 4}  # fmt: skip
 
     def test_methods(self, report, results):
         """Every method on every set of bags; auto learns, and is behind itself by nothing."""
         assert [r.params["data"] for r in results] == list(DATA)
         for r in results:
             methods = r.values["methods"]
-            assert set(methods) == {AUTO, *SINGLES, *PEERS}
+            assert set(methods) == {AUTO, *SINGLES, *PEERS, LEARNED}
             assert methods[AUTO]["behind"] == 0
             assert methods[AUTO]["error"] < r.values["constant"]
-        assert len(report["tables"][0]["rows"]) == len(DATA) * (3 + len(SINGLES))
+        assert len(report["tables"][0]["rows"]) == len(DATA) * (4 + len(SINGLES))
