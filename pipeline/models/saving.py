@@ -200,7 +200,7 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     nested = {
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
     }
-    if isinstance(second, dict):
+    if second is not None and second is not False and not isinstance(second, str):
         second = dict(second)
         second = RANDOM_FEATURES[second.pop("name", DEFAULT_FEATURES)](**second)
     return {**values["params"], **nested, SECOND_BASIS: second}

@@ -56,7 +56,7 @@ def stop_at(pipe, where):
         pipe.recv()
 
     if where == "saved":
-        registry._content_name = wait
+        registry.content_name = wait
     elif where == "synced":
         Path.rename = wait
     elif where == "published":
