@@ -8,7 +8,6 @@ from .config import (
     read_yaml as read_yaml,
 )
 from .search_sections import (
-    MULTIPLIERS as MULTIPLIERS,
     RUNGS as RUNGS,
     SearchSection as SearchSection,
     embeddings_of as embeddings_of,

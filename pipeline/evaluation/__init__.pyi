@@ -20,3 +20,6 @@ from .judging import (
     evaluate as evaluate,
     evaluate_together as evaluate_together,
 )
+from .summaries import (
+    MomentsAndExtremes as MomentsAndExtremes,
+)

@@ -30,14 +30,12 @@ _RIDGE: Table = {
     "uncertainty": Boolean,
     "baseline": OneOf("linear") | None_,
 }
-_HEAD: Table = {"head": OneOf("ridge", "trees", "stack")}
 
 TABLES: dict[str, Table] = {
-    "DoubleBasisRegressor": {**_RIDGE, **_HEAD},
+    "DoubleBasisRegressor": _RIDGE,
     "DoubleBasisClassifier": {
         **_RIDGE,
         "class_weight": OneOf("balanced") | MappingOf(Open("class"), Real(ge=0)) | None_,
-        **_HEAD,
     },
     "TripleBasisRegressor": {
         **_RIDGE,

@@ -142,11 +142,12 @@ class RealBags(Experiment[Sizes]):
         tuned = tune(
             store,
             model,
-            Search.auto(train.bags.n_dims),
+            Search.auto(),
             target="y",
             groups=None if train.groups is None else "group",
         )
-        return np.ravel(tuned.model.predict(test)), f"{_chosen(tuned.model)}; {_head(tuned.model)}"
+        winner = type(tuned.candidates[tuned.winner].first).__name__.removesuffix("Embedding")
+        return np.ravel(tuned.model.predict(test)), winner
 
     # ------------------------------------------------------------------ the report
 
@@ -321,10 +322,6 @@ def _plain(cell: object) -> object:
     if isinstance(cell, np.generic):
         cell = cell.item()
     return None if isinstance(cell, float) and np.isnan(cell) else cell
-
-
-def _head(model: DoubleBasis) -> str:
-    return str(model.report_.get("head", {}).get("head", "ridge"))
 
 
 def _chosen(model: DoubleBasis) -> str | None:

@@ -1,1 +1,0 @@
-"""Heads of a model: trees beside the ridge, or in its place."""
