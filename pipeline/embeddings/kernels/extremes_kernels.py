@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...compiling import kernel
-from .confine_kernels import confine
-from .sliced_kernels import MOST_HALVINGS, sort_values
+from .sliced_kernels import MOST_HALVINGS, keep_points, longest_bag, project, sort_values
 
 ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
 
@@ -33,32 +32,21 @@ def extreme_quantiles(
         Divided by the root of its length; NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
-    columns = groups[0]
-    d, n_shares = len(columns), len(shares)
+    columns, n_shares = groups[0], len(shares)
     scale = 1.0 / np.sqrt(out.shape[1])
-    longest = 0
-    for i in range(begin, end):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    unit = np.empty((longest, d), np.float64)
+    longest = longest_bag(begin, end, offsets)
+    unit = np.empty((longest, len(columns)), np.float64)
     values = np.empty(longest, np.float64)
     bounds = np.empty((MOST_HALVINGS, 2), np.int64)
     for i in range(begin, end):
-        kept, outside = 0, 0
-        for row in range(offsets[i], offsets[i + 1]):
-            inside = confine(points[row], columns, lo, inverse, unit[kept])
-            outside += not inside
-            kept += inside or not drop
-        n_outside[i] = outside
+        bag = points[offsets[i] : offsets[i + 1]]
+        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, unit)
         if kept == 0:
             out[i] = np.nan
             continue
         for k in range(len(directions)):
-            for row in range(kept):
-                value = 0.0
-                for j in range(d):
-                    value += unit[row, j] * directions[k, j]
-                values[row] = value
             ordered = values[:kept]
+            project(unit, directions[k], ordered)
             sort_values(ordered, bounds)
             for j in range(n_shares):
                 rank = int(np.ceil(shares[j] * kept - ROUNDING)) - 1

@@ -31,33 +31,52 @@ def sliced_quantiles(
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
-    d = len(columns)
     scale = 1.0 / np.sqrt(out.shape[1])
-    longest = 0
-    for i in range(begin, end):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    unit = np.empty((longest, d), np.float64)
+    longest = longest_bag(begin, end, offsets)
+    unit = np.empty((longest, len(columns)), np.float64)
     values = np.empty(longest, np.float64)
     bounds = np.empty((MOST_HALVINGS, 2), np.int64)
     for i in range(begin, end):
-        kept, outside = 0, 0
-        for row in range(offsets[i], offsets[i + 1]):
-            inside = confine(points[row], columns, lo, inverse, unit[kept])
-            outside += not inside
-            kept += inside or not drop
-        n_outside[i] = outside
+        bag = points[offsets[i] : offsets[i + 1]]
+        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, unit)
         if kept == 0:
             out[i] = np.nan
             continue
         for k in range(len(directions)):
-            for row in range(kept):
-                value = 0.0
-                for j in range(d):
-                    value += unit[row, j] * directions[k, j]
-                values[row] = value
             ordered = values[:kept]
+            project(unit, directions[k], ordered)
             sort_values(ordered, bounds)
             _interval_means(ordered, scale, out[i, k * n_quantiles : (k + 1) * n_quantiles])
+
+
+@subkernel()
+def longest_bag(begin, end, offsets):
+    """Return how many points the largest of some bags has."""
+    longest = 0
+    for i in range(begin, end):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    return longest
+
+
+@subkernel()
+def keep_points(bag, columns, lo, inverse, drop, unit):
+    """Write the points of a bag, scaled to the unit cube; return how many stay and are outside."""
+    kept, outside = 0, 0
+    for row in range(len(bag)):
+        inside = confine(bag[row], columns, lo, inverse, unit[kept])
+        outside += not inside
+        kept += inside or not drop
+    return kept, outside
+
+
+@subkernel()
+def project(unit, direction, values):
+    """Write the products of the first points with a direction, one per value."""
+    for row in range(len(values)):
+        value = 0.0
+        for j in range(len(direction)):
+            value += unit[row, j] * direction[j]
+        values[row] = value
 
 
 @subkernel()
