@@ -50,3 +50,10 @@ def test_a_room_says_what_it_imports(room):
 def test_a_folder_says_what_it_is_for(folder):
     """In its first line, a sentence."""
     assert re.match(r"[\w`].{15,}[.)]$", docstring(ROOT / folder).split("\n")[0])
+
+
+@pytest.mark.parametrize("folder", sorted(FOLDERS))
+def test_a_folder_is_seen_at_a_glance(folder):
+    """Fifteen modules at most, beside its sub-rooms."""
+    modules = sorted(file.name for file in (ROOT / folder).glob("*.py"))
+    assert len(set(modules) - {"__init__.py"}) <= 15, modules

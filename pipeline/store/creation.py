@@ -20,7 +20,7 @@ from ..storage import (
     storage_errors,
     writer_store,
 )
-from .convention import first_attributes
+from .exchange.convention import first_attributes
 from .schema import (
     ARRAYS,
     ATTRIBUTE,

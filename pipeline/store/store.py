@@ -29,12 +29,12 @@ from ..params import as_array
 from ..storage import current_snapshot, delete_history, is_transactional, normalize_url, writer_lock
 from .changes import relabellings, removals
 from .creation import check_parameters, check_place, create_store
+from .exchange.xarray_datasets import dataset_of, parts_of
 from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
 from .targets import TargetsLike, target_column
 from .verify import Progress, verify_store
 from .writer import AppendSession
-from .xarray_datasets import dataset_of, parts_of
 
 if TYPE_CHECKING:
     from xarray import Dataset

@@ -30,7 +30,7 @@ from ..bags import (
 from ..errors import DataError, StoreError
 from ..storage import checked_array, open_group, remove_partials, storage_errors, writer_store
 from .compaction import erase, rows_to_erase
-from .convention import next_attributes
+from .exchange.convention import next_attributes
 from .schema import (
     CHANGES,
     IDS,

@@ -15,7 +15,7 @@ import zarr
 
 from bagbasis import BagStore
 from bagbasis.bags import points_dtype
-from bagbasis.store import convention
+from bagbasis.store.exchange import convention
 from tests.store.test_xarray_datasets import N, make
 
 DOCS = Path(__file__).parents[2] / "docs"

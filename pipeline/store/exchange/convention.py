@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..bags import FRACTIONS
-from .schema import POINTS, PointArray, StoreMeta, points_of
+from ...bags import FRACTIONS
+from ..schema import POINTS, PointArray, StoreMeta, points_of
 
 CONVENTIONS = "zarr_conventions"  # the attribute that lists all conventions of a node
 NAME, VERSION = "ragged", 1

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..bags import Bags, Box, Responses, offsets_of
-from ..errors import DataError, needing_extra, shown
-from .snapshot import Snapshot
+from ...arrays import Floats
+from ...bags import Bags, Box, Responses, offsets_of
+from ...errors import DataError, needing_extra, shown
+from ..snapshot import Snapshot
 
 if TYPE_CHECKING:
     from xarray import Dataset, Variable
