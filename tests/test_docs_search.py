@@ -1,20 +1,21 @@
 """Ten questions of a newcomer: the search of the pages answers each with the page that is meant.
 
-Of a page its title and headings count most, then its words, as in the index that Sphinx makes of
-them (`sphinx.search`): the same splitting into words and the same stems.
+Of a page its title counts most, then its headings, then its words: with the splitting into words,
+the stems and the scores of Sphinx, by which its index of the pages is searched.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 from sphinx.search.en import SearchEnglish
 
 DOCS = Path(__file__).parents[1] / "docs"
-TITLE, HEADING = 15, 7  # of the scorer in Sphinx' searchtools.js
+TITLE, HEADING, TERM = 15, 7, 5  # title, partialTitle and term of Sphinx' searchtools.js
 LANGUAGE = SearchEnglish({})
 
 
@@ -22,6 +23,7 @@ def stems(text):
     return [LANGUAGE.stem(word.lower()) for word in LANGUAGE.split(text)]
 
 
+@cache
 def pages():
     """What each page is called, and the score of each of its words."""
     found = {}
@@ -29,7 +31,7 @@ def pages():
         text = file.read_text()
         if file.stem in ("index", "changes", "deploying"):  # lists, or copies
             continue
-        scores = Counter(dict.fromkeys(stems(text), 5))
+        scores = Counter(dict.fromkeys(stems(text), TERM))
         for heading in re.findall(r"^##+ (.*)$", text, re.MULTILINE):
             scores.update(dict.fromkeys(stems(heading), HEADING))
         scores.update(dict.fromkeys(stems(text.split("\n", 1)[0]), TITLE))

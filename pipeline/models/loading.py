@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,8 @@ def is_network(url: str | os.PathLike[str]) -> bool:
     return NETWORK in read_one(url, lambda: read_state(url), last=GROUP)
 
 
-def read_network(url: str) -> tuple[dict[str, Any], list[NDArray[np.float64]]]:
-    """Return what the attributes of a saved network say, and its arrays in their order.
+def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64]]:
+    """Return the arrays of a saved network in their order; ``values`` is its state.
 
     The packages that run networks are not needed.
 
@@ -72,7 +73,6 @@ def read_network(url: str) -> tuple[dict[str, Any], list[NDArray[np.float64]]]:
     ModelError
         Damaged.
     """
-    values = read_state(url)
     try:
         names = [LEAF.format(i) for i in range(values["n_arrays"])]
         arrays = list(read_model_arrays(url, names).values())
@@ -81,7 +81,7 @@ def read_network(url: str) -> tuple[dict[str, Any], list[NDArray[np.float64]]]:
     except Exception as error:  # whatever a damaged file leads to
         refuse_exhaustion(url, error)
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
-    return values, arrays
+    return arrays
 
 
 def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]]:
@@ -93,10 +93,15 @@ def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]
         Nothing there, not a model, damaged, or a format this version does not know.
     """
     url = normalize_url(url)
-    if not is_network(url):
-        model = load_model(url)
+    return read_one(url, lambda: _saved_state(url), last=GROUP)
+
+
+def _saved_state(url: str) -> tuple[ModelState, dict[str, str]]:
+    values = read_state(url)
+    if NETWORK not in values:
+        model = _made(url, values)
         return state_of(model), model.versions_
-    values, arrays = read_one(url, lambda: read_network(url), last=GROUP)
+    arrays = read_network(url, values)
     attributes = {key: one for key, one in values.items() if key not in (FORMAT, VERSIONS)}
     named = {LEAF.format(i): array for i, array in enumerate(arrays)}
     return ModelState(attributes, named), dict(values[VERSIONS])
@@ -109,6 +114,11 @@ def _load(url: str) -> DoubleBasis:
             f"{url}: is a network, {values.get('estimator')}; load it with "
             "bagbasis.neural.load_network"
         )
+    return _made(url, values)
+
+
+def _made(url: str, values: dict[str, Any]) -> DoubleBasis:
+    """Return the estimator of a state that was read."""
     try:
         kind = ESTIMATORS[values["estimator"]]
         estimator = kind(**params_from_dict(values))

@@ -55,10 +55,11 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
 
 def _load_folder(url: str) -> NeuralEstimator:
     """Return the estimator that `save_model` wrote."""
-    kind = KINDS.get(str(read_state(url).get("estimator")))
+    values = read_state(url)
+    kind = KINDS.get(str(values.get("estimator")))
     if kind is None:
         raise ModelError(f"{url}: is no network; load it with bagbasis.load_model")
-    values, arrays = read_network(url)
+    arrays = read_network(url, values)
     try:
         leaves = [array.astype(np.float32) for array in arrays]
         header = {**values["network"], "report": values["report"], "parameters": values["params"]}

@@ -15,8 +15,8 @@ from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import lane
 from ..fitting import FeatureMap, Problem, choose_columns, resolve_features, sampled_embeddings
-from ..models import DoubleBasis
-from ..random_features import RandomFeatures, RandomFourierFeatures, named_features
+from ..models import DoubleBasis, parameters_of
+from ..random_features import RandomFeatures, RandomFourierFeatures
 from .search import Search
 
 
@@ -115,9 +115,7 @@ def digest(values: object) -> str:
 
 
 def _random_features(base: DoubleBasis) -> RandomFeatures:
-    second = base.random_features
-    if isinstance(second, str):
-        return named_features(second)
+    second = parameters_of(base).random_features
     if second is False:
         raise ParameterError("random_features=False has no width to compare: fit the model")
     return clone(second) if second is not None else RandomFourierFeatures()
