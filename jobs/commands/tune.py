@@ -15,6 +15,7 @@ from bagbasis.storage import writing
 
 from ..cluster import running_on
 from ..configs import (
+    MULTIPLIERS,
     RUNGS,
     DirectoryConfig,
     FeaturesSection,
@@ -69,8 +70,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     begun = time.perf_counter()
     place = ModelPlace("tune", config, console.run)
     config.model.check_target(config.target)
-    search = search_of(config)
     store = BagStore.open(config.data_url)
+    search = search_of(config, store.n_dims)
     out_dir = Path(config.out_dir)
     with running_on(config.cluster, store.url), console.progress("tune") as progress:
         try:
@@ -118,8 +119,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     }
 
 
-def search_of(config: Config) -> Search:
-    """Return what is searched."""
+def search_of(config: Config, n_dims: int) -> Search:
+    """Return what is searched for points of so many coordinates.
+
+    With widths that are given nothing begins with the choice by folds, which has its own.
+    """
     from bagbasis.tuning import Search
 
     multipliers = config.search.multipliers(_random_features(config).scale)
@@ -128,7 +132,11 @@ def search_of(config: Config) -> Search:
     if given is None and is_automatic(config.model.embedding):
         given = "auto"
     if given == "auto":
-        search = replace(Search.auto(), **{**settings, "join": True})
+        auto = Search.auto(n_dims)
+        own_widths = config.search.random_features.scale_multiplier in (None, MULTIPLIERS)
+        choose = own_widths and settings["first_bags"] is None
+        heads = settings["heads"] or auto.heads
+        search = replace(auto, **{**settings, "join": True, "heads": heads, "choose": choose})
     else:
         sections = embeddings_of(given, config.model.embedding)
         search = Search([build(section) for section in sections], **settings)
@@ -190,7 +198,11 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
         widths = {"scale_multiplier": winner.scale_multiplier}
         second = _random_features(config).model_copy(update=widths)
     model = config.model.model_copy(
-        update={"embedding": embeddings[winner.embedding], "random_features": second}
+        update={
+            "embedding": embeddings[winner.embedding],
+            "random_features": second,
+            "head": getattr(result.model, "head", "ridge"),
+        }
     )
     penalty = {}
     if result.model.alpha == "validation":  # also where groups need it, beside a baseline
@@ -228,7 +240,7 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
         f"{names[result.winner]}, fitted to {result.model.report_['n_bags_fitted']:,} bags with "
         f"penalty {result.model.alpha_:.3g} (best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
     )
-    for line in (at_the_edge(result), *leads_of(result, names)):
+    for line in (at_the_edge(result), head_of(result), *leads_of(result, names)):
         if line:
             console.line(line)
     judged = result.judged
@@ -253,6 +265,17 @@ def leads_of(result: Tuning, names: list[str]) -> list[str]:
     if others := len(result.leads) - len(said):
         said.append(f"{others} more are further behind")
     return said
+
+
+def head_of(result: Tuning) -> str | None:
+    """Return which head was taken, and the errors of all by folds; None where one was tried."""
+    found = result.model.report_.get("head")
+    if found is None:
+        return None
+    if "refused" in found:
+        return f"head: ridge; no trees were grown: {found['refused']}"
+    errors = ", ".join(f"{name} {error:.3g}" for name, error in found["errors"].items())
+    return f"head: {found['head']}; errors over {found['n_folds']} folds: {errors}"
 
 
 def at_the_edge(result: Tuning) -> str | None:

@@ -8,6 +8,7 @@ from .config import (
     read_yaml as read_yaml,
 )
 from .search_sections import (
+    MULTIPLIERS as MULTIPLIERS,
     RUNGS as RUNGS,
     SearchSection as SearchSection,
     embeddings_of as embeddings_of,

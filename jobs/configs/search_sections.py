@@ -17,7 +17,7 @@ from .sections import INNER, NAMED, named_embedding, title_of, with_parameters, 
 Positive = Annotated[float, Field(gt=0)]
 
 KEY = "search.embedding"
-RUNGS = ("eta", "first_bags", "seed", "join")
+RUNGS = ("eta", "first_bags", "seed", "join", "heads")
 MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
 # The first that is set is searched.
 SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins", "n_components")
@@ -43,7 +43,8 @@ class SearchSection(Section):
         default=None,
         description="{parameter: [values]} of model.embedding, or a list of embeddings (names, or "
         "sections with lists in them); null: values about its main smoothness parameter; auto: "
-        "ridge on means, moments, mean_map, js, sliced, and what joins them",
+        "what a fit chooses by folds, of more than 2,000 bags also ridge on means, moments, "
+        "mean_map, js, sliced, and what joins them",
     )
     random_features: ScaleSearch = Field(
         default=ScaleSearch(), description="what is searched of the random features"

@@ -307,6 +307,12 @@ class ModelSection(Section):
         default=None, description="balanced: classes weigh alike in all, with task: classification"
     )
 
+    head: Literal["ridge", "trees", "stack"] = Field(
+        default="ridge",
+        description="ridge; trees: scikit-learn's on moments, extremes and short embeddings; "
+        "stack: both, weighed by predictions out of fold; not with task: densities",
+    )
+
     def with_embedding(self, name: str | None) -> ModelSection:
         """Replace the embedding by another one with its defaults; None changes nothing."""
         if name is None:
@@ -327,6 +333,8 @@ class ModelSection(Section):
         second, third = self.random_features, self.response_embedding
         more: dict[str, Any]
         more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
+        if self.task != "densities":
+            more["head"] = self.head
         for name in ("baseline", "class_weight"):
             if getattr(self, name) is not None:
                 more[name] = getattr(self, name)
@@ -343,6 +351,8 @@ class ModelSection(Section):
             raise ValueError("response_embedding is used with task: densities alone")
         if self.class_weight is not None and self.task != "classification":
             raise ValueError("class_weight is used with task: classification alone")
+        if self.head != "ridge" and self.task == "densities":
+            raise ValueError(f"head: {self.head} is of numbers and classes: leave it out")
         if self.baseline is not None and self.task not in BASELINES[self.baseline]:
             tasks = " or ".join(BASELINES[self.baseline])
             raise ValueError(f"baseline: {self.baseline} is used with task: {tasks} alone")

@@ -20,6 +20,3 @@ from .judging import (
     evaluate as evaluate,
     evaluate_together as evaluate_together,
 )
-from .summaries import (
-    MomentsAndExtremes as MomentsAndExtremes,
-)

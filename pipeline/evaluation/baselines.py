@@ -135,6 +135,9 @@ def judge_with_errors(
         return found, errors
     constant = float((ridge.variances / ridge.units).mean())
     score = float(fitted.solution.scores.min())
+    heads = fitted.report.get("head", {})
+    if "errors" in heads:  # by folds
+        score = constant * heads["errors"][heads["head"]]
     if not np.isfinite(score) or not constant:
         return None, []
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"

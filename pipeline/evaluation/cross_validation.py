@@ -146,9 +146,9 @@ def cross_val_score(
 
 
 def learns_from_labels(parameters: FitParameters) -> bool:
-    """Return whether a basis looks at labels, so that each fold has to choose it anew."""
+    """Return whether more than the ridge looks at labels, so that each fold is fitted anew."""
     second = parameters.random_features
-    return parameters.is_automatic or bool(second and second.learns)
+    return parameters.is_automatic or parameters.head != "ridge" or bool(second and second.learns)
 
 
 def _choose_folds(

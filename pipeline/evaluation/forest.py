@@ -11,9 +11,10 @@ from sklearn.ensemble import RandomForestRegressor
 from ..arrays import Floats
 from ..bags import Bags
 from ..execution import Cost, lane
+from ..models import MomentsAndExtremes
 from ..outcomes import Outcome
 from ..store import spread_rows
-from .summaries import MomentsAndExtremes, SampledRows
+from .summaries import SampledRows
 
 N_TREES = 100
 MOST_BYTES = 2**27  # of all trees, which travel to the workers: leaves grow until they fit

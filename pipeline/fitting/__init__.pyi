@@ -8,6 +8,19 @@ from .checkpoints import (
     CheckpointsLike as CheckpointsLike,
     checkpoints_of as checkpoints_of,
 )
+from .choice.automatic import (
+    Choice as Choice,
+    choose_embedding as choose_embedding,
+)
+from .choice.fold_errors import (
+    FoldRows as FoldRows,
+)
+from .choice.sample import (
+    fold_rows as fold_rows,
+)
+from .choice.short_list import (
+    short_list as short_list,
+)
 from .feature_map import (
     MUCH_OUTSIDE as MUCH_OUTSIDE,
     ROWS_PER_BLOCK as ROWS_PER_BLOCK,

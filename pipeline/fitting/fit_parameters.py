@@ -32,8 +32,8 @@ class FitParameters:
     """The parameters of an estimator, and the kind of outcome that it learns.
 
     ``table`` has the constraint of each, as the estimator's ``PARAMETERS``. All but the first two
-    are its constructor's, see `DoubleBasisRegressor`; the last two are those of a classifier and
-    of a `TripleBasisRegressor`.
+    are its constructor's, see `DoubleBasisRegressor`; ``class_weight`` is a classifier's and
+    ``response_embedding`` that of a `TripleBasisRegressor`.
     """
 
     learns: type[Outcome]
@@ -50,6 +50,7 @@ class FitParameters:
     baseline: str | None = None
     class_weight: str | Mapping[Any, float] | None = None
     response_embedding: Embedding | None = None
+    head: str = "ridge"
 
     @property
     def is_automatic(self) -> bool:
@@ -134,6 +135,11 @@ class FitParameters:
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
         if self.baseline is not None:
             self._check_baseline()
+        if self.uncertainty and self.head != "ridge":
+            raise ParameterError(
+                f"uncertainty=True is of a ridge, and head is {self.head!r}: leave one of them "
+                "out; predict_interval has intervals for any model of numbers"
+            )
         check_solver(self.solver, self.alpha, grid, self.of_sums)
         Holdout.of(holdout)
 

@@ -10,6 +10,7 @@ from .errors import (
     Errors as Errors,
 )
 from .fit import (
+    calibrated as calibrated,
     fit_ridge as fit_ridge,
     make_model as make_model,
 )
@@ -22,6 +23,10 @@ from .fitted_model import (
     ScoringModel as ScoringModel,
     mean_of as mean_of,
     model_of as model_of,
+)
+from .heads.summaries import (
+    MomentsAndExtremes as MomentsAndExtremes,
+    Summaries as Summaries,
 )
 from .judging import (
     ROWS_PER_BLOCK as ROWS_PER_BLOCK,
@@ -76,6 +81,10 @@ from .saving import (
 )
 from .smoothing.smoother import (
     KernelSmoother as KernelSmoother,
+)
+from .stacking import (
+    choose_head as choose_head,
+    with_trees as with_trees,
 )
 from .streaming_ridge import (
     StreamingRidge as StreamingRidge,

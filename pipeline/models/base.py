@@ -31,7 +31,7 @@ from .fit import fit_ridge
 from .fitted_model import Array
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
-from .posterior import BagScores, Posterior
+from .posterior import BagScores
 from .ridge_model import RidgeModel
 from .saving import save_model
 
@@ -65,6 +65,7 @@ class DoubleBasis(BaseEstimator):
         rank: int | None = None,
         uncertainty: bool = False,
         baseline: str | None = None,
+        head: str = "ridge",
     ) -> None:
         self.embedding = embedding
         self.random_features = random_features
@@ -76,6 +77,7 @@ class DoubleBasis(BaseEstimator):
         self.rank = rank
         self.uncertainty = uncertainty
         self.baseline = baseline
+        self.head = head
 
     def predict(self, X: BagsLike) -> Array:
         """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array."""
@@ -156,11 +158,6 @@ class DoubleBasis(BaseEstimator):
     def weights_(self) -> dict[str, Any] | None:
         """The column of ``sample_weight`` and the weights of classes; None without weights."""
         return self.model_.weights
-
-    @property
-    def posterior_(self) -> Posterior | None:
-        """With ``uncertainty``: the spread of the features and the noise of each target."""
-        return self.model_.posterior
 
     @property
     def calibration_(self) -> Calibration | FoldCalibration | None:

@@ -58,6 +58,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         uncertainty: bool = False,
         baseline: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
+        head: str = "ridge",
     ) -> None:
         super().__init__(
             embedding=embedding,
@@ -70,6 +71,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
             rank=rank,
             uncertainty=uncertainty,
             baseline=baseline,
+            head=head,
         )
         self.class_weight = class_weight
 

@@ -33,6 +33,7 @@ from .intervals.calibration import Calibration
 from .posterior import Posterior
 from .predictions.stored import take_subset
 from .ridge_model import RidgeModel
+from .stacking import with_trees
 
 TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
@@ -76,9 +77,13 @@ def fit_ridge(
         "accumulate": summed - planned,
         "solve": time.perf_counter() - summed,
     }
+    if parameters.head != "ridge":
+        solved = time.perf_counter()
+        model = with_trees(model, problem, parameters, progress)
+        seconds["trees"] = time.perf_counter() - solved
     passes = {"n_passes": n_passes, "n_bags_resumed": n_bags_resumed}
     model = replace(model, report={**model.report, **passes, "seconds": seconds})
-    return _calibrated(model, problem)
+    return calibrated(model, problem)
 
 
 def make_model(
@@ -160,7 +165,7 @@ def _warn(
     warn_of_outside(plan.features, sums.n_outside, sums.n_points)
 
 
-def _calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
+def calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
     """Return the model with the errors of the bags held out, where they give intervals."""
     if not (model.outcome.has_intervals and model.holdout):
         return model

@@ -84,6 +84,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         they then learn what is not linear in it. Its penalty is the best one of a ridge on the
         embedding alone, not ``alpha``; where the embedding explains nothing by itself, nothing is
         left of it. Helps where much is linear, and D or the bags are few. Not with "cg".
+    head : {"ridge", "trees", "stack"}, default "ridge"
+        What predicts. "trees": scikit-learn's trees on moments, extremes and size of a bag, and on
+        the embedding where it has at most 256 numbers: 200 extremely randomised ones of up to
+        5,000 bags, 100 boosted ones per target of more. "stack": ridge and trees, weighed by their
+        predictions of bags in folds that they were not fitted to; ``report_["head"]`` has the
+        errors. These rows have to fit in memory; not with ``uncertainty``.
 
     Attributes
     ----------
@@ -103,8 +109,6 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     report_ : dict
         Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds; the
         penalty of a baseline; with ``embedding="auto"`` what was tried, under "choice".
-    posterior_ : Posterior or None
-        With ``uncertainty``: spread of the features and the noise of each target.
     calibration_ : Calibration, FoldCalibration or None
         With ``holdout``, or after `conformalize`: errors of up to 10,000 bags, for
         `predict_interval`.
@@ -236,7 +240,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ModelError
             A store that the model was fitted to without a holdout, and no ``cv``.
         ParameterError
-            The sums of all folds do not fit in memory, or weights without ``cv``.
+            The sums of all folds do not fit in memory, weights without ``cv``, or ``cv`` for a
+            model with trees.
         """
         model = self._fitted
         if isinstance(X, BagStore):
@@ -245,6 +250,11 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             source = Reals.label(X, y, None)
         is_fitted = source.url is not None and source.url == model.report["data_url"]
         if cv is not None:
+            if model.trees is not None:
+                raise ParameterError(
+                    "cv makes folds of the ridge alone, and the model has trees: fit it with "
+                    "holdout=.1, or give bags that it was not fitted to"
+                )
             source = take_subset(source, model, "train") if is_fitted else source
             if groups is None and is_fitted:
                 groups = Holdout.of(model.holdout).groups

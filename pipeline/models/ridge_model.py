@@ -22,6 +22,7 @@ from ..statistics import MANY_TARGETS, linear_predictions
 from ..store import BagStore
 from ..units import in_units, units_of
 from .fitted_model import NO_COLUMNS, Array, MoreColumns, PredictedRows
+from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
 from .model_state import ModelState, OptionalPart
@@ -48,12 +49,12 @@ OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
 MEAN = "mean_coefficients"  # the array of the mean of the encoded labels
 OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
-PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration, FoldCalibration)
+PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration, FoldCalibration, Trees)
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeModel:
-    """A model that is linear in the features of bags.
+    """A model that is linear in the features of bags, or has trees beside it or in its place.
 
     Attributes
     ----------
@@ -78,6 +79,8 @@ class RidgeModel:
         Of a model of numbers with bags held out, or that was calibrated by folds.
     versions : dict
         Of a loaded model: the packages that saved it.
+    trees : Trees or None
+        Of a fit with a ``head`` that has them.
     """
 
     features: FeatureMap
@@ -91,6 +94,7 @@ class RidgeModel:
     posterior: Posterior | None = None
     calibration: Calibration | FoldCalibration | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    trees: Trees | None = None
 
     # ------------------------------------------------------------------ predicting
 
@@ -222,6 +226,8 @@ class RidgeModel:
                     posterior.score(features, scores[start:stop])
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
+        if self.trees is not None:
+            out = self.trees.joined_with(out, TreeInputs(self.features).of(bags))
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return PredictedRows(out, scores, of_folds)
 
@@ -265,7 +271,7 @@ class RidgeModel:
         if self.mean_targets is not None:
             arrays[MEAN] = self.mean_targets
         arrays |= self.features.arrays()
-        for part in (self.posterior, self.calibration):
+        for part in (self.posterior, self.calibration, self.trees):
             if part is not None:
                 attributes |= part.state().attributes
                 arrays |= part.state().arrays
@@ -309,6 +315,7 @@ class RidgeModel:
             Posterior.from_state(state, *sizes),
             Calibration.from_state(state, *sizes) or FoldCalibration.from_state(state, *sizes),
             values["versions"],
+            Trees.from_state(state, *sizes),
         )
         model.check_shapes()
         return model
@@ -324,6 +331,8 @@ class RidgeModel:
             raise ValueError(f"coefficients have shape {coef.shape}; expected {expected}")
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError("a chunk of the coefficients is missing")
+        if self.trees is not None and self.trees.n_inputs != TreeInputs(self.features).n_features:
+            raise ValueError("the trees do not fit the embedding")
         if self.mean_targets is not None and self.mean_targets.shape != intercept.shape:
             raise ValueError("the average response does not fit the response basis")
 

@@ -77,6 +77,8 @@ class Outcome(ABC):
         Values of ``alpha`` that choose the penalty by its error on held-out bags.
     has_intervals : bool
         Whether errors of held-out bags give intervals, and the posterior deviations.
+    has_heads : bool
+        Whether trees can learn it.
     keeps_mean : bool
         Whether a saved model keeps the mean of the encoded labels.
     single : bool
@@ -101,6 +103,7 @@ class Outcome(ABC):
     baseline: ClassVar[str] = LINEAR
     judged_penalties: ClassVar[tuple[str, ...]] = ("validation",)
     has_intervals: ClassVar[bool] = False
+    has_heads: ClassVar[bool] = False
     keeps_mean: ClassVar[bool] = False
     score_measure: ClassVar[str] = "R²"
     has_squared_losses: ClassVar[bool] = False

@@ -52,6 +52,7 @@ class Classes(Outcome):
     class_names: tuple[str, ...] = ()
 
     key: ClassVar[str] = "classes"
+    has_heads: ClassVar[bool] = True
     kind: ClassVar[str] = "classes"
     single: ClassVar[bool] = False
     measure: ClassVar[str] = "error rate"

@@ -46,6 +46,7 @@ class Reals(Outcome):
     names: tuple[str, ...] = ()
 
     key: ClassVar[str] = "single_target"
+    has_heads: ClassVar[bool] = True
     kind: ClassVar[str] = "numbers"
     has_intervals: ClassVar[bool] = True
     has_squared_losses: ClassVar[bool] = True

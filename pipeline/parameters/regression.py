@@ -30,12 +30,14 @@ _RIDGE: Table = {
     "uncertainty": Boolean,
     "baseline": OneOf("linear") | None_,
 }
+_HEAD: Table = {"head": OneOf("ridge", "trees", "stack")}
 
 TABLES: dict[str, Table] = {
-    "DoubleBasisRegressor": _RIDGE,
+    "DoubleBasisRegressor": {**_RIDGE, **_HEAD},
     "DoubleBasisClassifier": {
         **_RIDGE,
         "class_weight": OneOf("balanced") | MappingOf(Open("class"), Real(ge=0)) | None_,
+        **_HEAD,
     },
     "TripleBasisRegressor": {
         **_RIDGE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .checks import Table
-from .constraints import Boolean, Instance, Integer, None_, Real, Seed
+from .constraints import Boolean, Instance, Integer, None_, OneOf, Real, Seed
 from .containers import ListOf
 
 TABLES: dict[str, Table] = {
@@ -15,5 +15,7 @@ TABLES: dict[str, Table] = {
         "seed": Seed,
         "linear": ListOf(Instance("Embedding")),
         "join": Boolean,
+        "heads": ListOf(OneOf("ridge", "trees", "stack"), 1) | None_,
+        "choose": Boolean,
     },
 }

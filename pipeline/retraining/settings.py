@@ -222,6 +222,12 @@ class Retraining:
     def __post_init__(self) -> None:
         """Check the parameters."""
         check_parameters(self)
+        head = parameters_of(self.estimator).head
+        if head != "ridge":
+            raise ParameterError(
+                f"the estimator's head is {head!r}: rounds go on from sums, which trees have not; "
+                "take head='ridge'"
+            )
         given = Holdout.of(self.holdout)
         if not given.fraction:
             raise ParameterError(

@@ -20,9 +20,17 @@ from ..arrays import Floats
 from ..embeddings import spec_to_dict
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane, part_of, silent, watched
-from ..fitting import FitParameters, FitStatistics, Groups, Problem, leave_baseline, pose_problem
+from ..fitting import (
+    FitParameters,
+    FitStatistics,
+    Groups,
+    Problem,
+    choose_embedding,
+    leave_baseline,
+    pose_problem,
+)
 from ..labelled import GroupFolds, GroupSplit, HoldoutLike, SampleWeight
-from ..models import DoubleBasis, fit_ridge, parameters_of, with_model
+from ..models import DoubleBasis, parameters_of
 from ..outcomes import identify_outcome
 from ..parameters import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
 from ..parameters.regression import HOLDOUT
@@ -32,8 +40,9 @@ from ..storage import discard_empty, normalize_url
 from ..store import BagStore
 from .cache import RowCache, discard_others, store_identity
 from .candidates import Candidate, digest, resolve_candidates
+from .few_bags import FEW_BAGS, tune_few, widths_with
 from .joining import Joining
-from .last_fit import judge_winner, keep_groups_whole, warn_of_penalty
+from .last_fit import fit_winner, judge_winner, keep_groups_whole, warn_of_penalty
 from .leads import Losses, held_out_losses
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
 from .records import Lead, Records, Score, Tuning
@@ -110,16 +119,24 @@ def tune(
     StoreError
         The cache or the records can not be written.
     """
+    parameters = _parameters(estimator, search)
     problem = pose_problem(
-        _parameters(estimator, search),
+        parameters,
         store,
         target=target,
         sample_weight=sample_weight,
         holdout=holdout,
         groups=groups,
     )
+    seen = watched(progress)
+    if search.choose:
+        choice = choose_embedding(problem, parameters.random_features, seen)
+        if store.n_bags <= FEW_BAGS:
+            return tune_few(problem, store, estimator, search, choice, seen)
+        tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
+        search = replace(search, embeddings=tried, scale_multipliers=widths)
     tuner = _Tuner(problem, store, estimator, search, records, cache_url)
-    result = tuner.run(watched(progress))
+    result = tuner.run(seen)
     tuner.clean(result.winner if keep_cache else None)
     return result
 
@@ -188,7 +205,7 @@ class _Tuner:
             winner, leads = Joining(self, found, progress).run()
         self._held.clear()
         made = keep_groups_whole(self.problem, self.candidates[winner].estimator(self.estimator))
-        model = with_model(made, fit_ridge(self.problem, parameters_of(made), progress))
+        model = fit_winner(self.problem, made, self.search.heads, progress)
         warn_of_penalty(found[-1][winner], model)
         judged = judge_winner(model, self.store, progress)
         tuned = self.embeddings, self.candidates, self.rungs, found, winner, model, leads, judged

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, warn
+from ..errors import DataError, ParameterError, warn
 from ..evaluation import judge_fit
 from ..execution import Progress
 from ..fitting import Problem
-from ..models import DoubleBasis, parameters_of
+from ..models import (
+    DoubleBasis,
+    calibrated,
+    choose_head,
+    fit_ridge,
+    parameters_of,
+    with_model,
+    with_trees,
+)
 from ..store import BagStore
 from .records import Score
 
 LARGEST_GAP = 10.0  # between two penalties; one decade is little where the error is level
+RIDGE = "ridge"
 LEAST_LOSS = 0.02  # of the least error: what a penalty may cost on the bags held out
 
 logger = logging.getLogger(__name__)
@@ -34,6 +45,36 @@ def keep_groups_whole(problem: Problem, made: DoubleBasis) -> DoubleBasis:
     grid = made.alphas if isinstance(made.alpha, str) else made.alpha
     made.set_params(alpha="validation", alphas=grid)
     return made
+
+
+def fit_winner(
+    problem: Problem,
+    made: DoubleBasis,
+    heads: Collection[str] | None,
+    progress: Progress,
+    report: Mapping[str, Any] | None = None,
+) -> DoubleBasis:
+    """Return the last fit of an estimator, with the head that leads by folds.
+
+    Where its trees can not be grown, as rows do not fit in memory, the report says why under
+    "head", and the ridge is taken. What is in ``report`` stands in the model's.
+    """
+    parameters = parameters_of(made)
+    model = fit_ridge(problem, parameters, progress)
+    model = replace(model, report={**model.report, **(report or {})})
+    if heads and {*heads} != {RIDGE} and parameters.learns.has_heads and parameters.head == RIDGE:
+        stacked = replace(parameters, head="stack")
+        try:
+            stacked.check(problem.holdout.saved)
+            model, head = choose_head(with_trees(model, problem, stacked, progress), heads)
+        except (DataError, ParameterError) as error:
+            logger.warning("no trees were grown: %s", error)
+            refused = {"head": RIDGE, "refused": str(error)}
+            return with_model(made, replace(model, report={**model.report, "head": refused}))
+        if head != RIDGE:
+            made.set_params(head=head)
+            model = calibrated(model, problem)
+    return with_model(made, model)
 
 
 def warn_of_penalty(score: Score, model: DoubleBasis) -> None:

@@ -8,8 +8,8 @@ from sklearn.ensemble import RandomForestRegressor
 
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.evaluation import forest, judge_fit
-from bagbasis.evaluation.summaries import MOST_COVARIANCES, MomentsAndExtremes
 from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.models.heads.summaries import MOST_COVARIANCES, MomentsAndExtremes
 
 N = 240
 RNG = np.random.default_rng(8)

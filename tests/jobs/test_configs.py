@@ -128,7 +128,7 @@ def test_model_section_mirrors_the_estimators():
         (learned.random_features, LearnedFourierFeatures, set(), ("name",)),
         (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding", "class_weight")),
         (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding",)),
-        (ModelSection(task="densities"), TripleBasisRegressor, nested, ("class_weight",)),
+        (ModelSection(task="densities"), TripleBasisRegressor, nested, ("class_weight", "head")),
     ]
     for section, estimator, nested, other in pairs:
         parameters = inspect.signature(estimator).parameters

@@ -303,7 +303,7 @@ def test_a_column_of_zeros_has_the_unit_of_what_is_predicted(pairs):
 
 def test_noise_of_a_file_written_before_it_had_units():
     """It is σ² itself, of several targets, too."""
-    posterior = small(**PRECISE).fit(BAGS, np.stack([NOISE, 2 * NOISE], axis=1)).posterior_
+    posterior = small(**PRECISE).fit(BAGS, np.stack([NOISE, 2 * NOISE], axis=1)).model_.posterior
     state = posterior.state()
     del state.attributes["posterior"]["exponents"]
     found = Posterior.from_state(state, 2, len(posterior.mean)).deviations(np.ones(3))

@@ -142,12 +142,11 @@ class RealBags(Experiment[Sizes]):
         tuned = tune(
             store,
             model,
-            Search.auto(),
+            Search.auto(train.bags.n_dims),
             target="y",
             groups=None if train.groups is None else "group",
         )
-        winner = type(tuned.candidates[tuned.winner].first).__name__.removesuffix("Embedding")
-        return np.ravel(tuned.model.predict(test)), winner
+        return np.ravel(tuned.model.predict(test)), f"{_chosen(tuned.model)}; {_head(tuned.model)}"
 
     # ------------------------------------------------------------------ the report
 
@@ -322,6 +321,10 @@ def _plain(cell: object) -> object:
     if isinstance(cell, np.generic):
         cell = cell.item()
     return None if isinstance(cell, float) and np.isnan(cell) else cell
+
+
+def _head(model: DoubleBasis) -> str:
+    return str(model.report_.get("head", {}).get("head", "ridge"))
 
 
 def _chosen(model: DoubleBasis) -> str | None:

@@ -30,7 +30,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from bagbasis import Bags
 from bagbasis.arrays import Floats
-from bagbasis.evaluation import MomentsAndExtremes
+from bagbasis.models import MomentsAndExtremes
 
 from ..data.real.recipe import Kind, LabelledSet
 

@@ -77,7 +77,7 @@ def read_sample(problem: Problem) -> LabelledSample:
     if not bags:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     joined = Bags.trusted(*_ragged(bags))
-    rows, grouped = _fold_rows(problem, np.concatenate(index), np.concatenate(labels))
+    rows, grouped = fold_rows(problem, np.concatenate(index), np.concatenate(labels))
     return LabelledSample(joined, rows, grouped)
 
 
@@ -86,7 +86,8 @@ def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
     return joined.points, joined.offsets
 
 
-def _fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tuple[FoldRows, bool]:
+def fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tuple[FoldRows, bool]:
+    """Return encoded labels (n, k) of some bags with their folds, and whether groups are whole."""
     weights = np.ones(len(y)) if problem.weights is None else problem.weights.of(index, y)
     if not weights.sum() > 0:
         weights = np.ones(len(y))  # the fit says that there is nothing to fit

@@ -161,6 +161,32 @@ class FoldedModel:
         where = bags.url or "bags in memory"
         if chosen is None:
             raise DataError(f"{where}: no labelled bag to take errors of")
+        made, folds, known = self.solve_without_each(bags, n_folds, groups, weights, progress)
+        collector = partial(_FoldErrors, self, made, folds, known)
+        cost = self.features.cost_in(self.precision)
+        rows = run_pass(chosen, Reduction(collector, join_rows, cost, name="calibrate"))
+        parts = [np.sort(rows[rows[:, 0] == j, 1:], axis=0) for j in range(len(known))]
+        return replace(made, errors=np.concatenate(parts), sizes=[len(part) for part in parts])
+
+    def solve_without_each(
+        self,
+        bags: LabelledBags,
+        n_folds: int,
+        groups: Column | None = None,
+        weights: Weights | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[FoldCalibration, Folds, Integers]:
+        """Return coefficients without each fold, yet without errors, from one pass of sums.
+
+        Also the folds, and the numbers of those that have bags.
+
+        Raises
+        ------
+        DataError
+            All labelled bags are in one fold.
+        ParameterError
+            The sums of all folds do not fit in memory.
+        """
         folds: Folds = IndexFolds(n_folds)
         if groups is not None:
             folds = replace(GroupFolds.of_column(groups), n_folds=n_folds)
@@ -169,15 +195,12 @@ class FoldedModel:
         assert found is not None
         known = [j for j, part in enumerate(found.parts) if part.n]
         if len(known) < 2:
+            where = bags.url or "bags in memory"
             raise DataError(f"{where}: all labelled bags are in one fold: there is one group")
         solved = list(self._solve([found.parts[j] for j in known]))
         coef = np.array([one.coef for one in solved])
         made = FoldCalibration(coef, np.array([one.intercept for one in solved]), np.empty(0))
-        collector = partial(_FoldErrors, self, made, folds, np.array(known))
-        cost = self.features.cost_in(self.precision)
-        rows = run_pass(chosen, Reduction(collector, join_rows, cost, name="calibrate"))
-        parts = [np.sort(rows[rows[:, 0] == j, 1:], axis=0) for j in range(len(known))]
-        return replace(made, errors=np.concatenate(parts), sizes=[len(part) for part in parts])
+        return made, folds, np.array(known)
 
     def _plan(self, bags: LabelledBags, folds: Folds, weights: Weights | None) -> FitPlan:
         n, d = bags.n_bags, self.features.n_features

@@ -29,7 +29,7 @@ def short_search():
     """One embedding and width for tune: the whole search takes a minute per fold."""
     with pytest.MonkeyPatch.context() as patch:
         search = Search([MomentsEmbedding(covariance=False)], scale_multipliers=[1.0])
-        patch.setattr(real_bags.Search, "auto", lambda: search)
+        patch.setattr(real_bags.Search, "auto", lambda n_dims: search)
         yield
 
 

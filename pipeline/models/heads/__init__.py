@@ -1,0 +1,1 @@
+"""Heads of a model: trees beside the ridge, or in its place."""

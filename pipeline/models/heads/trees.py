@@ -1,0 +1,188 @@
+"""`Trees`: an ensemble of scikit-learn's trees as arrays, and what its trees see of a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+
+from ...arrays import Floats
+from ...bags import Bags
+from ...execution import Cost, even_edges, run_kernel
+from ...fitting import FeatureMap
+from ..model_state import OptionalPart
+from .summaries import MomentsAndExtremes
+from .tree_kernels import add_trees
+
+SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory
+LARGEST = float(np.finfo(np.float32).max)
+LEAF = -1.0
+MOST_EMBEDDED = 256  # columns of an embedding beside those of moments
+
+
+@dataclass(frozen=True)
+class TreeInputs:
+    """What trees see of a bag: moments, extremes and size, and a short embedding.
+
+    Trees split single columns. Each of a long embedding, as of random frequencies, says little
+    alone, and would hide the moments among many of its kind.
+    """
+
+    features: FeatureMap
+
+    @property
+    def n_features(self) -> int:
+        """Columns of `of`."""
+        return self.n_embedded + self._summary.n_features
+
+    @property
+    def n_embedded(self) -> int:
+        """Columns of the embedding that are seen: all or none."""
+        s = self.features.embedding.n_features
+        return s if s <= MOST_EMBEDDED else 0
+
+    @property
+    def cost(self) -> Cost:
+        """What they take."""
+        own = Cost(bytes_per_bag=12 * self.n_features)
+        return self.features.embedding.cost + self._summary.cost + own
+
+    def of(self, bags: Bags) -> NDArray[np.float32]:
+        """Return the columns of bags, float32, shape (n_bags, n_features); too large ones cut."""
+        out = np.zeros((len(bags), self.n_features), np.float32)
+        if len(bags):
+            s = self.n_embedded
+            if s:
+                out[:, :s] = self.features.embed(bags, np.float32)[0][:, :s]
+            with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are cut below
+                summary = np.nan_to_num(self._summary.of(bags), nan=0.0)
+            out[:, s:] = np.clip(summary, -LARGEST, LARGEST)
+        return out
+
+    @property
+    def _summary(self) -> MomentsAndExtremes:
+        return MomentsAndExtremes(self.features.n_dims)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees(OptionalPart):
+    """The trees of a model, and their share of its predictions.
+
+    A prediction is ``base`` plus the sum over the trees, divided by ``divisor``: to the bit what
+    scikit-learn's estimator predicts, in units 2^e of the labels.
+
+    Attributes
+    ----------
+    nodes, values, starts, columns : float64
+        See `add_trees`.
+    base : float64, shape (k,)
+    divisor : float
+        How many trees a forest has, 1 of boosted ones.
+    n_inputs : int
+        Columns that the trees see, see `TreeInputs`.
+    weight : float
+        Share of the trees in predictions; the ridge has the rest.
+    """
+
+    nodes: Floats
+    values: Floats
+    starts: Floats
+    columns: Floats
+    base: Floats
+    divisor: float
+    n_inputs: int
+    weight: float = 1.0
+
+    key: ClassVar[str] = "trees"
+    arrays: ClassVar[tuple[str, ...]] = ("nodes", "values", "starts", "columns", "base")
+
+    @classmethod
+    def of_forest(cls, forest: ExtraTreesRegressor, exponents: NDArray[np.int64]) -> Self:
+        """Return the trees of a fitted forest, of labels in units 2^e, shape (k,)."""
+        nodes, values, starts, at, n_values = [], [], [], 0, 0
+        for fitted in forest.estimators_:
+            tree, k = fitted.tree_, len(exponents)
+            inner = tree.children_left >= 0
+            leaf_of = np.cumsum(~inner) - 1
+            left = np.where(inner, at + tree.children_left, n_values + k * leaf_of)
+            feature = np.where(inner, tree.feature, LEAF)
+            nodes.append(np.column_stack([feature, tree.threshold, left, at + tree.children_right]))
+            values.append(np.ldexp(tree.value[~inner, :, 0], exponents).ravel())
+            starts.append(at)
+            at, n_values = at + len(inner), n_values + len(values[-1])
+        columns = np.full(len(starts), -1.0)
+        made = _joined(nodes, values, starts, columns)
+        return cls(*made, np.zeros(len(exponents)), float(len(starts)), int(forest.n_features_in_))
+
+    @classmethod
+    def of_boosted(
+        cls, boosted: Sequence[HistGradientBoostingRegressor], exponents: NDArray[np.int64]
+    ) -> Self:
+        """Return the trees of regressors, one per column of the labels in units 2^e."""
+        nodes, values, starts, columns, base, at, n_values = [], [], [], [], [], 0, 0
+        for column, (model, e) in enumerate(zip(boosted, exponents.tolist(), strict=True)):
+            # scikit-learn shows the nodes of these trees nowhere else
+            base.append(np.ldexp(model._baseline_prediction.item(), e))  # noqa: SLF001
+            for (predictor,) in model._predictors:  # noqa: SLF001
+                tree = predictor.nodes
+                leaf = tree["is_leaf"].astype(bool)
+                left = np.where(
+                    leaf, n_values + np.cumsum(leaf) - 1, at + tree["left"].astype(np.int64)
+                )
+                feature = np.where(leaf, LEAF, tree["feature_idx"])
+                right = at + tree["right"].astype(np.int64)
+                nodes.append(np.column_stack([feature, tree["num_threshold"], left, right]))
+                values.append(np.ldexp(tree["value"][leaf], e))
+                starts.append(at)
+                columns.append(float(column))
+                at, n_values = at + len(tree), n_values + len(values[-1])
+        made = _joined(nodes, values, starts, np.array(columns))
+        return cls(*made, np.array(base, dtype=float), 1.0, int(boosted[0].n_features_in_))
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees there are."""
+        return len(self.starts)
+
+    def predict(self, rows: NDArray[np.float32]) -> Floats:
+        """Return what the trees say of rows (n, n_inputs), shape (n, k)."""
+        out = np.tile(self.base, (len(rows), 1))
+        edges = even_edges(len(rows), SECONDS_PER_TREE * self.n_trees)
+        run_kernel(add_trees, edges, rows, self.nodes, self.values, self.starts, self.columns, out)
+        out /= self.divisor
+        return out
+
+    def joined_with(self, of_ridge: Floats, rows: NDArray[np.float32]) -> Floats:
+        """Return predictions of the ridge and of the trees, weighed, shape (n, k)."""
+        of_trees = self.predict(rows)
+        if self.weight == 1:
+            return of_trees
+        return np.asarray(of_ridge + self.weight * (of_trees - of_ridge))
+
+    def check(self, n_targets: int, n_features: int) -> None:
+        """See `OptionalPart.check`; also that every walk ends in a leaf with its values."""
+        shapes = self.nodes.shape[1:], self.starts.shape, self.base.shape
+        if shapes != ((4,), self.columns.shape, (n_targets,)) or not len(self.starts):
+            raise ValueError(f"trees have arrays of shapes {shapes}")
+        feature, _, left, right = self.nodes.T
+        places, inner = np.arange(len(feature)), feature >= 0
+        ahead = (left > places) & (right > places) & (np.maximum(left, right) < len(feature))
+        width = n_targets if (self.columns < 0).any() else 1
+        ends = (left >= 0) & (left + width <= len(self.values))
+        if not np.where(inner, ahead & (feature < self.n_inputs), ends).all():
+            raise ValueError("the nodes of its trees do not fit together")
+        roots = (self.starts >= 0) & (self.starts < len(feature)) & (self.columns < n_targets)
+        if not (roots.all() and self.divisor > 0 and 0 <= self.weight <= 1):
+            raise ValueError("the roots of its trees do not fit together")
+
+
+def _joined(
+    nodes: list[NDArray[Any]], values: list[Floats], starts: list[int], columns: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the arrays of all trees in double."""
+    every = np.ascontiguousarray(np.concatenate(nodes), dtype=np.float64)
+    return every, np.concatenate(values), np.array(starts, dtype=np.float64), columns

@@ -1,0 +1,223 @@
+"""Trees beside a ridge: learnt from rows in memory, and weighed by predictions out of fold.
+
+The ridge and the trees of each of K folds predict the bags that they were not fitted to. The share
+of the trees is what makes the squared error of both together least there (stacking, Wolpert 1992;
+Breiman 1996), between 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+
+from ..arrays import Floats, Integers
+from ..execution import Progress, Reduction, check_memory, lane, note, run_pass
+from ..fitting import FitParameters, FoldRows, Problem, fold_rows
+from ..labelled import Batch, Folds
+from .heads.trees import TreeInputs, Trees
+from .intervals.fold_calibration import FoldCalibration, FoldedModel
+from .ridge_model import RidgeModel
+
+RIDGE, BOTH, TREES = "ridge", "stack", "trees"
+N_FOLDS = 5
+SEED = 0
+MOST_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much room
+N_RANDOMISED = 200
+SPLIT_COLUMNS = 100  # at most, that are tried at a split; a third of fewer
+MOST_BYTES = 2**25  # of all trees, which are saved and travel: leaves grow until they fit
+NODE_BYTES = 48  # besides the values of a leaf
+BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "early_stopping": False}
+COPIES = 3  # of the rows: those that come in, those that are joined, those that trees make
+TIE = 0.5  # standard errors: a head that leads a cheaper one by less does not take its place
+FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
+
+
+@dataclass(frozen=True, eq=False)
+class HeadRows:
+    """Rows that trees are learnt from.
+
+    Attributes
+    ----------
+    index, folds : int64, shape (n,)
+    inputs : float32, shape (n, m)
+    y, of_ridge : float64, shape (n, k)
+        Encoded labels, and what the ridge without the fold predicts.
+    """
+
+    index: Integers
+    folds: Integers
+    inputs: NDArray[np.float32]
+    y: Floats
+    of_ridge: Floats
+
+    def __add__(self, other: HeadRows) -> HeadRows:
+        """Return the rows of both."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in vars(self))
+        return HeadRows(*(np.concatenate(pair) for pair in pairs))
+
+
+def with_trees(
+    model: RidgeModel,
+    problem: Problem,
+    parameters: FitParameters,
+    progress: Progress | None = None,
+) -> RidgeModel:
+    """Return a model with trees, alone or beside its ridge, as ``parameters.head`` says.
+
+    Its report has under "head" the ``errors`` of ridge, trees and both (mean squared error over
+    the variance of the labels) by K folds, of whole groups where there are groups, with the
+    ``standard_errors`` of what each is behind the least one; the ``weight`` of the trees, their
+    ``kind`` and number, and the bags and folds.
+
+    Raises
+    ------
+    DataError
+        Labelled bags in one fold only.
+    ParameterError
+        The rows do not fit in memory.
+    """
+    if parameters.head == RIDGE:
+        return model
+    source, inputs = problem.fitted, TreeInputs(model.features)
+    n, m, k = source.n_bags, inputs.n_features, model.outcome.n_targets
+    needed = COPIES * n * (4 * m + 16 * k)
+    check_memory(f"trees on {m:,} numbers of each of {n:,} bags", needed, FEWER)
+    note(progress, "growing trees")
+    folded = FoldedModel(
+        model.features,
+        model.outcome,
+        model.precision,
+        parameters.rounding,
+        model.solution.alpha / model.weight_fitted,
+        model.report.get("baseline_alpha", 0.0) / model.weight_fitted,
+    ).solve_without_each(source, N_FOLDS, problem.groups, problem.weights)
+    cost = model.features.cost_in(model.precision) + inputs.cost
+    reduction = Reduction(partial(_Rows, model, *folded), HeadRows.__add__, cost, name="head")
+    rows: HeadRows = run_pass(source, reduction)
+    judged = fold_rows(problem, rows.index, rows.y)[0]
+    with lane() as n_cores:
+        of_trees = np.empty(rows.y.shape)
+        for j in np.unique(rows.folds):
+            out = rows.folds == j
+            grown = _grow(rows.inputs[~out], rows.y[~out], judged.weights[~out], n_cores)
+            of_trees[out] = grown.predict(rows.inputs[out])
+        grown = _grow(rows.inputs, rows.y, judged.weights, n_cores)
+    share = 1.0
+    both = _best_share(rows, of_trees, judged)
+    if parameters.head == BOTH:
+        share = both
+    errors = _errors(rows, of_trees, both, judged)
+    report = {
+        **errors,
+        "head": parameters.head,
+        "weight": both,
+        "kind": "randomised" if grown.divisor > 1 else "boosted",
+        "n_trees": grown.n_trees,
+        "n_bags": len(rows.y),
+        "n_folds": len(np.unique(rows.folds)),
+    }
+    trees = replace(grown, weight=share)
+    return replace(model, trees=trees, report={**model.report, "head": report})
+
+
+def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, str]:
+    """Return a model of ridge and trees with the head of least error by its folds, and its name.
+
+    The cheapest of the ``heads`` that is behind by less than half a standard error is taken: the
+    ridge, then the trees, then both.
+    """
+    report = model.report["head"]
+    tried = [name for name in (RIDGE, TREES, BOTH) if name in heads]
+    errors, spreads = report["errors"], report["standard_errors"]
+    least = min(errors[name] for name in tried)
+    chosen = next(name for name in tried if errors[name] <= least + TIE * spreads[name])
+    made = replace(model, report={**model.report, "head": {**report, "head": chosen}})
+    assert model.trees is not None
+    if chosen == RIDGE:
+        return replace(made, trees=None), chosen
+    weight = 1.0 if chosen == TREES else report["weight"]
+    return replace(made, trees=replace(model.trees, weight=weight)), chosen
+
+
+def _best_share(rows: HeadRows, of_trees: Floats, judged: FoldRows) -> float:
+    """Return the share of the trees with the least squared error out of fold."""
+    gaps = (of_trees - rows.of_ridge) / np.sqrt(judged.units)
+    left = (rows.y - rows.of_ridge) / np.sqrt(judged.units)
+    weights = judged.weights[:, None]
+    square = float((weights * gaps**2).sum())
+    return float(np.clip((weights * gaps * left).sum() / square, 0.0, 1.0)) if square else 0.0
+
+
+def _errors(
+    rows: HeadRows, of_trees: Floats, share: float, judged: FoldRows
+) -> dict[str, dict[str, float]]:
+    """Return errors by head, and the standard errors of what each is behind the least one."""
+    stacked = rows.of_ridge + share * (of_trees - rows.of_ridge)
+    predicted = {RIDGE: rows.of_ridge, TREES: of_trees, BOTH: stacked}
+    losses = {
+        name: ((one - rows.y) ** 2 / judged.units).mean(axis=1) for name, one in predicted.items()
+    }
+    errors = {name: judged.mean(one) for name, one in losses.items()}
+    best = losses[min(errors, key=lambda name: errors[name])]
+    spreads = {name: judged.standard_error(one - best) for name, one in losses.items()}
+    return {"errors": errors, "standard_errors": spreads}
+
+
+def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int) -> Trees:
+    """Return trees that are fitted to rows, in units that no label alone decides a split by."""
+    mean = np.average(y, axis=0, weights=weights)
+    spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
+    exponents = np.where(spread > 0, np.frexp(spread)[1], 0).astype(np.int64)
+    scaled, given = np.ldexp(y, -exponents), None if (weights == weights[0]).all() else weights
+    if len(y) > MOST_RANDOMISED:
+        boosted = [
+            HistGradientBoostingRegressor(**BOOSTING, random_state=SEED).fit(inputs, one, given)
+            for one in scaled.T
+        ]
+        return Trees.of_boosted(boosted, exponents)
+    node = NODE_BYTES + 8 * y.shape[1]
+    forest = ExtraTreesRegressor(
+        N_RANDOMISED,
+        min_samples_leaf=max(1, -(-2 * len(y) * N_RANDOMISED * node // MOST_BYTES)),
+        max_features=max(1, min(SPLIT_COLUMNS, inputs.shape[1] // 3)),
+        random_state=SEED,
+        n_jobs=n_cores,
+    )
+    forest.fit(inputs, scaled[:, 0] if y.shape[1] == 1 else scaled, given)
+    return Trees.of_forest(forest, exponents)
+
+
+class _Rows:
+    """A `Collector` of `HeadRows`."""
+
+    def __init__(
+        self, model: RidgeModel, made: FoldCalibration, folds: Folds, known: Integers
+    ) -> None:
+        self._model, self._made, self._folds, self._known = model, made, folds, known
+        self._inputs = TreeInputs(model.features)
+        k, m = model.outcome.n_targets, self._inputs.n_features
+        none, of_labels = np.empty(0, np.int64), np.empty((0, k))
+        self._found = [HeadRows(none, none, np.empty((0, m), np.float32), of_labels, of_labels)]
+
+    def add(self, batch: Batch) -> None:
+        """Embed the bags of a batch, and predict them by the ridge of their folds."""
+        if not len(batch):
+            return
+        y = np.asarray(self._model.outcome.encode(batch.labels)[0], np.float64)
+        own = np.searchsorted(self._known, self._folds.of(batch.index))
+        of_ridge = np.empty(y.shape)
+        for start, z, _ in self._model.features.blocks(batch.bags, self._model.precision):
+            rows = slice(start, start + len(z))
+            of_ridge[rows] = self._made.of_folds(z)[np.arange(len(z)), :, own[rows]]
+        inputs = self._inputs.of(batch.bags)
+        self._found.append(HeadRows(batch.index, own, inputs, y, of_ridge))
+
+    def finish(self) -> HeadRows:
+        """Return the rows of all batches."""
+        pairs = zip(*(vars(one).values() for one in self._found), strict=True)
+        return HeadRows(*(np.concatenate(part) for part in pairs))

@@ -1,0 +1,81 @@
+"""A tune of few bags: what ``embedding="auto"`` chooses by folds, and a head of least error.
+
+A held-out tenth of some hundred bags tells no candidates apart. Folds do, of all bags, repeated
+where there are few.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from sklearn.base import clone
+
+from ..errors import DataError
+from ..execution import Progress
+from ..fitting import Choice, Problem
+from ..models import DoubleBasis
+from ..store import BagStore
+from .candidates import Candidate
+from .last_fit import fit_winner, judge_winner, keep_groups_whole
+from .order import Rung
+from .records import Score, Tuning
+from .search import Search
+
+FEW_BAGS = 2000  # the choice reads no more
+
+
+def tune_few(
+    problem: Problem,
+    store: BagStore,
+    estimator: DoubleBasis,
+    search: Search,
+    choice: Choice,
+    progress: Progress,
+) -> Tuning:
+    """Return the model of a choice by folds, with the head that leads by folds.
+
+    The only candidate is the choice; the model's report has under "choice" what else was tried.
+
+    Raises
+    ------
+    DataError
+        Too few labelled bags for folds.
+    """
+    begun = time.perf_counter()
+    report = choice.report
+    if not report["tried"]:
+        raise DataError(
+            f"{store.url}: {report['n_bags']} labelled bags are too few to compare anything on: "
+            "label more bags"
+        )
+    second = choice.random_features
+    made = clone(estimator).set_params(embedding=choice.embedding, random_features=second)
+    made = keep_groups_whole(problem, made)
+    model = fit_winner(problem, made, search.heads, progress, {"choice": report})
+    multiplier = None if second is False else float(second.scale_multiplier)
+    candidate = Candidate(0, multiplier, model.features_, choice.embedding)
+    n, best = report["n_bags"], report["tried"][0]
+    alpha = float(best["alpha"] * n)
+    score = Score(
+        best["error"],
+        n,
+        n - -(-n // report["n_folds"]),
+        n,
+        alpha,
+        (alpha,),
+        (best["error"],),
+        time.perf_counter() - begun,
+    )
+    judged = judge_winner(model, store, progress)
+    rungs = [Rung(1, n, 1, 1)]
+    return Tuning([choice.embedding], [candidate], rungs, [{0: score}], 0, model, [], judged)
+
+
+def widths_with(search: Search, choice: Choice) -> tuple[float, ...]:
+    """Return the multipliers of a search, with that of the choice among them."""
+    second = choice.random_features
+    given = {float(one) for one in search.scale_multipliers}
+    if second is not False and np.isfinite(second.scale_multiplier):
+        given.add(float(second.scale_multiplier))
+    return tuple(sorted(given))

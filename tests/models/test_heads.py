@@ -1,0 +1,181 @@
+"""`head`: trees beside the ridge, to the bit scikit-learn's, weighed by folds, saved as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+
+from bagbasis import (
+    Bags,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    cross_val_score,
+    evaluate,
+    load_model,
+)
+from bagbasis.errors import ModelError, ParameterError
+from bagbasis.labelled import Column, GroupFolds
+from bagbasis.models import stacking
+from bagbasis.models.heads.trees import TreeInputs, Trees
+from bagbasis.retraining import Retraining
+
+N = 150
+RNG = np.random.default_rng(3)
+TOP = RNG.uniform(0.3, 1.0, N)
+BAGS = Bags.from_list([RNG.uniform(0, top, (8, 2)) for top in TOP])
+STEPS = np.floor(6 * TOP)  # a step at each sixth of the largest point: easy for trees
+LINEAR = np.array([bag.mean(axis=0).sum() for bag in BAGS])
+GROUPS = np.arange(N) // 3
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(stacking, "N_RANDOMISED", 20)
+
+
+def estimator(kind=DoubleBasisRegressor, **given):
+    second = RandomFourierFeatures(64)
+    return kind(MomentsEmbedding(), random_features=second, alphas=np.logspace(-3, 1, 5), **given)
+
+
+def rows(n, m, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, m)).astype(np.float32)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("exponent", [0, 40, -900])
+def test_a_forest_is_scikit_learns_to_the_bit(k, exponent):
+    x, new = rows(200, 5), rows(300, 5, 1)
+    y = np.stack([np.sin(j + x[:, 0] * x[:, 1]) for j in range(k)], axis=1)
+    forest = ExtraTreesRegressor(15, random_state=1).fit(x, y[:, 0] if k == 1 else y)
+    trees = Trees.of_forest(forest, np.full(k, exponent))
+    trees.check(k, 0)
+    expected = np.ldexp(forest.predict(new).reshape(-1, k), exponent)
+    assert np.array_equal(trees.predict(new), expected)
+
+
+def test_boosted_trees_are_scikit_learns_to_the_bit():
+    x, new = rows(300, 4), rows(200, 4, 1)
+    y = np.stack([np.sin(3 * x[:, 0]), x[:, 1] * x[:, 2]], axis=1)
+    models = [HistGradientBoostingRegressor(max_iter=12, random_state=0).fit(x, one) for one in y.T]
+    trees = Trees.of_boosted(models, np.array([0, 3]))
+    trees.check(2, 0)
+    expected = np.stack([model.predict(new) for model in models], axis=1) * [1, 8]
+    assert np.array_equal(trees.predict(new), expected)
+
+
+def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
+    features = estimator().fit(BAGS, STEPS).features_
+    inputs = TreeInputs(features)
+    found = inputs.of(BAGS[:7])
+    assert found.shape == (7, inputs.n_features)
+    assert found.dtype == np.float32
+    assert np.array_equal(found[:, :5], features.embed(BAGS[:7], np.float32)[0])
+    assert np.allclose(found[3, -3:-1], BAGS[3].max(axis=0))
+    monkeypatch.setattr("bagbasis.models.heads.trees.MOST_EMBEDDED", 4)
+    assert np.array_equal(TreeInputs(features).of(BAGS[:7]), found[:, 5:])
+    assert TreeInputs(features).of(BAGS[:0]).shape == (0, found.shape[1] - 5)
+
+
+def test_heads_are_weighed_by_a_loop_over_folds():
+    """Errors and the share of the trees, from scikit-learn's ridge and forests in each fold."""
+    model = estimator(head="stack").fit(BAGS, STEPS, groups=GROUPS)
+    found, features = model.report_["head"], model.features_
+    z = np.concatenate([one.copy() for _, one, _ in features.blocks(BAGS, np.float64)])
+    x = TreeInputs(features).of(BAGS)
+    column = GroupFolds.of_column(Column.of(BAGS, "groups", GROUPS))
+    folds = replace(column, n_folds=stacking.N_FOLDS).of(np.arange(N))
+    assert len(np.unique(folds)) == found["n_folds"] == 5
+    of_ridge, of_trees = np.empty(N), np.empty(N)
+    for j in range(5):
+        out = folds == j
+        centred = z[~out] - z[~out].mean(axis=0)
+        penalty = model.alpha_ * (~out).sum() / N * np.eye(64)
+        coef = np.linalg.solve(
+            centred.T @ centred + penalty, centred.T @ (STEPS[~out] - STEPS[~out].mean())
+        )
+        of_ridge[out] = (z[out] - z[~out].mean(axis=0)) @ coef + STEPS[~out].mean()
+        forest = ExtraTreesRegressor(20, max_features=x.shape[1] // 3, random_state=0)
+        of_trees[out] = forest.fit(x[~out], STEPS[~out]).predict(x[out])
+    gaps = of_trees - of_ridge
+    share = np.clip(gaps @ (STEPS - of_ridge) / (gaps @ gaps), 0, 1)
+    assert found["weight"] == pytest.approx(share, rel=1e-3)
+    expected = {"ridge": of_ridge, "trees": of_trees, "stack": of_ridge + share * gaps}
+    for name, one in expected.items():
+        error = ((one - STEPS) ** 2).mean() / STEPS.var()
+        assert found["errors"][name] == pytest.approx(error, rel=1e-3)
+    assert found["errors"]["trees"] < found["errors"]["ridge"]
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
+@pytest.mark.parametrize("head", ["trees", "stack"])
+def test_a_saved_model_predicts_the_same(kind, head, tmp_path):
+    model = estimator(kind, head=head).fit(BAGS, STEPS.astype(int))
+    model.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    assert loaded.head == head
+    assert loaded.report_ == model.report_
+    assert np.array_equal(loaded.predict(BAGS), model.predict(BAGS))
+    assert evaluate(loaded, BAGS, STEPS.astype(int)).score == model.score(BAGS, STEPS.astype(int))
+    ridge = estimator(kind).fit(BAGS, STEPS.astype(int))
+    assert not np.array_equal(ridge.model_.decision_rows(BAGS), model.model_.decision_rows(BAGS))
+
+
+def test_trees_of_another_model_are_refused(tmp_path):
+    """Arrays that do not fit together are damage, whatever their numbers."""
+    model = estimator(head="trees").fit(BAGS, STEPS)
+    trees = model.model_.trees
+    for name, place, value in (
+        ("nodes", (0, 2), 0.0),  # a walk that does not end
+        ("nodes", (0, 0), 99.0),
+        ("starts", (3,), 1e9),
+        ("columns", (0,), 4.0),
+    ):
+        array = getattr(trees, name).copy()
+        array[place] = value
+        damaged = replace(trees, **{name: array})
+        model.model_ = replace(model.model_, trees=damaged)
+        model.save(tmp_path / "m.zarr", overwrite=True)
+        with pytest.raises(ModelError, match="damaged model"):
+            load_model(tmp_path / "m.zarr")
+
+
+def test_many_bags_are_boosted(monkeypatch):
+    monkeypatch.setattr(stacking, "MOST_RANDOMISED", 40)
+    model = estimator(head="trees").fit(BAGS, np.stack([STEPS, LINEAR], axis=1))
+    assert model.report_["head"]["kind"] == "boosted"
+    assert model.model_.trees.n_trees == 200
+    assert model.score(BAGS, np.stack([STEPS, LINEAR], axis=1)) > 0.9
+
+
+def test_weights_of_bags_count_in_trees():
+    """A bag of weight 0 is as one that is not there, in the trees and their share."""
+    weights = (np.arange(N) % 2).astype(float)
+    lied = np.where(weights > 0, STEPS, -50.0)
+    found = estimator(head="trees").fit(BAGS, lied, sample_weight=weights)
+    assert found.predict(BAGS).min() >= STEPS.min()
+
+
+def test_folds_of_scores_are_fitted_anew():
+    scores = cross_val_score(estimator(head="trees"), BAGS, STEPS, cv=3)
+    ridge = cross_val_score(estimator(), BAGS, STEPS, cv=3)
+    assert scores.mean() > ridge.mean()
+
+
+def test_what_a_ridge_alone_has_is_refused():
+    with pytest.raises(ParameterError, match="uncertainty=True is of a ridge"):
+        estimator(head="stack", uncertainty=True).fit(BAGS, STEPS)
+    model = estimator(head="stack").fit(BAGS, STEPS)
+    with pytest.raises(ParameterError, match="cv makes folds of the ridge alone"):
+        model.conformalize(BAGS, STEPS, cv=5)
+    with pytest.raises(ParameterError, match="rounds go on from sums"):
+        Retraining("s.zarr", "registry", estimator(head="trees"))
+    assert "head" not in TripleBasisRegressor().get_params()
+    with pytest.raises(ParameterError, match="head"):
+        estimator(head="forest").fit(BAGS, STEPS)
