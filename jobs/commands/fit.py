@@ -130,12 +130,21 @@ def _check_keys(config: Config) -> None:
     """Raise ConfigError for keys that this kind of model does not take."""
     from bagbasis.errors import ConfigError
 
-    if isinstance(config.model, SequenceSection):
+    model = config.model
+    if isinstance(model, SequenceSection):
         for key in ("embedding", "sample_weight", "interval_folds"):
             if getattr(config, key) is not None:
                 raise ConfigError(f"key {key!r} is not used with model.kind: sequence")
-    if config.interval_folds is not None and config.model.task != "regression":
+        return
+    if config.interval_folds is None:
+        return
+    if model.task != "regression":
         raise ConfigError("key 'interval_folds' is used with task: regression alone")
+    if model.head != "ridge":
+        raise ConfigError(
+            "key 'interval_folds' makes folds of a ridge alone, and model.head is "
+            f"{model.head!r}: give holdout instead"
+        )
 
 
 def _described(model: FittedModel) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -34,6 +34,8 @@ from .intervals.fold_calibration import FoldCalibration
 from .posterior import BagScores
 from .ridge_model import RidgeModel
 from .saving import save_model
+
+MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
 
 
 class DoubleBasis(BaseEstimator):
@@ -178,6 +180,14 @@ class DoubleBasis(BaseEstimator):
     def target_names_(self) -> tuple[str, ...]:
         """Names of the store's targets; empty for labels in memory, and for responses."""
         return self.model_.outcome.names
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            """Say where an attribute of earlier versions is now; else raise as without this."""
+            if name in MOVED:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {MOVED[name]}")
+            return object.__getattribute__(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""

@@ -36,6 +36,7 @@ NEW_SETTINGS = {
     "model.random_features.structure": "dense",
     "model.random_features.name": "fourier",
     "model.uncertainty": False,
+    "model.head": "ridge",
 }
 
 Publish = Callable[[dict[str, Any], tuple[Round, ...]], None]

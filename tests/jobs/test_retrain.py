@@ -197,7 +197,8 @@ def test_line_begun_by_an_earlier_version(folder):
     state = json.loads(path.read_text())
     embedding = state["settings"]["model"]["embedding"]
     embedding |= {"method": "fast", "n_integration": 2000}
-    del state["settings"]["model"]["uncertainty"], state["settings"]["model"]["solver"]
+    for name in ("uncertainty", "solver", "head"):
+        del state["settings"]["model"][name]
     del state["settings"]["model"]["random_features"]["structure"]
     path.write_text(json.dumps(state))
     done("retrain", *given(folder))

@@ -15,15 +15,19 @@ from bagbasis import (
     MomentsEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
+    connect,
     cross_val_score,
     evaluate,
     load_model,
 )
 from bagbasis.errors import ModelError, ParameterError
+from bagbasis.evaluation import judge_fit
+from bagbasis.execution.costs import pass_limits
 from bagbasis.labelled import Column, GroupFolds
 from bagbasis.models import stacking
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.retraining import Retraining
+from tests.oracles.labelled import stored
 
 N = 150
 RNG = np.random.default_rng(3)
@@ -68,6 +72,22 @@ def test_boosted_trees_are_scikit_learns_to_the_bit():
     trees.check(2, 0)
     expected = np.stack([model.predict(new) for model in models], axis=1) * [1, 8]
     assert np.array_equal(trees.predict(new), expected)
+
+
+@pytest.mark.parametrize("name", ["_predictors", "_baseline_prediction"])
+def test_boosted_trees_of_another_form_are_refused(monkeypatch, name):
+    """A later scikit-learn may keep its nodes elsewhere: said so, and what to do."""
+    monkeypatch.setattr(stacking, "MOST_RANDOMISED", 40)
+    kind = stacking.HistGradientBoostingRegressor
+    fit = kind.fit
+
+    def without(self, *given):
+        delattr(fit(self, *given), name)
+        return self
+
+    monkeypatch.setattr(kind, "fit", without)
+    with pytest.raises(ParameterError, match=rf"{name}.*take head='ridge'"):
+        estimator(head="trees").fit(BAGS, STEPS)
 
 
 def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
@@ -160,6 +180,32 @@ def test_weights_of_bags_count_in_trees():
     lied = np.where(weights > 0, STEPS, -50.0)
     found = estimator(head="trees").fit(BAGS, lied, sample_weight=weights)
     assert found.predict(BAGS).min() >= STEPS.min()
+
+
+@pytest.mark.parametrize("head", ["trees", "stack"])
+def test_bags_of_a_store_are_predicted_as_those_in_memory(head, tmp_path):
+    """Lazily, block by block; and judged by the errors of the folds without a holdout."""
+    store = stored(tmp_path / "s.zarr", list(BAGS), STEPS, chunk_points=50)
+    with pass_limits(block_seconds=1e-7, partition_bytes=60 * 16):
+        model = estimator(head=head).fit(store)
+        lazy = model.predict(store)
+        assert lazy.numblocks[0] > 3
+        np.testing.assert_allclose(lazy.compute(), model.predict(BAGS), rtol=1e-6)
+    assert np.allclose(model.predict(BAGS), estimator(head=head).fit(BAGS, STEPS).predict(BAGS))
+    error = model.report_["head"]["errors"][head]
+    assert judge_fit(model, store)["error"] == pytest.approx(np.sqrt(error))
+
+
+@pytest.mark.long
+def test_on_a_cluster(tmp_path):
+    """Rows come from workers, trees grow in this process: the same bits."""
+    store = stored(tmp_path / "s.zarr", list(BAGS), STEPS, chunk_points=50)
+    model = estimator(head="stack").fit(store)
+    with connect("local", n_workers=1, cores_per_worker=1):
+        again = estimator(head="stack").fit(store)
+        assert again.report_["head"] == model.report_["head"]
+        assert np.array_equal(again.model_.trees.nodes, model.model_.trees.nodes)
+        assert np.array_equal(again.predict(store).compute(), model.predict(BAGS))
 
 
 def test_folds_of_scores_are_fitted_anew():

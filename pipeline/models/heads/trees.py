@@ -12,8 +12,10 @@ from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 from ...arrays import Floats
 from ...bags import Bags
+from ...errors import ParameterError
 from ...execution import Cost, even_edges, run_kernel
 from ...fitting import FeatureMap
+from ...versions import version
 from ..model_state import OptionalPart
 from .summaries import MomentsAndExtremes
 from .tree_kernels import add_trees
@@ -122,7 +124,26 @@ class Trees(OptionalPart):
     def of_boosted(
         cls, boosted: Sequence[HistGradientBoostingRegressor], exponents: NDArray[np.int64]
     ) -> Self:
-        """Return the trees of regressors, one per column of the labels in units 2^e."""
+        """Return the trees of regressors, one per column of the labels in units 2^e.
+
+        Raises
+        ------
+        ParameterError
+            A version of scikit-learn whose trees have another form.
+        """
+        try:
+            return cls._of_boosted(boosted, exponents)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ParameterError(
+                f"boosted trees of scikit-learn {version('scikit-learn')} have a form that is not "
+                f"known here ({type(error).__name__}: {error}): take head='ridge', or another "
+                "version of scikit-learn"
+            ) from error
+
+    @classmethod
+    def _of_boosted(
+        cls, boosted: Sequence[HistGradientBoostingRegressor], exponents: NDArray[np.int64]
+    ) -> Self:
         nodes, values, starts, columns, base, at, n_values = [], [], [], [], [], 0, 0
         for column, (model, e) in enumerate(zip(boosted, exponents.tolist(), strict=True)):
             # scikit-learn shows the nodes of these trees nowhere else
