@@ -40,6 +40,7 @@ from .judging import (
 )
 from .loading import (
     LEAF as LEAF,
+    PythonFunction as PythonFunction,
     is_network as is_network,
     load_model as load_model,
     read_network as read_network,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,26 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     """
     url = normalize_url(url)
     return read_one(url, lambda: _load(url), last=GROUP)
+
+
+class PythonFunction:
+    """What MLflow calls: predictions of bags that are given as lists, arrays or a frame."""
+
+    def __init__(self, model: Predicting) -> None:
+        self._model = model
+
+    def predict(self, model_input: Any, params: object = None) -> NDArray[Any]:  # noqa: ANN401
+        """Return the predictions of bags: a list of arrays, or a frame with a column ``bag``."""
+        bags = model_input["bag"] if hasattr(model_input, "columns") else model_input
+        return self._model.predict([np.asarray([*bag], dtype=float) for bag in bags])
+
+
+class Predicting(Protocol):
+    """A fitted estimator of numbers or classes."""
+
+    def predict(self, X: list[NDArray[np.float64]]) -> Any:  # noqa: ANN401
+        """Return a row per bag."""
+        ...
 
 
 def is_network(url: str | os.PathLike[str]) -> bool:

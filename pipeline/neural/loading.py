@@ -7,10 +7,10 @@ import os
 import numpy as np
 
 from ..errors import ModelError, StoreError, refuse_exhaustion
-from ..models import ATTRIBUTE, read_network, read_state
+from ..models import ATTRIBUTE, PythonFunction, read_network, read_state
 from ..storage import GROUP, attributes_of, normalize_url, read_one
 from .bag_density import BagDensity
-from .bag_networks import LabelledNetwork
+from .bag_networks import LabelledNetwork, NetworkClassifier, NetworkRegressor
 from .estimator import NeuralEstimator
 from .files import read_arrays
 from .sequences import NextPointRegressor, SequenceClassifier, SequenceRegressor
@@ -70,3 +70,11 @@ def _load_folder(url: str) -> NeuralEstimator:
     if isinstance(model, LabelledNetwork):
         model.versions_ = dict(values["versions"])
     return model
+
+
+def _load_pyfunc(path: str) -> PythonFunction:
+    """Load what MLflow kept of a network; it looks for this name."""
+    model = load_network(path)
+    if not isinstance(model, (NetworkClassifier, NetworkRegressor)):
+        raise ModelError(f"{path}: is no network of numbers or classes")
+    return PythonFunction(model)

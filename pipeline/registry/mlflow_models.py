@@ -9,14 +9,13 @@ import os
 import tempfile
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..config_errors import items_of
 from ..errors import BagbasisError, ModelError, needing_extra
-from ..models import DoubleBasis, load_model
+from ..models import PythonFunction, Saveable, is_network, load_model, save_model
 from ..parameters import Instance, Text, checked
 from ..versions import version
 
@@ -25,28 +24,24 @@ if TYPE_CHECKING:
 
 LONGEST = 500  # characters of a parameter, which every tracking server keeps
 FOLDER = "model.zarr"
+LOADS_NETWORKS = "bagbasis.neural.loading"  # imported by MLflow, where such a model is loaded
 
 
-class _Bags:
-    """What MLflow calls: predictions of bags that are given as lists, arrays or a frame."""
-
-    def __init__(self, model: DoubleBasis) -> None:
-        self._model = model
-
-    def predict(self, model_input: Any, params: object = None) -> NDArray[Any]:  # noqa: ANN401
-        """Return the predictions of bags: a list of arrays, or a frame with a column ``bag``."""
-        bags = model_input["bag"] if hasattr(model_input, "columns") else model_input
-        found: NDArray[Any] = self._model.predict([np.asarray([*bag], dtype=float) for bag in bags])
-        return found
-
-
-def _load_pyfunc(path: str) -> _Bags:
+def _load_pyfunc(path: str) -> PythonFunction:
     """Load what MLflow kept; it looks for this name."""
-    return _Bags(load_model(path))
+    return PythonFunction(load_model(path))
 
 
-@checked(model=Instance("DoubleBasis"), name=Text)
-def log_model(model: DoubleBasis, name: str = "model") -> ModelInfo:
+class Logged(Saveable, Protocol):
+    """A fitted estimator, with what its fit has counted."""
+
+    report_: dict[str, Any]
+
+
+@checked(
+    model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor"), name=Text
+)
+def log_model(model: Logged, name: str = "model") -> ModelInfo:
     """Log a fitted model into MLflow's active run: itself, its parameters and its report.
 
     ``mlflow.pyfunc.load_model`` then gives a model whose ``predict`` takes a list of bags, or a
@@ -56,6 +51,8 @@ def log_model(model: DoubleBasis, name: str = "model") -> ModelInfo:
     Parameters
     ----------
     model : fitted estimator
+        Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`, which is
+        loaded where ``bagbasis[neural]`` is installed.
     name : str
         In the run.
 
@@ -84,12 +81,14 @@ def log_model(model: DoubleBasis, name: str = "model") -> ModelInfo:
         mlflow.log_metrics(numbers)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / FOLDER
-            model.save(os.fspath(path))
+            save_model(model, os.fspath(path))
+            network = is_network(path)
+            extras = "mlflow,neural" if network else "mlflow"
             return mlflow.pyfunc.log_model(
                 name=name,
-                loader_module=__name__,
+                loader_module=LOADS_NETWORKS if network else __name__,
                 data_path=os.fspath(path),
-                pip_requirements=[f"bagbasis[mlflow]=={version('bagbasis')}"],
+                pip_requirements=[f"bagbasis[{extras}]=={version('bagbasis')}"],
             )
     except BagbasisError:
         raise

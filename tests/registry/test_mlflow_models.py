@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, ProjectionEmbedding
-from bagbasis.errors import ModelError
+from bagbasis.errors import ModelError, ParameterError
+from bagbasis.neural import DeepSetsClassifier, SequenceRegressor, TANDensity
 from bagbasis.registry import log_model
 
 RNG = np.random.default_rng(0)
@@ -77,6 +78,41 @@ def test_another_process_loads_what_was_logged(mlflow, models):
     ).stdout
     found = [json.loads(line) for line in printed.splitlines()]
     assert found == [models[i].predict(BAGS).tolist() for i in (0, 1, 0)]
+
+
+@pytest.mark.long
+def test_networks_are_logged_and_loaded(mlflow):
+    """By another process, with the same predictions; the model asks for both extras."""
+    given = {"n_steps": 2, "validate_every": 1, "batch_size": 8}
+    regressor = SequenceRegressor(n_units=4, n_stats=3, n_recurrent=2, **given).fit(BAGS, SPREAD)
+    classifier = DeepSetsClassifier(n_hidden=4, n_pooled=3, **given)
+    classifier.fit(BAGS, LABELS[DoubleBasisClassifier])
+    with mlflow.start_run() as run:
+        logged = log_model(regressor)
+    with mlflow.start_run():
+        uris = [logged.model_uri, log_model(classifier).model_uri]
+    data = mlflow.get_run(run.info.run_id).data
+    assert data.params["n_units"] == "4"
+    assert data.metrics["loss"] == regressor.loss_
+    with open(mlflow.pyfunc.get_model_dependencies(uris[0])) as file:
+        assert "bagbasis[mlflow,neural]==" in file.read()
+    asked = {"uris": uris, "bags": [bag.tolist() for bag in BAGS]}
+    printed = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = [json.loads(line) for line in printed.splitlines()]
+    np.testing.assert_allclose(found[0], regressor.predict(BAGS), rtol=1e-6)
+    assert found[1] == classifier.predict(BAGS).tolist()
+
+
+def test_networks_of_densities_are_refused():
+    """They predict no number or class of a bag."""
+    with pytest.raises(ParameterError, match="SequenceRegressor"):
+        log_model(TANDensity())
 
 
 @pytest.mark.long
