@@ -15,6 +15,7 @@ from .embeddings import (
     MomentsEmbedding as MomentsEmbedding,
     PointTransformer as PointTransformer,
     ProjectionEmbedding as ProjectionEmbedding,
+    ShrunkEmbedding as ShrunkEmbedding,
     SlicedWassersteinEmbedding as SlicedWassersteinEmbedding,
 )
 from .evaluation import (

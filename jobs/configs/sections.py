@@ -28,6 +28,7 @@ DEFAULT = "projection"  # the embedding of a section without a name
 AUTO = "auto"  # the embedding that a fit chooses from the data
 UNION = "union"  # its parts are sections or names of other embeddings
 PCA = "coefficient_pca"  # likewise its inner embedding
+SHRUNK = "shrunk"
 POINTS = "point_transformer"
 INNER = "embedding"  # the key of the inner embedding
 TRANSFORMER = "transformer"  # and of scikit-learn's transformers
@@ -154,14 +155,14 @@ def _section_about(name: str) -> type[Section]:
 _SECTIONS = {
     name: named_section(name, parameters_of(kind, "embeddings"), "embedding")
     for name, kind in EMBEDDINGS.items()
-    if name not in (UNION, PCA, POINTS)
+    if name not in (UNION, PCA, SHRUNK, POINTS)
 }
 _PART: Any = _any_section()
 _JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
 _PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
 _SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
-_SECTIONS[PCA] = _section_about(PCA)
-_SECTIONS[POINTS] = _section_about(POINTS)
+for _about in (PCA, SHRUNK, POINTS):  # each may contain those before
+    _SECTIONS[_about] = _section_about(_about)
 _AUTOMATIC = named_section(AUTO, {}, "embedding")  # it has no keys
 _FEATURES: dict[str, Any] = {
     name: named_section(name, parameters_of(kind, "random_features"), "random features")

@@ -33,6 +33,8 @@ __all__ = [
     "ProjectionSpec",
     "SeriesEmbedding",
     "SeriesShape",
+    "ShrunkEmbedding",
+    "ShrunkSpec",
     "SlicedWassersteinEmbedding",
     "SlicedWassersteinSpec",
     "UnionSpec",

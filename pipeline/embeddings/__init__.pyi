@@ -7,7 +7,6 @@ from .base import (
     MarginalSpec as MarginalSpec,
 )
 from .composed.coefficient_pca import (
-    REDUCED as REDUCED,
     CoefficientPCA as CoefficientPCA,
     CoefficientPCASpec as CoefficientPCASpec,
 )
@@ -22,6 +21,11 @@ from .composed.point_transformer import (
 from .composed.series import (
     SeriesEmbedding as SeriesEmbedding,
     bags_of_series as bags_of_series,
+)
+from .composed.shrunk import (
+    SHRUNK as SHRUNK,
+    ShrunkEmbedding as ShrunkEmbedding,
+    ShrunkSpec as ShrunkSpec,
 )
 from .composed.union import (
     JOINS as JOINS,

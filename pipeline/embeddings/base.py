@@ -229,6 +229,13 @@ class EmbeddingSpec(ABC):
         before = np.append(0, np.cumsum(self.are_outside(bags.points)))
         return np.diff(before[bags.offsets])
 
+    def deviations(self, n_points: Integers) -> Floats | None:
+        """Return how uncertain embeddings of bags of so many points are, shape (n, s).
+
+        Standard deviations; None where embeddings are taken as they are.
+        """
+        return None
+
     def arrays(self) -> dict[str, Floats]:
         """Return the arrays that `to_dict` leaves out to keep reports short."""
         return {}

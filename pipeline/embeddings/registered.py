@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from ..parameters import Instance, MappingOf, None_, Open, Text, checked
 from ..parameters.embeddings import NAMES
 from .base import Embedding, EmbeddingSpec
-from .composed.coefficient_pca import REDUCED
 from .composed.point_transformer import PointTransformer, PointTransformerSpec
+from .composed.shrunk import SHRUNK
 from .hdd import HDDEmbedding
 from .kinds import from_name, with_name
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {
-    **REDUCED,
+    **SHRUNK,
     "point_transformer": (PointTransformer, PointTransformerSpec),
 }
 

@@ -3,6 +3,9 @@ from .accumulate import (
     FoldSums as FoldSums,
     SplitSums as SplitSums,
 )
+from .bag_noise import (
+    bag_variances as bag_variances,
+)
 from .checkpoints import (
     Checkpoints as Checkpoints,
     CheckpointsLike as CheckpointsLike,

@@ -147,14 +147,17 @@ class FeatureMap:
         else:
             (self.second.begin if begun else self.second.transform)(embeddings, out)
 
+    def embedded(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
+        """(first bag, what `embed` gives, points outside) of consecutive blocks."""
+        for start in range(0, len(bags), ROWS_PER_BLOCK):
+            with naming(None, range(start, len(bags))):
+                yield start, *self.embed(bags[start : start + ROWS_PER_BLOCK], dtype)
+
     def blocks(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""
         buffer = np.empty((min(ROWS_PER_BLOCK, len(bags)), self.n_features), dtype=dtype)
-        for start in range(0, len(bags), ROWS_PER_BLOCK):
-            block = bags[start : start + ROWS_PER_BLOCK]
-            with naming(None, range(start, len(bags))):
-                embeddings, n_outside = self.embed(block, dtype)
-            features = buffer[: len(block)]
+        for start, embeddings, n_outside in self.embedded(bags, dtype):
+            features = buffer[: len(embeddings)]
             self.features_of(embeddings, features)
             yield start, features, n_outside
 

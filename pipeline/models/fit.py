@@ -29,6 +29,7 @@ from ..fitting import (
 )
 from ..labelled import Column
 from ..solvers import Path, RidgeSolution, warn_at_edge
+from ..store import DISTANCE_SAMPLE
 from .intervals.calibration import Calibration
 from .posterior import Posterior
 from .predictions.stored import take_subset
@@ -115,7 +116,7 @@ def make_model(
             held = sums.validation
             whole = sums.train if held is None else sums.train + held
             posterior = Posterior.of(whole, solution, parameters.rounding)
-    return RidgeModel(
+    model = RidgeModel(
         plan.features,
         plan.outcome,
         solution,
@@ -126,6 +127,9 @@ def make_model(
         sums.mean_targets if plan.outcome.keeps_mean else None,
         posterior,
     )
+    with lane():
+        known = DISTANCE_SAMPLE.ranges(plan.bags.start, plan.bags.end)
+        return model.knowing_bags(plan.bags.batches_of(known))
 
 
 def report_fit(

@@ -37,18 +37,21 @@ class PredictedRows(NamedTuple):
     values : float64, shape (n, k)
     scores : float64, shape (n, 2)
         Leverage and Mahalanobis distance; no rows where no column is of the posterior.
+    spread : float64, shape (n, k)
+        The variance of predictions by what is not known of a bag; no rows as before.
     of_folds : float64, shape (n, k, K)
         Predictions by the models of folds; no rows where no interval is made of them.
     """
 
     values: Floats
     scores: Floats
+    spread: Floats
     of_folds: Floats
 
     @classmethod
     def none(cls, k: int) -> PredictedRows:
         """Return those of no bags."""
-        return cls(np.empty((0, k)), np.empty((0, 2)), np.empty((0, k, 0)))
+        return cls(np.empty((0, k)), np.empty((0, 2)), np.empty((0, k)), np.empty((0, k, 0)))
 
 
 Array = Any

@@ -9,7 +9,7 @@ stored as its eigenvectors, which serve any shift of S.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from ..statistics import Summary
 from ..units import in_units
 from .model_state import OptionalPart
 
+SHARES = np.arange(0, 1, 0.05)  # of σ² that are tried as that of bags
+LEAST_FREE = 1e-3  # of 1 - h, where a bag is fitted through
 ROUNDING = 1e-14  # eigenvalues below this share of the trace are not told from zero in double
 
 
@@ -63,6 +65,8 @@ class Posterior(OptionalPart):
     exponents : list of int
         The noise is in units of 4^exponents: 1 for labels between 2^-64 and 2^64, as in files
         written before noise had units.
+    of_bags : list of float
+        What the variance by what is not known of a bag is multiplied with, for each target.
     """
 
     n: float
@@ -72,6 +76,7 @@ class Posterior(OptionalPart):
     eigenvalues: Floats
     noise: Floats
     exponents: Sequence[int] = (0,)
+    of_bags: Sequence[float] = (1.0,)
 
     key: ClassVar[str] = "posterior"
     arrays: ClassVar[tuple[str, ...]] = ("mean", "directions", "eigenvalues", "noise")
@@ -109,6 +114,8 @@ class Posterior(OptionalPart):
             raise ValueError(f"the posterior has arrays of shapes {shapes}")
         if len(self.exponents) not in (1, n_targets):
             raise ValueError(f"the posterior has exponents {self.exponents}")
+        if len(self.of_bags) not in (1, n_targets):
+            raise ValueError(f"the posterior has of_bags {self.of_bags}")
 
     def score(self, features: NDArray[Any], out: Floats) -> None:
         """Write leverage and Mahalanobis distance of each row z (m, D) into out (m, 2)."""
@@ -122,10 +129,41 @@ class Posterior(OptionalPart):
         variances = kept * self.eigenvalues / self.n + shift
         out[:, 1] = np.sqrt(squares @ (1 / variances) + beyond / shift)
 
-    def deviations(self, leverage: Floats) -> Floats:
-        """Return the standard deviation of a label, √(σ² (1 + h)), shape (m, k)."""
-        deviations = np.sqrt(self.noise * (1 + leverage[:, None]))
-        return in_units(deviations, -np.array(self.exponents))
+    def deviations(self, leverage: Floats, spread: Floats) -> Floats:
+        """Return the standard deviation of a label, √(σ² (1 + h) + c v), shape (m, k).
+
+        v is the variance by what is not known of a bag, shape (m, k), see `bag_variances`, and c
+        `of_bags`.
+        """
+        exponents = np.array(self.exponents)
+        of_bags = np.array(self.of_bags) * in_units(spread, 2 * exponents)
+        deviations = np.sqrt(self.noise * (1 + leverage[:, None]) + of_bags)
+        return in_units(deviations, -exponents)
+
+    def shared(self, residuals: Floats, leverage: Floats, spread: Floats) -> Posterior:
+        """Return the posterior whose σ² is shared out between labels and bags.
+
+        The residuals of the fit have the noise of both, and v is right up to a factor: it takes
+        the numbers of an embedding for independent. The share of v is the likeliest one.
+
+        Parameters
+        ----------
+        residuals, spread : float64, shape (m, k)
+            Of some bags that were fitted.
+        leverage : float64, shape (m,)
+        """
+        exponents = np.array(self.exponents)
+        spread = in_units(spread, 2 * exponents)
+        mean = spread.mean(axis=0)
+        if not (np.isfinite(self.noise).all() and (mean > 0).all()):
+            return self
+        free = np.maximum(1 - leverage[:, None], LEAST_FREE)
+        squares = in_units(residuals, exponents) ** 2 / free / self.noise
+        variances = 1 + SHARES[:, None, None] * (spread / mean - 1)
+        losses = (np.log(variances) + squares / variances).sum(axis=1)
+        share = SHARES[losses.argmin(axis=0)]
+        of_bags = share * self.noise / mean
+        return replace(self, noise=(1 - share) * self.noise, of_bags=of_bags.tolist())
 
     def _shrinkage(self) -> tuple[float, float]:
         """Return a and b of the shrunk covariance a S/n + b I (Chen et al. 2010, eq. 23)."""

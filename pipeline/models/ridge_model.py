@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any, Self
@@ -14,8 +14,8 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, as_bags
 from ..errors import ModelError
 from ..execution import SECONDS_PER_PRODUCT, even_edges, multiply, one_blas_thread, run_kernel
-from ..fitting import FeatureMap
-from ..labelled import BagsLike
+from ..fitting import ROWS_PER_BLOCK, FeatureMap, bag_variances
+from ..labelled import BagsLike, Batch
 from ..outcomes import OUTCOMES, Outcome, Prediction
 from ..solvers import RidgeSolution
 from ..statistics import MANY_TARGETS, linear_predictions
@@ -160,17 +160,17 @@ class RidgeModel:
         if not self.outcome.has_intervals:
             raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}")
         if name == "std":
-            return self.outcome.predict(self._deviations(rows.scores[:, 0])).values
+            return self.outcome.predict(self._deviations(rows)).values
         return self.outcome.predict(ends()[OF_INTERVALS.index(name)]).values
 
     def _ends(self, rows: PredictedRows, coverage: float) -> tuple[Floats, Floats]:
         return self.require_calibration().ends(rows.values, rows.of_folds, coverage)
 
-    def _deviations(self, leverage: Floats) -> Floats:
+    def _deviations(self, rows: PredictedRows) -> Floats:
         posterior = self.require_posterior()
         if not np.isfinite(posterior.noise).all():
             raise ModelError(NO_NOISE)
-        deviations = posterior.deviations(leverage)
+        deviations = posterior.deviations(rows.scores[:, 0], rows.spread)
         self.outcome.check_finite(deviations, "a standard deviation", NOT_FINITE)
         return deviations
 
@@ -217,19 +217,50 @@ class RidgeModel:
         calibration = self.calibration if folded else None
         folds = calibration if isinstance(calibration, FoldCalibration) else None
         scores = np.empty((n if scored else 0, 2))
+        spread = np.zeros((len(scores), k))
         of_folds = np.empty((n, k, len(folds.sizes)) if folds else (0, k, 0))
         with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
-            for start, features, _ in self.features.blocks(bags, self.precision):
-                stop = start + len(features)
+            room = np.empty((min(ROWS_PER_BLOCK, n), self.features.n_features), self.precision)
+            for start, embeddings, _ in self.features.embedded(bags, self.precision):
+                stop = start + len(embeddings)
+                features = room[: len(embeddings)]
+                self.features.features_of(embeddings, features)
                 self._combine(features, out[start:stop])
                 if posterior is not None:
                     posterior.score(features, scores[start:stop])
+                    of_bags = self._bag_variances(bags[start:stop], embeddings)
+                    spread[start:stop] = 0.0 if of_bags is None else of_bags
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
         if self.trees is not None:
             out = self.trees.joined_with(out, TreeInputs(self.features).of(bags))
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
-        return PredictedRows(out, scores, of_folds)
+        return PredictedRows(out, scores, spread, of_folds)
+
+    def _bag_variances(self, bags: Bags, embeddings: NDArray[Any]) -> Floats | None:
+        return bag_variances(self.features, bags, embeddings, self._combined)
+
+    def knowing_bags(self, labelled: Iterable[Batch]) -> Self:
+        """Return the model whose posterior tells the noise of labels from that of bags.
+
+        ``labelled`` are some of the bags fitted.
+        """
+        one = np.ones(1, np.int64)
+        if self.posterior is None or self.features.embedding.deviations(one) is None:
+            return self
+        found = []
+        for batch in labelled:
+            if len(batch):
+                rows = self._rows(batch.bags, scored=True)
+                residuals = self.outcome.encode(batch.labels)[0] - rows.values
+                found.append((residuals, rows.scores[:, 0], rows.spread))
+        joined = [np.concatenate(part) for part in zip(*found, strict=True)]
+        return replace(self, posterior=self.posterior.shared(*joined))
+
+    def _combined(self, features: NDArray[Any]) -> Floats:
+        out = np.empty((len(features), len(self.solution.intercept)))
+        self._combine(features, out)
+        return out
 
     def _combine(self, features: NDArray[Any], out: Floats) -> None:
         """Multiply: by sums in float64 for a few targets, by a matrix product for many."""

@@ -32,6 +32,7 @@ NAMES = OneOf(
     "bag_of_words",
     "union",
     "coefficient_pca",
+    "shrunk",
     "point_transformer",
 )
 
@@ -104,6 +105,7 @@ TABLES: dict[str, Table] = {
         "max_bags": Integer(1) | None_,
         **COMMON,
     },
+    "ShrunkEmbedding": {"embedding": _INNER, **COMMON},
     "PointTransformer": {
         "transformer": Open("a transformer of scikit-learn, or None"),
         "embedding": _INNER,

@@ -1,5 +1,6 @@
 from .base import (
     Arrays as Arrays,
+    Blocks as Blocks,
     FeatureSpec as FeatureSpec,
     RandomFeatures as RandomFeatures,
     Sample as Sample,

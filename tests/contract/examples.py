@@ -87,6 +87,10 @@ EXAMPLES: dict[str, Example] = {
         embeddings.CoefficientPCASpec,
         {**embeddings.CoefficientPCA().fit(w.arrays).spec_.__dict__},
     ),
+    "embeddings.ShrunkSpec": lambda w: (
+        embeddings.ShrunkSpec,
+        {**embeddings.ShrunkEmbedding().fit(w.arrays).spec_.__dict__},
+    ),
     "embeddings.HDDSpec": lambda w: (
         embeddings.HDDSpec,
         {**embeddings.HDDEmbedding().fit(w.arrays).spec_.__dict__},

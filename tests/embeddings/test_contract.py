@@ -22,6 +22,7 @@ from bagbasis import (
     MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    ShrunkEmbedding,
     features,
     load_model,
 )
@@ -49,7 +50,11 @@ VARIANTS = {  # of the registered ones, besides their defaults
     "coefficient_pca": (
         {"embedding": HDDEmbedding("js", n_per_dim=3), "n_components": 0.9, "whiten": True},
     ),
-    "point_transformer": ({"embedding": CoefficientPCA(MomentsEmbedding(), 2)},),
+    "shrunk": ({"embedding": CoefficientPCA(MomentsEmbedding(), 2)},),
+    "point_transformer": (
+        {"embedding": CoefficientPCA(MomentsEmbedding(), 2)},
+        {"embedding": ShrunkEmbedding(MomentsEmbedding())},
+    ),
     "union": (
         {"join": "sum", "weights": [1, 2]},
         {"parts": [("a", ProjectionEmbedding(n_per_dim=3)), ("mean", MomentsEmbedding(False))]},
@@ -199,11 +204,16 @@ def test_out_of_box(kind):
 
 
 def test_repeated_points_are_the_same_bag(kind):
-    """A bag and its repetition have one embedding, in any order of the points; others have not."""
+    """A bag and its repetition have one embedding, in any order of the points; others have not.
+
+    Where bags are shrunk by size, the repetition counts for more points.
+    """
     spec = kind().fit(UNIT).spec_
-    bags = [UNIT[1], np.repeat(UNIT[1], 3, axis=0), UNIT[1][::-1], UNIT[1] ** 2]
+    bags = [UNIT[1], UNIT[1][::-1], np.repeat(UNIT[1], 3, axis=0), UNIT[1] ** 2]
     out, _ = embedded(spec, bags)
-    np.testing.assert_allclose(out[1:3], out[[0, 0]], atol=1e-12)
+    by_size = kind.func is ShrunkEmbedding
+    np.testing.assert_allclose(out[1], out[0], atol=1e-12)
+    assert np.allclose(out[2], out[0], atol=1e-12) is not by_size
     assert ((out[0] - out[3]) ** 2).sum() > 1e-3
 
 

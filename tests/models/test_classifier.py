@@ -92,7 +92,7 @@ def test_probabilities_without_any_positive_score(monkeypatch):
     """Where no class has a positive score all are equally likely, and one is still chosen."""
     model = classifier().fit(BAGS, CODES)
     scores = np.array([[-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
-    rows = PredictedRows(scores, np.empty((0, 2)), np.empty((0, 3, 0)))
+    rows = PredictedRows(scores, np.empty((0, 2)), np.empty((0, 3)), np.empty((0, 3, 0)))
     monkeypatch.setattr(RidgeModel, "_rows", lambda *_: rows)
     predicted = model.model_.predicted(Bags.from_list(BAGS)[:2])
     assert predicted.values.tolist() == [1, 0]

@@ -306,8 +306,10 @@ def test_noise_of_a_file_written_before_it_had_units():
     posterior = small(**PRECISE).fit(BAGS, np.stack([NOISE, 2 * NOISE], axis=1)).model_.posterior
     state = posterior.state()
     del state.attributes["posterior"]["exponents"]
-    found = Posterior.from_state(state, 2, len(posterior.mean)).deviations(np.ones(3))
-    np.testing.assert_array_equal(found, posterior.deviations(np.ones(3)))
+    found = Posterior.from_state(state, 2, len(posterior.mean)).deviations(
+        np.ones(3), np.zeros((3, 2))
+    )
+    np.testing.assert_array_equal(found, posterior.deviations(np.ones(3), np.zeros((3, 2))))
     with pytest.raises(ValueError, match="exponents"):
         replace(posterior, exponents=[0, 0, 0]).check(2, len(posterior.mean))
 

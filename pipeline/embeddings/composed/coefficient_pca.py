@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,16 +12,17 @@ from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...bags import Bags, Box
-from ...errors import DataError, ParameterError, shown
+from ...errors import DataError
 from ...execution import SECONDS_PER_PRODUCT, Cost, Progress, multiply, note, rows_of, run_pass
 from ...labelled import Batch, LabelledBags
-from ...parameters import Instance, Open, Table
+from ...parameters import Open, Table
 from ...parameters.embeddings import TABLES
 from ...store import Range, RunSample
 from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from ..description import Description
-from ..kinds import check_inner, from_params, with_name
+from ..kinds import check_inner, from_params
 from ..projection import ProjectionEmbedding
+from .inner import InnerSpec
 from .row_moments import (
     RowsOf,
     count_axes,
@@ -40,7 +40,7 @@ LEAST_DEVIATION = 1e-5, 1e-7
 
 
 @dataclass(frozen=True)
-class CoefficientPCASpec(EmbeddingSpec):
+class CoefficientPCASpec(InnerSpec):
     """Principal components with everything decided.
 
     Attributes
@@ -48,35 +48,21 @@ class CoefficientPCASpec(EmbeddingSpec):
     embedding : EmbeddingSpec
         Whose coefficients they are of.
     principal_mean, principal_axes : bytes
-        float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean). Bytes are equal,
-        hashed and pickled at once, where a tuple of a hundred thousand numbers is not.
+        float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean).
     """
 
-    embedding: EmbeddingSpec
     principal_mean: bytes
     principal_axes: bytes
     array_names = ("principal_mean", "principal_axes")
+    described = ("n_components", "digest")
+    made = "components"
+    kinds = JOINED
 
     PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        "embedding": Instance("EmbeddingSpec"),
+        **InnerSpec.PARAMETERS,
         "principal_mean": Open("bytes of float64"),
         "principal_axes": Open("bytes of float64"),
     }
-
-    def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
-        inner = self.embedding
-        if type(inner) not in [kind for _, kind in JOINED.values()]:
-            raise ParameterError(f"there are no components of a {type(inner).__name__}")
-        if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
-            raise ParameterError("components have the box and the out_of_box of their embedding")
-        row = ITEM * inner.n_features
-        for name in self.array_names:
-            given = getattr(self, name)
-            is_long = isinstance(given, bytes) and len(given) >= row and not len(given) % row
-            if not is_long or (name == "principal_mean" and len(given) != row):
-                raise ParameterError(f"{name} is {shown(given)}; expected rows of {row} bytes")
 
     @property
     def mean(self) -> Floats:
@@ -89,14 +75,14 @@ class CoefficientPCASpec(EmbeddingSpec):
         return np.frombuffer(self.principal_axes).reshape(-1, self.embedding.n_features)
 
     @property
-    def n_features(self) -> int:
+    def n_components(self) -> int:
         """Length k of the embedding."""
         return len(self.principal_axes) // len(self.principal_mean)
 
     @property
-    def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
-        return self.embedding.seconds_per_point
+    def n_features(self) -> int:
+        """Length k of the embedding."""
+        return self.n_components
 
     @property
     def cost(self) -> Cost:
@@ -123,42 +109,6 @@ class CoefficientPCASpec(EmbeddingSpec):
         self.embedding.fill(bags, rows, outside)
         rows -= self.mean.astype(out.dtype, copy=False)
         multiply(rows, self.axes.T.astype(out.dtype, copy=False), out)
-
-    @property
-    def digest(self) -> str:
-        """Of the arrays."""
-        return hashlib.sha256(self.principal_mean + self.principal_axes).hexdigest()[:32]
-
-    def arrays(self) -> dict[str, Floats]:
-        """See `EmbeddingSpec.arrays`."""
-        return {"principal_mean": self.mean, "principal_axes": self.axes}
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`; the digest stands for the arrays."""
-        return {
-            "embedding": with_name(self.embedding, JOINED),
-            "n_components": self.n_features,
-            "digest": self.digest,
-            "out_of_box": self.out_of_box,
-            "box": self.box.bounds,
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`; ParameterError for arrays of another spec."""
-        fields = {name: value for name, value in values.items() if name not in OF_ARRAYS}
-        for name in set(cls.array_names) & set(fields):
-            if isinstance(fields[name], np.ndarray):
-                fields[name] = np.ascontiguousarray(fields[name], np.float64).tobytes()
-        if not set(values) >= set(OF_ARRAYS):
-            raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
-        spec = super().from_dict(fields)
-        if [values[name] for name in OF_ARRAYS] != [spec.n_features, spec.digest]:
-            raise ParameterError("the components are not those that the description is of")
-        return spec
-
-
-OF_ARRAYS = ("n_components", "digest")  # what a description says of them
 
 
 class CoefficientPCA(Embedding[CoefficientPCASpec]):
@@ -253,7 +203,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         return cls(**{**params, "embedding": from_params(params["embedding"], JOINED)})
 
 
-# What points may be transformed for.
+# What bags may be shrunk of.
 REDUCED: dict[str, tuple[Any, Any]] = {
     **JOINED,
     "coefficient_pca": (CoefficientPCA, CoefficientPCASpec),

@@ -25,9 +25,9 @@ from ..description import Description
 from ..kinds import check_inner, from_params, with_name
 from ..projection import ProjectionEmbedding
 from ..refusals import check_dims
-from .coefficient_pca import REDUCED
 from .point_maps import PointMap, PointStep, fit_steps, transformer_of
 from .row_moments import RowMoments, measure_moments, seconds_per_row
+from .shrunk import SHRUNK
 
 # Coordinates from which points that are scaled alone have no scatter: 2,212 points of 5,863 took
 # six seconds a pass. Of fewer, variances have the bits that they had in earlier versions.
@@ -63,7 +63,7 @@ class PointTransformerSpec(EmbeddingSpec):
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
         inner = self.embedding
-        if type(inner) not in [kind for _, kind in REDUCED.values()]:
+        if type(inner) not in [kind for _, kind in SHRUNK.values()]:
             raise ParameterError(f"points are not transformed for a {type(inner).__name__}")
         if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
             raise ParameterError("transformed points have the box and out_of_box of the embedding")
@@ -131,6 +131,10 @@ class PointTransformerSpec(EmbeddingSpec):
                 raise BagError(start + error.bag, error.reason) from error
             self.embedding.fill(mapped, out[start:stop], outside[start:stop])
 
+    def deviations(self, n_points: Integers) -> Floats | None:
+        """See `EmbeddingSpec.deviations`."""
+        return self.embedding.deviations(n_points)
+
     def arrays(self) -> dict[str, Floats]:
         """See `EmbeddingSpec.arrays`."""
         return self.embedding.arrays()
@@ -138,7 +142,7 @@ class PointTransformerSpec(EmbeddingSpec):
     def to_dict(self) -> dict[str, Any]:
         """See `EmbeddingSpec.to_dict`."""
         steps = [step.to_dict() for step in self.steps]
-        inner = with_name(self.embedding, REDUCED)
+        inner = with_name(self.embedding, SHRUNK)
         return {**super().to_dict(), "steps": steps, "embedding": inner}
 
     @classmethod
@@ -220,7 +224,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     def _decided(
         self, sample: ChoiceSample, out_of_box: str, box: BoxLike | None
     ) -> PointTransformerSpec:
-        inner = check_inner(self.embedding, REDUCED, "PointTransformer")
+        inner = check_inner(self.embedding, SHRUNK, "PointTransformer")
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, sample))
         mapped = PointMap(steps)
@@ -248,7 +252,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         """See `Embedding.from_params`; transformers are a list of {name, parameters} there."""
         given = params["transformer"]
         transformer: BaseEstimator | None = None if given is None else transformer_of(given)
-        inner = from_params(params["embedding"], REDUCED)
+        inner = from_params(params["embedding"], SHRUNK)
         return cls(**{**params, "transformer": transformer, "embedding": inner})
 
 

@@ -3,7 +3,8 @@
 A sample of labelled bags is read once. Each embedding of a short list, with a few widths, is judged
 by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole groups where groups
 are known. First all embeddings on one scale of the points, then the best two on other scales, then
-sums of the best kernel and another one. The choice is a pure function of the data.
+sums of the best kernel and another one, and, where bags differ much in size, the best one shrunk by
+it. The choice is a pure function of the data.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ...embeddings import (
 )
 from ...errors import BagbasisError, BagError
 from ...execution import Progress, lane, note
-from ...random_features import RandomFeatures, RandomFourierFeatures
+from ...random_features import Blocks, RandomFeatures, RandomFourierFeatures
 from ..problem import Problem
 from .fold_errors import (
     FoldErrors,
@@ -54,6 +55,8 @@ REFINED = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as t
 MOST_STEPS = 4
 BEST = 2  # embeddings that are tried on other scales
 SUMMED = 3  # embeddings that are added to the best
+UNEQUAL = 3.0  # times the points of a small bag that a large one has: bags are shrunk by size
+SMALL_AND_LARGE = 0.05, 0.95  # quantiles of the sizes: a few bags do not count
 SAME_BOX = 0.1  # share of a side by which the ends of two boxes may differ that count as one
 
 logger = logging.getLogger(__name__)
@@ -189,7 +192,19 @@ class _Search:
                     self._try(one.of.on(scale), (one.width,))
         if kernels:
             self._join()
+        if self._sizes_differ:
+            self._shrink(self._best)
         return self._best
+
+    @property
+    def _sizes_differ(self) -> bool:
+        small, large = np.quantile(self._sample.bags.sizes, SMALL_AND_LARGE)
+        return bool(large > UNEQUAL * small)
+
+    def _shrink(self, best: Judged) -> None:
+        """Judge the best one shrunk by bag size, and widths beside its own."""
+        if self._try(best.of.shrunk(), (best.width,)) is not None and not best.of.linear:
+            self._refine(self._judged[-1])
 
     def _join(self) -> None:
         """Judge sums of the best kernel and others, and widths beside that of the best."""
@@ -239,19 +254,24 @@ class _Search:
     def _try(self, one: Choosable, widths: Sequence[float | None] = ()) -> Judged | None:
         """Judge an embedding with some widths; None for one that cannot embed these bags."""
         try:
-            rows = self._embedded(one)
+            rows, blocks = self._embedded(one)
         except BagbasisError as error:
             self._error = error
             self._left_out[one.label] = str(error)
             return None
         if one.linear or self._second is False:
             return self._judge(one, None, (_linear(rows, self._landmarks),))
-        squares = squared_distances(rows, self._landmarks)
-        if isinstance(self._second.scale, str):
-            squares /= median_of(squares) ** 2
-        else:
-            squares /= self._second.scale**2
-        return self._over_widths(one, (squares,), widths or self._widths)
+        ends = np.cumsum([n for n, _ in blocks])[:-1]
+        weights = [weight for _, weight in blocks] or [1.0]
+        parts = tuple(
+            squared_distances(part, self._landmarks) / weight
+            for part, weight in zip(np.split(rows, ends, axis=1), weights, strict=True)
+        )
+        scale = self._second.scale
+        if isinstance(scale, str):  # as `RandomFeatures.resolve_scale`
+            scale = float(np.prod([median_of(part) for part in parts])) ** (1 / len(parts))
+        parts = tuple(part / scale**2 for part in parts)
+        return self._over_widths(one, parts, widths or self._widths)
 
     def _sum(self, best: Judged, other: Judged) -> None:
         """Judge the sum of the kernels of two embeddings, of points on the scale of the best."""
@@ -296,8 +316,8 @@ class _Search:
         self._judged.append(Judged(one, width, errors, parts))
         return self._judged[-1]
 
-    def _embedded(self, one: Choosable) -> Floats:
-        """Return the rows of the sample's bags, in double."""
+    def _embedded(self, one: Choosable) -> tuple[Floats, Blocks]:
+        """Return the rows of the sample's bags, in double, and the blocks of a sum of kernels."""
         self._put_on(one.scale)
         bags, box = self._scales[one.scale]
         spec = clone(one.embedding).resolve(bags.n_dims, box, ChoiceSample.whole(bags))
@@ -306,7 +326,7 @@ class _Search:
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(bad):
             raise BagError(int(bad[0]), "its embedding is not finite")
-        return rows
+        return rows, spec.blocks
 
     def _put_on(self, scale: str) -> None:
         """Make the points on a scale, unless embeddings would see the same as before."""

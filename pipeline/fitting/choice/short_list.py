@@ -20,6 +20,7 @@ from ...embeddings import (
     MomentsEmbedding,
     PointTransformer,
     ProjectionEmbedding,
+    ShrunkEmbedding,
     SlicedWassersteinEmbedding,
     name_parts,
 )
@@ -67,6 +68,11 @@ class Choosable:
         inner = clone(self.embedding)
         transformer = transformer_of_scale(self.scale)
         return inner if transformer is None else PointTransformer(transformer, inner)
+
+    def shrunk(self) -> Choosable:
+        """Return the embedding shrunk by bag size."""
+        inner = ShrunkEmbedding(clone(self.embedding))
+        return replace(self, name=f"{self.name}, shrunk", embedding=inner)
 
     def plus(self, other: Choosable) -> Choosable:
         """Return the sum of the kernels of two embeddings, of points on the scale of this one."""

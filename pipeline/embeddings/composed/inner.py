@@ -1,0 +1,104 @@
+"""`InnerSpec`: what is made of another embedding's numbers, with arrays learnt from bags."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ...arrays import Floats
+from ...errors import ParameterError, shown
+from ...parameters import Instance, Table
+from ..base import EmbeddingSpec
+from ..kinds import Kinds, with_name
+
+ITEM = 8  # bytes of a number in double
+
+
+@dataclass(frozen=True)
+class InnerSpec(EmbeddingSpec):
+    """An embedding made of another one's numbers.
+
+    Its arrays are bytes of float64, each in rows of the other's length s, the first of one row.
+    Bytes are equal, hashed and pickled at once, where a tuple of a hundred thousand numbers is not.
+
+    Attributes
+    ----------
+    embedding : EmbeddingSpec
+        The other one.
+    """
+
+    embedding: EmbeddingSpec
+    described: ClassVar[tuple[str, ...]] = ("digest",)
+    """Attributes that stand for the arrays in a description."""
+    made: ClassVar[str]
+    """What messages call its numbers."""
+    kinds: ClassVar[Kinds]
+    """What it can be made of."""
+
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        "embedding": Instance("EmbeddingSpec"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        inner = self.embedding
+        if type(inner) not in [kind for _, kind in self.kinds.values()]:
+            raise ParameterError(f"there are no {self.made} of a {type(inner).__name__}")
+        if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
+            raise ParameterError(f"{self.made} have the box and the out_of_box of their embedding")
+        row = ITEM * inner.n_features
+        for name in self.array_names:
+            given = getattr(self, name)
+            is_long = isinstance(given, bytes) and len(given) >= row and not len(given) % row
+            if not is_long or (name == self.array_names[0] and len(given) != row):
+                raise ParameterError(f"{name} is {shown(given)}; expected rows of {row} bytes")
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return self.embedding.seconds_per_point
+
+    @property
+    def digest(self) -> str:
+        """Of the arrays."""
+        joined = b"".join(getattr(self, name) for name in self.array_names)
+        return hashlib.sha256(joined).hexdigest()[:32]
+
+    def arrays(self) -> dict[str, Floats]:
+        """See `EmbeddingSpec.arrays`; those of several rows have shape (k, s)."""
+        s = self.embedding.n_features
+        return {
+            **self.embedding.arrays(),
+            **{name: self._array(name, s) for name in self.array_names},
+        }
+
+    def _array(self, name: str, s: int) -> Floats:
+        flat = np.frombuffer(getattr(self, name))
+        return flat if name == self.array_names[0] else flat.reshape(-1, s)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`; the digest stands for the arrays."""
+        return {
+            "embedding": with_name(self.embedding, self.kinds),
+            **{name: getattr(self, name) for name in self.described},
+            "out_of_box": self.out_of_box,
+            "box": self.box.bounds,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`; ParameterError for arrays of another spec."""
+        fields = {name: value for name, value in values.items() if name not in cls.described}
+        for name in set(cls.array_names) & set(fields):
+            if isinstance(fields[name], np.ndarray):
+                fields[name] = np.ascontiguousarray(fields[name], np.float64).tobytes()
+        if not set(values) >= set(cls.described):
+            raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
+        spec = super().from_dict(fields)
+        if [values[name] for name in cls.described] != [getattr(spec, n) for n in cls.described]:
+            raise ParameterError(f"the {cls.made} are not those that the description is of")
+        return spec

@@ -1,0 +1,214 @@
+"""`ShrunkEmbedding`: another embedding, drawn to the mean of all bags where points are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Floats, Integers
+from ...bags import Bags, Box, take_rows
+from ...errors import DataError
+from ...execution import Cost
+from ...parameters import Open, Table
+from ...parameters.embeddings import TABLES
+from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..description import Description
+from ..kinds import check_inner, from_params
+from ..projection import ProjectionEmbedding
+from .coefficient_pca import REDUCED
+from .inner import ITEM, InnerSpec
+
+SECONDS_PER_NUMBER = 4e-9  # of an embedding that is shrunk
+SEED = 4004  # of the halves; apart from the seeds of embeddings
+
+
+@dataclass(frozen=True)
+class ShrunkSpec(InnerSpec):
+    """A shrunk embedding with everything decided.
+
+    Attributes
+    ----------
+    embedding : EmbeddingSpec
+        What is shrunk.
+    shrunk_mean, between, within : bytes
+        float64, shape (s,) each: the mean of the bags, the variance between them, and the variance
+        within them: of the embedding of a single point.
+    """
+
+    shrunk_mean: bytes
+    between: bytes
+    within: bytes
+    array_names = ("shrunk_mean", "between", "within")
+    made = "shrunk embeddings"
+    kinds = REDUCED
+
+    PARAMETERS: ClassVar[Table] = {
+        **InnerSpec.PARAMETERS,
+        **dict.fromkeys(array_names, Open("bytes of float64")),
+    }
+
+    @property
+    def n_features(self) -> int:
+        """Length s of the embedding."""
+        return self.embedding.n_features
+
+    @property
+    def blocks(self) -> tuple[tuple[int, float], ...]:
+        """See `EmbeddingSpec.blocks`."""
+        return self.embedding.blocks
+
+    @property
+    def cost(self) -> Cost:
+        """See `EmbeddingSpec.cost`; weights stand beside the output."""
+        s = self.n_features
+        own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=3 * ITEM * s)
+        return self.embedding.cost + own
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`."""
+        inner = self.embedding.describe()
+        return Description(f"{inner.text}, shrunk by bag size", inner.series, inner.points)
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`."""
+        return self.embedding.feature_names(coordinates)
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
+        """See `EmbeddingSpec.fill`."""
+        self.embedding.fill(bags, out, outside)
+        mean = np.frombuffer(self.shrunk_mean)
+        kept, _ = self._kept(bags.sizes - outside if self.out_of_box == "drop" else bags.sizes)
+        np.add(mean, kept * (out - mean), out=out, casting="same_kind")
+
+    def deviations(self, n_points: Integers) -> Floats:
+        """See `EmbeddingSpec.deviations`: √(A − A (A + S/n)⁻¹ A)."""
+        kept, noise = self._kept(n_points)
+        return np.sqrt(kept * noise)
+
+    def _kept(self, n_points: Integers) -> tuple[Floats, Floats]:
+        """Return A / (A + S/n), 1 where both are 0, and S/n, shape (n_bags, s)."""
+        between, within = np.frombuffer(self.between), np.frombuffer(self.within)
+        noise = within / np.maximum(n_points, 1)[:, None]
+        whole = between + noise
+        return np.where(whole > 0, between / np.where(whole > 0, whole, 1), 1.0), noise
+
+
+class ShrunkEmbedding(Embedding[ShrunkSpec]):
+    """Another embedding, whose noise in small bags is weighed against the spread between bags.
+
+    The embedding of a bag of n points is its expectation and noise of variance S/n. What is
+    expected of it, given what was seen, is m + A (A + S/n)⁻¹ (z − m), with the mean m and the
+    variance A between bags, coordinate by coordinate: bags of few points are drawn to the mean (Law
+    et al. 2018, "Bayesian approaches to distribution regression", §4). The variance that is left,
+    A − A (A + S/n)⁻¹ A, widens the standard deviations of predictions. It helps where some bags
+    have several times the points of others.
+
+    Parameters
+    ----------
+    embedding : embedding, optional
+        Not fitted; without a box of its own. Default `ProjectionEmbedding()`.
+    out_of_box : {"clip", "drop", "error"}, default "clip"
+        What becomes of points outside the box; clipped and dropped ones are counted.
+    box : sequence of (lo, hi), optional
+        Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
+    dtype : {"float32", "float64"}, default "float32"
+        Of what `transform` returns.
+
+    Attributes
+    ----------
+    spec_ : ShrunkSpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    S is what random halves of up to 4,096 bags differ by, which serves embeddings that are no
+    means, too; A is the variance of the same bags less the mean of S/n, or 0. With one bag, or none
+    of two points, embeddings stay as they are. The embedding's
+    parameters are set as ``set_params(embedding__n_directions=64)``.
+    """
+
+    _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
+
+    PARAMETERS = TABLES["ShrunkEmbedding"]
+
+    def __init__(
+        self,
+        embedding: Embedding[Any] | None = None,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.embedding = embedding
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ShrunkSpec:
+        """See `Embedding.decide`; reads the sample."""
+        inner = check_inner(self.embedding, REDUCED, "ShrunkEmbedding")
+        spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
+        mean, between, within = _variances(spec, sample)
+        of_bytes = (part.tobytes() for part in (mean, between, within))
+        return ShrunkSpec(spec, *of_bytes, out_of_box=out_of_box, box=box)
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """See `Embedding.from_params`; the embedding is {name, params} there."""
+        return cls(**{**params, "embedding": from_params(params["embedding"], REDUCED)})
+
+
+# What points may be transformed for.
+SHRUNK: dict[str, tuple[Any, Any]] = {**REDUCED, "shrunk": (ShrunkEmbedding, ShrunkSpec)}
+
+
+def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Floats, Floats]:
+    """Return the mean of the bags, the variance between them and that of a point in them."""
+    rng = np.random.Generator(np.random.Philox(SEED))
+    found: list[Floats] = []
+    inverse: list[Floats] = []
+    squares, weight = np.zeros(spec.n_features), 0.0
+    for bags in sample():
+        rows, n_points = _embedded(spec, bags)
+        found.append(rows)
+        inverse.append(1 / n_points)
+        halves = _halves(bags, rng)
+        parts = np.full((len(halves), spec.n_features), np.nan)
+        outside = np.zeros(len(halves), np.int64)
+        spec.fill(halves, parts, outside)
+        sizes = halves.sizes - (outside if spec.out_of_box == "drop" else 0)
+        differ = parts[::2] - parts[1::2]
+        inside = np.isfinite(differ).all(axis=1)
+        squares += (differ[inside] ** 2).sum(axis=0)
+        weight += float((1 / sizes.reshape(-1, 2)[inside]).sum())
+    if not sum(map(len, found)):
+        raise DataError("no bags to tell the noise of embeddings by")
+    rows = np.concatenate(found)
+    mean = rows.mean(axis=0)
+    if len(rows) == 1 or not weight:
+        return mean, np.zeros_like(mean), np.zeros_like(mean)
+    within = squares / weight
+    noise = within * np.concatenate(inverse).mean()
+    return mean, np.maximum(rows.var(axis=0, ddof=1) - noise, 0.0), within
+
+
+def _embedded(spec: EmbeddingSpec, bags: Bags) -> tuple[Floats, Integers]:
+    """Return the finite embeddings of bags, and the points that they are of."""
+    rows, outside = np.empty((len(bags), spec.n_features)), np.zeros(len(bags), np.int64)
+    spec.fill(bags, rows, outside)
+    finite = np.isfinite(rows).all(axis=1)
+    sizes = bags.sizes - outside if spec.out_of_box == "drop" else bags.sizes
+    return rows[finite], sizes[finite]
+
+
+def _halves(bags: Bags, rng: np.random.Generator) -> Bags:
+    """Return the two random halves of each bag of two points or more, one after the other."""
+    bags = take_rows(bags, np.flatnonzero(bags.sizes > 1))
+    owner = np.repeat(np.arange(len(bags)), bags.sizes)
+    order = np.lexsort((rng.random(bags.n_points), owner))
+    middles = bags.offsets[:-1] + bags.sizes // 2
+    offsets = np.append(np.stack([bags.offsets[:-1], middles], axis=1).ravel(), bags.offsets[-1])
+    return Bags.trusted(bags.points[order], offsets)
