@@ -311,7 +311,8 @@ class ModelSection(Section):
     head: Literal["ridge", "trees", "stack"] = Field(
         default="ridge",
         description="ridge; trees: scikit-learn's on moments, extremes and short embeddings; "
-        "stack: both, weighed by predictions out of fold; not with task: densities",
+        "stack: both and a ridge on means, weighed by predictions out of fold; not with task: "
+        "densities",
     )
 
     def with_embedding(self, name: str | None) -> ModelSection:

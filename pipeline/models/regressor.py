@@ -87,9 +87,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     head : {"ridge", "trees", "stack"}, default "ridge"
         What predicts. "trees": scikit-learn's trees on moments, extremes and size of a bag, and on
         the embedding where it has at most 256 numbers: 200 extremely randomised ones of up to
-        5,000 bags, 100 boosted ones per target of more. "stack": ridge and trees, weighed by their
-        predictions of bags in folds that they were not fitted to; ``report_["head"]`` has the
-        errors. These rows have to fit in memory; not with ``uncertainty``.
+        5,000 bags, 100 boosted ones per target of more. "stack": ridge, trees and a line, which is
+        a ridge on the means of bags, weighed by their predictions of bags in folds that they were
+        not fitted to, of few bags nearly alike; ``report_["head"]`` has errors and shares. These
+        rows have to fit in memory; not with ``uncertainty``.
 
     Attributes
     ----------

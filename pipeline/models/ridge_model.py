@@ -22,6 +22,7 @@ from ..statistics import MANY_TARGETS, linear_predictions
 from ..store import BagStore
 from ..units import in_units, units_of
 from .fitted_model import NO_COLUMNS, Array, MoreColumns, PredictedRows
+from .heads.line import Line
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
@@ -49,7 +50,7 @@ OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
 MEAN = "mean_coefficients"  # the array of the mean of the encoded labels
 OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
-PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration, FoldCalibration, Trees)
+PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration, FoldCalibration, Trees, Line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,8 @@ class RidgeModel:
         Of a loaded model: the packages that saved it.
     trees : Trees or None
         Of a fit with a ``head`` that has them.
+    line : Line or None
+        Of a fit with ``head="stack"``.
     """
 
     features: FeatureMap
@@ -95,6 +98,7 @@ class RidgeModel:
     calibration: Calibration | FoldCalibration | None = None
     versions: dict[str, str] = field(default_factory=dict)
     trees: Trees | None = None
+    line: Line | None = None
 
     # ------------------------------------------------------------------ predicting
 
@@ -233,7 +237,7 @@ class RidgeModel:
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
         if self.trees is not None:
-            out = self.trees.joined_with(out, TreeInputs(self.features).of(bags))
+            out = self._joined(out, bags, self.trees)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return PredictedRows(out, scores, spread, of_folds)
 
@@ -273,6 +277,18 @@ class RidgeModel:
             np.ldexp(multiply(features, typed.T).astype(np.float64), exponents, out=out)
             out += intercept
 
+    def _joined(self, of_ridge: Floats, bags: Bags, trees: Trees) -> Floats:
+        """Return the predictions of ridge, trees and line, each by its share."""
+        inputs = TreeInputs(self.features)
+        rows = inputs.of(bags)
+        out = trees.predict(rows)
+        if trees.weight == 1:
+            return out
+        out = of_ridge + trees.weight * (out - of_ridge)
+        if self.line is not None:
+            out += self.line.weight * (self.line.predict(inputs.means(rows)) - of_ridge)
+        return out
+
     @cached_property
     def _coef_in_precision(self) -> tuple[NDArray[Any], Integers]:
         """The coefficients in working precision, and their units."""
@@ -302,7 +318,7 @@ class RidgeModel:
         if self.mean_targets is not None:
             arrays[MEAN] = self.mean_targets
         arrays |= self.features.arrays()
-        for part in (self.posterior, self.calibration, self.trees):
+        for part in (self.posterior, self.calibration, self.trees, self.line):
             if part is not None:
                 attributes |= part.state().attributes
                 arrays |= part.state().arrays
@@ -347,6 +363,7 @@ class RidgeModel:
             Calibration.from_state(state, *sizes) or FoldCalibration.from_state(state, *sizes),
             values["versions"],
             Trees.from_state(state, *sizes),
+            Line.from_state(state, *sizes),
         )
         model.check_shapes()
         return model
@@ -364,6 +381,8 @@ class RidgeModel:
             raise ValueError("a chunk of the coefficients is missing")
         if self.trees is not None and self.trees.n_inputs != TreeInputs(self.features).n_features:
             raise ValueError("the trees do not fit the embedding")
+        if self.line is not None and self.line.coef.shape[1] != self.features.n_dims:
+            raise ValueError("the line does not fit the embedding")
         if self.mean_targets is not None and self.mean_targets.shape != intercept.shape:
             raise ValueError("the average response does not fit the response basis")
 

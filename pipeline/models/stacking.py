@@ -1,13 +1,13 @@
-"""Trees beside a ridge: learnt from rows in memory, and weighed by predictions out of fold.
+"""Trees and a line beside a ridge: from rows in memory, weighed by predictions out of fold.
 
-The ridge and the trees of each of K folds predict the bags that they were not fitted to. The share
-of the trees is what makes the squared error of both together least there (stacking, Wolpert 1992;
-Breiman 1996), between 0 and 1.
+The ridge, the trees and the line in the means of bags of each of K folds predict the bags that
+they were not fitted to. Their shares make the squared error of all together least there (stacking,
+Wolpert 1992; Breiman 1996), and are drawn to equal ones where there are few bags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,11 +19,12 @@ from ..arrays import Floats, Integers
 from ..execution import Progress, Reduction, check_memory, lane, note, run_pass
 from ..fitting import FitParameters, FoldRows, Problem, fold_rows
 from ..labelled import Batch, Folds
+from .heads.line import Line, best_shares
 from .heads.trees import TreeInputs, Trees
 from .intervals.fold_calibration import FoldCalibration, FoldedModel
 from .ridge_model import RidgeModel
 
-RIDGE, BOTH, TREES = "ridge", "stack", "trees"
+RIDGE, BOTH, TREES, LINE = "ridge", "stack", "trees", "line"
 N_FOLDS = 5
 SEED = 0
 MOST_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much room
@@ -67,12 +68,12 @@ def with_trees(
     parameters: FitParameters,
     progress: Progress | None = None,
 ) -> RidgeModel:
-    """Return a model with trees, alone or beside its ridge, as ``parameters.head`` says.
+    """Return a model with trees, alone or beside its ridge and a line, as ``parameters.head`` says.
 
-    Its report has under "head" the ``errors`` of ridge, trees and both (mean squared error over
+    Its report has under "head" the ``errors`` of ridge, trees and stack (mean squared error over
     the variance of the labels) by K folds, of whole groups where there are groups, with the
-    ``standard_errors`` of what each is behind the least one; the ``weight`` of the trees, their
-    ``kind`` and number, and the bags and folds.
+    ``standard_errors`` of what each is behind the least one; the ``shares`` of ridge, trees and
+    line in the stack, the ``kind`` and number of the trees, and the bags and folds.
 
     Raises
     ------
@@ -101,35 +102,33 @@ def with_trees(
     rows: HeadRows = run_pass(source, reduction)
     judged = fold_rows(problem, rows.index, rows.y)[0]
     with lane() as n_cores:
-        of_trees = np.empty(rows.y.shape)
-        for j in np.unique(rows.folds):
-            out = rows.folds == j
-            grown = _grow(rows.inputs[~out], rows.y[~out], judged.weights[~out], n_cores)
-            of_trees[out] = grown.predict(rows.inputs[out])
-        grown = _grow(rows.inputs, rows.y, judged.weights, n_cores)
-    share = 1.0
-    both = _best_share(rows, of_trees, judged)
-    if parameters.head == BOTH:
-        share = both
-    errors = _errors(rows, of_trees, both, judged)
+        grown, of_trees = _grown_over_folds(rows, judged, n_cores)
+        means = inputs.means(rows.inputs)
+        line, of_line = Line.fitted(means, rows.y, judged.units, judged.weights, rows.folds)
+    members = {RIDGE: rows.of_ridge, TREES: of_trees, LINE: of_line}
+    unit = np.sqrt(judged.units)
+    in_units = [one / unit for one in members.values()]
+    shares = best_shares(in_units, rows.y / unit, judged.weights, judged.clusters)
+    stacked = np.tensordot(shares, np.array([*members.values()]), 1)
+    predicted = {RIDGE: rows.of_ridge, TREES: of_trees, BOTH: stacked}
     report = {
-        **errors,
+        **_errors(predicted, rows.y, judged),
         "head": parameters.head,
-        "weight": both,
+        "shares": dict(zip(members, shares.tolist(), strict=True)),
         "kind": "randomised" if grown.divisor > 1 else "boosted",
         "n_trees": grown.n_trees,
         "n_bags": len(rows.y),
         "n_folds": len(np.unique(rows.folds)),
     }
-    trees = replace(grown, weight=share)
-    return replace(model, trees=trees, report={**model.report, "head": report})
+    made = replace(model, trees=grown, line=line, report={**model.report, "head": report})
+    return _with_shares(made, parameters.head)
 
 
 def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, str]:
-    """Return a model of ridge and trees with the head of least error by its folds, and its name.
+    """Return a stack with the head of least error by its folds, and the name of the head.
 
     The cheapest of the ``heads`` that is behind by less than half a standard error is taken: the
-    ridge, then the trees, then both.
+    ridge, then the trees, then the stack.
     """
     report = model.report["head"]
     tried = [name for name in (RIDGE, TREES, BOTH) if name in heads]
@@ -137,31 +136,37 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
     least = min(errors[name] for name in tried)
     chosen = next(name for name in tried if errors[name] <= least + TIE * spreads[name])
     made = replace(model, report={**model.report, "head": {**report, "head": chosen}})
+    return _with_shares(made, chosen), chosen
+
+
+def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
+    """Return a stack with the shares of its report, or without what a simpler head has not."""
+    if head == RIDGE:
+        return replace(model, trees=None, line=None)
     assert model.trees is not None
-    if chosen == RIDGE:
-        return replace(made, trees=None), chosen
-    weight = 1.0 if chosen == TREES else report["weight"]
-    return replace(made, trees=replace(model.trees, weight=weight)), chosen
+    if head == TREES:
+        return replace(model, trees=replace(model.trees, weight=1.0), line=None)
+    assert model.line is not None
+    shares = model.report["head"]["shares"]
+    trees = replace(model.trees, weight=shares[TREES])
+    return replace(model, trees=trees, line=replace(model.line, weight=shares[LINE]))
 
 
-def _best_share(rows: HeadRows, of_trees: Floats, judged: FoldRows) -> float:
-    """Return the share of the trees with the least squared error out of fold."""
-    gaps = (of_trees - rows.of_ridge) / np.sqrt(judged.units)
-    left = (rows.y - rows.of_ridge) / np.sqrt(judged.units)
-    weights = judged.weights[:, None]
-    square = float((weights * gaps**2).sum())
-    return float(np.clip((weights * gaps * left).sum() / square, 0.0, 1.0)) if square else 0.0
+def _grown_over_folds(rows: HeadRows, judged: FoldRows, n_cores: int) -> tuple[Trees, Floats]:
+    """Return trees of all rows, and what those without each fold say of it, shape (n, k)."""
+    of_trees = np.empty(rows.y.shape)
+    for j in np.unique(rows.folds):
+        out = rows.folds == j
+        grown = _grow(rows.inputs[~out], rows.y[~out], judged.weights[~out], n_cores)
+        of_trees[out] = grown.predict(rows.inputs[out])
+    return _grow(rows.inputs, rows.y, judged.weights, n_cores), of_trees
 
 
 def _errors(
-    rows: HeadRows, of_trees: Floats, share: float, judged: FoldRows
+    predicted: Mapping[str, Floats], y: Floats, judged: FoldRows
 ) -> dict[str, dict[str, float]]:
     """Return errors by head, and the standard errors of what each is behind the least one."""
-    stacked = rows.of_ridge + share * (of_trees - rows.of_ridge)
-    predicted = {RIDGE: rows.of_ridge, TREES: of_trees, BOTH: stacked}
-    losses = {
-        name: ((one - rows.y) ** 2 / judged.units).mean(axis=1) for name, one in predicted.items()
-    }
+    losses = {name: ((one - y) ** 2 / judged.units).mean(axis=1) for name, one in predicted.items()}
     errors = {name: judged.mean(one) for name, one in losses.items()}
     best = losses[min(errors, key=lambda name: errors[name])]
     spreads = {name: judged.standard_error(one - best) for name, one in losses.items()}

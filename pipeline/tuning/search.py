@@ -74,7 +74,7 @@ class Search:
         It begins with what ``embedding="auto"`` chooses. Of more than 2,000 bags it compares this
         with ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein,
         for points of more than three coordinates (``n_dims``) with what "auto" tries there, and
-        joins them. Then ridge, trees and both are compared as the winner's head.
+        joins them. Then ridge, trees and their stack are compared as the winner's head.
         """
         kernels: list[Embedding[Any]] = [
             MomentsEmbedding(),

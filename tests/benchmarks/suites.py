@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -211,6 +212,27 @@ def fractions(n_bags: int = 50_000) -> Iterator[Row]:
     yield pair(f"{name}: reading", *reads, repeats=15, target="≤ .7", floor=True)
 
 
+def choice(n_bags: int = 100_000, n_dims: int = 5863) -> Iterator[Row]:
+    """CPU seconds of the default's choice, against what it may take: ten, or a tenth of the fit.
+
+    Of many bags of few coordinates, and of few bags of as many coordinates as text has.
+    """
+    store, rng = mixture_store(n_bags), np.random.default_rng(0)
+    yield _choice(f"choice of the default / its limit, CPU seconds, N = {n_bags:,}, d = 2", store)
+    wide = [rng.random((30, n_dims)) * (rng.random(n_dims) < 0.05) for _ in range(110)]
+    of_first = np.array([bag[:, :10].mean() for bag in wide])
+    yield _choice(f"the same, N = {len(wide)}, d = {n_dims:,}", wide, of_first)
+
+
+def _choice(name: str, *given: Any) -> Row:
+    begun = time.process_time()
+    report = DoubleBasisRegressor().fit(*given).report_
+    seconds = report["choice"]["seconds"]
+    limit = max(10.0, 0.1 * (time.process_time() - begun - seconds))
+    ratio = seconds / limit
+    return Row(name, seconds, limit, ratio, ratio, ratio, "≤ 1")
+
+
 def _read_through(store: BagStore) -> None:
     for start, stop in partitions(store, 0, store.n_bags):
         store.read(start, stop)
@@ -287,6 +309,7 @@ SUITES: dict[str, Callable[[], Iterator[Row]]] = {
     "nystroem": nystroem,
     "fractions": fractions,
     "folds": folds,
+    "choice": choice,
     "hdd": hdd,
     "hypotheses": hypotheses,
     "serving": serving,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.preprocessing import StandardScaler
 
 from bagbasis import (
     Bags,
@@ -25,6 +30,7 @@ from bagbasis.evaluation import judge_fit
 from bagbasis.execution.costs import pass_limits
 from bagbasis.labelled import Column, GroupFolds
 from bagbasis.models import stacking
+from bagbasis.models.heads.line import PENALTIES, SPREAD, Line, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
 from bagbasis.retraining import Retraining
 from tests.oracles.labelled import stored
@@ -104,7 +110,7 @@ def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
 
 
 def test_heads_are_weighed_by_a_loop_over_folds():
-    """Errors and the share of the trees, from scikit-learn's ridge and forests in each fold."""
+    """Errors and shares, from scikit-learn's ridges and forests in each fold, of whole groups."""
     model = estimator(head="stack").fit(BAGS, STEPS, groups=GROUPS)
     found, features = model.report_["head"], model.features_
     z = np.concatenate([one.copy() for _, one, _ in features.blocks(BAGS, np.float64)])
@@ -112,7 +118,8 @@ def test_heads_are_weighed_by_a_loop_over_folds():
     column = GroupFolds.of_column(Column.of(BAGS, "groups", GROUPS))
     folds = replace(column, n_folds=stacking.N_FOLDS).of(np.arange(N))
     assert len(np.unique(folds)) == found["n_folds"] == 5
-    of_ridge, of_trees = np.empty(N), np.empty(N)
+    of_ridge, of_trees, of_line = np.empty(N), np.empty(N), np.empty((N, len(PENALTIES)))
+    means = StandardScaler().fit_transform(np.array([bag.mean(axis=0) for bag in BAGS]))
     for j in range(5):
         out = folds == j
         centred = z[~out] - z[~out].mean(axis=0)
@@ -123,10 +130,22 @@ def test_heads_are_weighed_by_a_loop_over_folds():
         of_ridge[out] = (z[out] - z[~out].mean(axis=0)) @ coef + STEPS[~out].mean()
         forest = ExtraTreesRegressor(20, max_features=x.shape[1] // 3, random_state=0)
         of_trees[out] = forest.fit(x[~out], STEPS[~out]).predict(x[out])
-    gaps = of_trees - of_ridge
-    share = np.clip(gaps @ (STEPS - of_ridge) / (gaps @ gaps), 0, 1)
-    assert found["weight"] == pytest.approx(share, rel=1e-3)
-    expected = {"ridge": of_ridge, "trees": of_trees, "stack": of_ridge + share * gaps}
+        for i, penalty in enumerate(PENALTIES):
+            of_line[out, i] = Ridge(penalty).fit(means[~out], STEPS[~out]).predict(means[out])
+    best = ((of_line - STEPS[:, None]) ** 2).mean(axis=0).argmin()
+    members = np.column_stack([of_ridge, of_trees, of_line[:, best]])
+    noise = ((members.mean(axis=1) - STEPS) ** 2).sum() / len(np.unique(GROUPS))
+
+    def loss(shares):
+        """Squared errors, and how far shares are from equal ones, a group counting as one bag."""
+        fit = ((members @ shares - STEPS) ** 2).sum()
+        return fit + noise / SPREAD**2 * ((shares - 1 / 3) ** 2).sum()
+
+    sums = {"type": "eq", "fun": lambda shares: shares.sum() - 1}
+    bounds, start = [(0, 1)] * 3, np.full(3, 1 / 3)
+    shares = minimize(loss, start, bounds=bounds, constraints=sums, options={"ftol": 1e-12}).x
+    assert list(found["shares"].values()) == pytest.approx(shares, abs=2e-3)
+    expected = {"ridge": of_ridge, "trees": of_trees, "stack": members @ shares}
     for name, one in expected.items():
         error = ((one - STEPS) ** 2).mean() / STEPS.var()
         assert found["errors"][name] == pytest.approx(error, rel=1e-3)
@@ -164,6 +183,53 @@ def test_trees_of_another_model_are_refused(tmp_path):
         model.save(tmp_path / "m.zarr", overwrite=True)
         with pytest.raises(ModelError, match="damaged model"):
             load_model(tmp_path / "m.zarr")
+
+
+@pytest.mark.parametrize("members", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_are_the_best_of_a_grid(members, seed):
+    """None below 0, 1 in all; of few rows near equal ones, of many those of least error."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=(60, 2))
+    predicted = [y + rng.normal(scale=0.3 + j, size=y.shape) for j in range(members)]
+    weights, clusters = rng.uniform(0, 2, 60), np.arange(60) // 2
+    found = best_shares(predicted, y, weights, clusters)
+    left, equal = np.array(predicted) - y, np.full(members, 1 / members)
+    noise = (weights[:, None] * left.mean(axis=0) ** 2).sum() / (2 * 30)
+
+    def loss(shares):
+        mixed = np.tensordot(shares, left, 1)
+        far = ((shares - equal) ** 2).sum()
+        return (weights[:, None] * mixed**2).sum() + noise / SPREAD**2 * far
+
+    assert found.sum() == pytest.approx(1)
+    assert (found >= 0).all()
+    grid = np.linspace(0, 1, 41)
+    for shares in product(grid, repeat=members):
+        if abs(sum(shares) - 1) < 1e-9:
+            assert loss(found) <= loss(np.array(shares)) * (1 + 1e-9)
+
+
+def test_a_line_of_more_coordinates_than_bags():
+    """The same as scikit-learn's on all of them; of a saved model whose line does not fit."""
+    x, y = rows(12, 30).astype(np.float64), rows(12, 2, 1).astype(np.float64)
+    folds = np.arange(12) % 3
+    line, out = Line.fitted(x.astype(np.float32), y, np.ones(2), np.ones(12), folds)
+    scaled = StandardScaler().fit_transform(x.astype(np.float32).astype(np.float64))
+    errors, predicted = [], []
+    for penalty in PENALTIES:
+        one = cross_val_predict(Ridge(penalty), scaled, y, cv=PredefinedSplit(folds))
+        errors.append(((one - y) ** 2).mean())
+        predicted.append(one)
+    best = int(np.argmin(errors))
+    np.testing.assert_allclose(out, predicted[best], rtol=1e-6)
+    expected = Ridge(PENALTIES[best]).fit(scaled, y).predict(scaled)
+    np.testing.assert_allclose(line.predict(x.astype(np.float32)), expected, rtol=1e-6)
+    line.check(2, 0)
+    with pytest.raises(ValueError, match="line has coefficients"):
+        line.check(3, 0)
+    with pytest.raises(ValueError, match="line has weight 2"):
+        replace(line, weight=2.0).check(2, 0)
 
 
 def test_many_bags_are_boosted(monkeypatch):

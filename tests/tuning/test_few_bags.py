@@ -56,9 +56,10 @@ def test_too_few_bags_have_nothing_to_compare(tmp_path):
 def test_the_cheapest_head_among_level_ones_is_taken():
     """Half a standard error behind is level: the ridge first, then the trees."""
     model = DoubleBasisRegressor(MomentsEmbedding(), head="stack").fit(BAGS, STEPS).model_
-    share = model.report["head"]["weight"]
+    shares = model.report["head"]["shares"]
+    assert sum(shares.values()) == pytest.approx(1)
     for errors, expected, weight in (
-        ((1.0, 0.9, 0.8), "stack", share),
+        ((1.0, 0.9, 0.8), "stack", shares["trees"]),
         ((1.0, 0.84, 0.8), "trees", 1.0),
         ((0.84, 0.83, 0.8), "ridge", None),
     ):
@@ -72,6 +73,8 @@ def test_the_cheapest_head_among_level_ones_is_taken():
         made, head = stacking.choose_head(given, names)
         assert (head, made.report["head"]["head"]) == (expected, expected)
         assert (None if made.trees is None else made.trees.weight) == weight
+        line = shares["line"] if head == "stack" else None
+        assert (None if made.line is None else made.line.weight) == line
         assert stacking.choose_head(given, ["ridge"])[1] == "ridge"
 
 

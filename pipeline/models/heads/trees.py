@@ -47,6 +47,10 @@ class TreeInputs:
         s = self.features.embedding.n_features
         return s if s <= MOST_EMBEDDED else 0
 
+    def means(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the columns of rows that are the means of bags, shape (n, n_dims)."""
+        return rows[:, self.n_embedded : self.n_embedded + self.features.n_dims]
+
     @property
     def cost(self) -> Cost:
         """What they take."""
@@ -176,13 +180,6 @@ class Trees(OptionalPart):
         run_kernel(add_trees, edges, rows, self.nodes, self.values, self.starts, self.columns, out)
         out /= self.divisor
         return out
-
-    def joined_with(self, of_ridge: Floats, rows: NDArray[np.float32]) -> Floats:
-        """Return predictions of the ridge and of the trees, weighed, shape (n, k)."""
-        of_trees = self.predict(rows)
-        if self.weight == 1:
-            return of_trees
-        return np.asarray(of_ridge + self.weight * (of_trees - of_ridge))
 
     def check(self, n_targets: int, n_features: int) -> None:
         """See `OptionalPart.check`; also that every walk ends in a leaf with its values."""

@@ -1,0 +1,119 @@
+"""`Line`: a ridge on the means of bags, beside trees; and how much of each member is best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
+
+from ...arrays import Floats, Integers
+from ..model_state import OptionalPart
+
+PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any to all but all
+SPREAD = 0.25  # of shares about equal ones, before any error is seen
+
+
+@dataclass(frozen=True, eq=False)
+class Line(OptionalPart):
+    """What is linear in the means of bags, and its share of a model's predictions.
+
+    Attributes
+    ----------
+    coef : float64, shape (k, d)
+    intercept : float64, shape (k,)
+    weight : float
+    """
+
+    coef: Floats
+    intercept: Floats
+    weight: float = 0.0
+
+    key: ClassVar[str] = "line"
+    arrays: ClassVar[tuple[str, ...]] = ("coef", "intercept")
+
+    @classmethod
+    def fitted(
+        cls,
+        means: NDArray[np.float32],
+        y: Floats,
+        units: Floats,
+        weights: Floats,
+        folds: Integers,
+    ) -> tuple[Self, Floats]:
+        """Return a ridge of standardised means (n, d), and what it predicts out of fold.
+
+        The penalty is the one of least squared error over the folds (n,), of labels ``y`` (n, k)
+        whose squares have ``units`` (k,), and of rows with ``weights`` (n,).
+        """
+        x = np.asarray(means, np.float64)
+        scaler = StandardScaler().fit(x, sample_weight=weights)
+        x, turned = scaler.transform(x), None
+        if x.shape[1] > len(x):  # as many directions as bags hold all that they say
+            left, sizes, turned = np.linalg.svd(x, full_matrices=False)
+            x = left * sizes
+        each = [_out_of_fold(penalty, x, y, weights, folds) for penalty in PENALTIES]
+        losses = [weights @ ((one - y) ** 2 / units).sum(axis=1) for one in each]
+        best = int(np.argmin(losses))
+        ridge = Ridge(PENALTIES[best]).fit(x, y, weights)
+        coef = np.reshape(ridge.coef_, (y.shape[1], -1))  # of one label scikit-learn drops the axis
+        coef = (coef if turned is None else coef @ turned) / scaler.scale_
+        return cls(coef, np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_), each[best]
+
+    def predict(self, means: NDArray[np.float32]) -> Floats:
+        """Return what the line says of means (n, d), shape (n, k)."""
+        return np.asarray(means, np.float64) @ self.coef.T + self.intercept
+
+    def check(self, n_targets: int, n_features: int) -> None:
+        """See `OptionalPart.check`."""
+        if self.coef.ndim != 2 or (len(self.coef), *self.intercept.shape) != (n_targets,) * 2:
+            raise ValueError(f"the line has coefficients of shape {self.coef.shape}")
+        if not 0 <= self.weight <= 1:
+            raise ValueError(f"the line has weight {self.weight}")
+
+
+def _out_of_fold(penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers) -> Floats:
+    """Return what ridges predict of the rows (n, k) of the folds that they were not fitted to."""
+    found = np.empty(y.shape)
+    for j in np.unique(folds):
+        out = folds == j
+        ridge = Ridge(penalty).fit(x[~out], y[~out], weights[~out])
+        found[out] = ridge.predict(x[out]).reshape(-1, y.shape[1])
+    return found
+
+
+def best_shares(
+    members: Sequence[Floats], y: Floats, weights: Floats, clusters: Integers
+) -> Floats:
+    """Return the shares of members with the least squared error, each at least 0, 1 in all.
+
+    ``members`` are predictions out of fold, (n, k) each as ``y``; rows have ``weights`` (n,), and
+    those of one number in ``clusters`` (n,) tell no more than one of them. Errors of few bags say
+    little about shares, and equal ones then do better (Bates and Granger 1969; Smith and Wallis
+    2009): they are the mean of a normal prior of deviation `SPREAD`.
+    """
+    roots, m = np.sqrt(weights)[:, None], len(members)
+    # as shares sum to one, the error of a mixture is the mixture of errors
+    left = np.column_stack([(roots * (one - y)).ravel() for one in members])
+    gram, equal = left.T @ left, np.full(m, 1 / m)
+    noise = float(equal @ gram @ equal) / (y.shape[1] * len(np.unique(clusters)))
+    if not noise > 0:
+        return equal
+    gram[np.diag_indices(m)] += noise / SPREAD**2
+    pull = noise / SPREAD**2 * equal
+    found = []
+    for kept in chain.from_iterable(combinations(range(m), size) for size in range(1, m + 1)):
+        shares, of_kept = np.zeros(m), list(kept)
+        ones = np.ones(len(kept))
+        free, one = np.linalg.solve(
+            gram[np.ix_(of_kept, of_kept)], np.column_stack([pull[of_kept], ones])
+        ).T
+        shares[of_kept] = free + one * (1 - free.sum()) / one.sum()
+        if (shares >= 0).all():
+            found.append((float(shares @ gram @ shares - 2 * pull @ shares), shares))
+    return np.clip(min(found, key=lambda pair: pair[0])[1], 0.0, 1.0)  # rounding
