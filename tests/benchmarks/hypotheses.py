@@ -14,6 +14,7 @@ from scipy import stats
 from bagbasis.hypotheses import FastfoodMMD, FourierMMD, independence_test, two_sample_test
 from bagbasis.jobs.experiments.kit.timing import in_turn
 
+from .drift_peers import drift_peers
 from .pairing import Row, pair
 
 N_DIMS, N_FREQUENCIES, N_PERMUTATIONS = 16, 1024, 99
@@ -24,6 +25,7 @@ N_OF_PEERS, N_OF_MGC = 500, 100  # rows in all: of two samples half of these eac
 
 def hypotheses() -> Iterator[Row]:
     """P-values in double; a gamma law or a χ² approximation for each, and 99 permutations."""
+    yield from drift_peers()
     yield from _fast()
     yield from _two_samples()
     yield from _dependence()
