@@ -7,6 +7,7 @@ Wolpert 1992; Breiman 1996), and are drawn to equal ones where there are few bag
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -193,7 +194,8 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
         random_state=SEED,
         n_jobs=n_cores,
     )
-    forest.fit(inputs, scaled[:, 0] if y.shape[1] == 1 else scaled, given)
+    with warnings.catch_warnings():  # scikit-learn's threads race for the filters, and empty them
+        forest.fit(inputs, scaled[:, 0] if y.shape[1] == 1 else scaled, given)
     return Trees.of_forest(forest, exponents)
 
 

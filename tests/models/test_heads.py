@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from itertools import product
 
@@ -230,6 +231,23 @@ def test_a_line_of_more_coordinates_than_bags():
         line.check(3, 0)
     with pytest.raises(ValueError, match="line has weight 2"):
         replace(line, weight=2.0).check(2, 0)
+
+
+def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
+    """Threads of scikit-learn's forests may restore them in another order, as empty ones."""
+    kind = stacking.ExtraTreesRegressor
+    fit = kind.fit
+
+    def emptying(self, *given):
+        fit(self, *given)
+        warnings.filters = []
+        return self
+
+    monkeypatch.setattr(kind, "fit", emptying)
+    before = list(warnings.filters)
+    assert before
+    estimator(head="trees").fit(BAGS, STEPS)
+    assert list(warnings.filters) == before
 
 
 def test_many_bags_are_boosted(monkeypatch):
