@@ -91,6 +91,7 @@ def test_bag_density_follows_the_bag(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_leave_one_out_terms_by_hand():
     """Each point of a bag, scored given the embedding of the others."""
     bags, _ = shifted(12, size=5)
