@@ -11,6 +11,9 @@ import numpy as np
 
 from bagbasis.arrays import Floats
 
+N_PUBLISHED = 200  # data sets of a size
+FIRST_SEED = 42  # of the first of them
+PUBLISHED_SIZES = (500, 1000, 1500, 2000, 2500, 3000)  # in the order in which seeds were given
 CENTRE = 20.0  # of the components of a mixture, in each coordinate and of either sign
 BUMPS = (1, 2)  # places of a perturbation along a coordinate
 
@@ -40,6 +43,30 @@ def perturbed_uniforms(
         kept = rng.random(len(drawn)) * (1 + scale) < perturbed_density(drawn, signs, scale)
         perturbed = np.concatenate([perturbed, drawn[kept]])
     return rng.random((n, n_dims)), perturbed[:n]
+
+
+def published_perturbed_uniforms(
+    i: int, n: int, n_dims: int, scale: float
+) -> tuple[Floats, Floats]:
+    """Return the authors' own data set ``i`` of size ``n``, to single precision, shapes (n, d).
+
+    Their code says how seeds go on over sizes and data sets, and draws with numpy's legacy
+    generator, whose numbers stay what they were: signs, then a point and a height at a time of the
+    perturbed law, then the uniform law.
+
+    Parameters
+    ----------
+    i : int from 0 to 199
+    n : int
+        One of `PUBLISHED_SIZES`.
+    """
+    seed = FIRST_SEED + N_PUBLISHED * PUBLISHED_SIZES.index(n) + i
+    legacy = np.random.RandomState
+    signs = legacy(seed + 1).choice([-1, 1], len(BUMPS) ** n_dims)
+    drawn = legacy(seed + 2).random_sample((round(n * (1 + scale) * 2), n_dims + 1))
+    points, heights = drawn[:, :-1], drawn[:, -1] * (1 + scale)
+    perturbed = points[heights <= perturbed_density(points, signs, scale)][:n]
+    return perturbed, legacy(seed).random_sample((n, n_dims))
 
 
 def perturbed_density(points: Floats, signs: Floats, scale: float) -> Floats:

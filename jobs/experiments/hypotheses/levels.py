@@ -3,7 +3,8 @@
 It runs every statistic with every null that it allows, on points: two samples of one law,
 independent variables, and points of the law they are tested against. It also has few points beside
 many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each other within a
-sample, and series with dependent neighbours.
+sample, groups, so many points that units are joined to buckets, variables that both depend on a
+label, densities that were learnt from other points, and series with dependent neighbours.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from bagbasis.arrays import Floats
+from bagbasis.arrays import Floats, Integers
+from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.embeddings import MeanMapEmbedding
 from bagbasis.hypotheses import (
     FIT,
     INDEPENDENCE,
-    KSD,
     TWO_SAMPLE,
     WILD,
     MixtureScore,
@@ -29,6 +30,7 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
+from bagbasis.monitoring import DriftDetector
 
 from ...pictures import BLUE, ORANGE
 from ...terminal import Callback
@@ -46,6 +48,16 @@ MEAN_COUNT = 0.5  # of Poisson's law: three of five counts are 0
 N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
 MEMORY = 10.0  # of the wild bootstrap of these
+N_BUCKETED = (800, 400)  # points, of which two or more are a unit that permutations move
+N_WATCHED = (2000, 1200)  # rows of a detector's reference, and new ones
+WATCHED_DIMS = 256  # of these: of as many numbers a detector keeps few rows, and sums of buckets
+N_GROUPS = (40, 30)  # of each sample, of 1 to 6 points around a mean of deviation ½
+N_SITES = 5  # labels that shift both variables by normal numbers of deviation 2
+N_LEARNT, FEATURES_LEARNT = 1000, 50  # points that a density is learnt from, and its features
+FEW_WAVES, FEW_DRAWS = 16, 99  # frequencies per width, permutations; see `_is_light`
+MANY_SCALES = ("fuse", "agg", "hsic_agg", "hsic_fuse", "ksd_agg")
+DETECTOR = "DriftDetector"
+STATISTICS: Mapping[str, type[Any]] = TWO_SAMPLE | INDEPENDENCE | FIT
 WITHIN = 3.0  # standard errors of a rate
 BY = " by "  # between a statistic and the choice of its bandwidth, which has the exact null alone
 EXACT = "permutation"
@@ -61,6 +73,11 @@ class Sizes(Scale):
     heavy: list[list[str]]
     ties: list[list[str]]
     bags: list[list[str]]
+    buckets: list[list[str]]
+    groups: list[list[str]]
+    within: list[list[str]]
+    samples_within: list[list[str]]
+    learnt: list[list[str]]
     series: list[list[str]]
 
 
@@ -75,13 +92,26 @@ class Levels(Experiment[Sizes]):
     @property
     def size(self) -> str:
         s = self.settings
+        buckets = (
+            f"buckets: {N_BUCKETED[0]} points against {N_BUCKETED[1]}, {sum(N_BUCKETED):,} of a "
+            f"law, {N_WATCHED[1]:,} rows of {WATCHED_DIMS} numbers against a reference of "
+            f"{N_WATCHED[0]:,}; "
+        ) * bool(s.buckets)
+        learnt = (
+            f"learnt: {N_FIRST} numbers and a density learnt from {N_LEARNT:,} others; "
+        ) * bool(s.learnt)
         return (
             f"{s.n_tests:,} data sets per test, {s.n_permutations} permutations; points of R²: "
             f"{N_FIRST} against {N_SECOND}, {N_FIRST} pairs, {N_FIRST} of a law; unequal: "
             f"{N_UNEQUAL[0]} against {N_UNEQUAL[1]} of them; heavy: as many Cauchy numbers as "
             f"points; ties: counts of mean {MEAN_COUNT:g}; bags: "
             f"{N_BAGS[0]} against {N_BAGS[1]} of 10 to 30 points, all of them beside a number; "
-            f"series: {N_SERIES[0]} against {N_SERIES[1]}. No paper prints such rates."
+            f"{buckets}groups: {N_GROUPS[0]} against {N_GROUPS[1]} of 1 to 6 points; "
+            f"within: {N_FIRST} pairs, both variables shifted by one of {N_SITES} labels; samples "
+            f"within: {N_FIRST} points of two samples, whose shares differ between labels; "
+            f"{learnt}series: {N_SERIES[0]} against {N_SERIES[1]}. Detectors, and tests at many "
+            f"scales of other data than points, have {FEW_WAVES} frequencies and {FEW_DRAWS} "
+            "permutations. No paper prints such rates."
         )
 
     def measures(self) -> list[Measure]:
@@ -89,22 +119,30 @@ class Levels(Experiment[Sizes]):
         points = [
             (name, null)
             for name in s.statistics
-            for null in (TWO_SAMPLE | INDEPENDENCE | FIT)[_split(name)[0]].nulls
+            for null in _nulls(_split(name)[0])
             if null != WILD or name in FIT
             if null == EXACT or _split(name)[1] is None
         ]
-        fixed = {"n_tests": s.n_tests, "n_permutations": s.n_permutations}
+        fixed = {"n_tests": s.n_tests}
         tests: dict[str, Sequence[Any]] = {
             "points": points,
             "unequal": s.unequal,
             "heavy": s.heavy,
             "ties": s.ties,
             "bags": s.bags,
+            "buckets": s.buckets,
+            "groups": s.groups,
+            "within": s.within,
+            "samples within": s.samples_within,
+            "learnt": s.learnt,
             "series": s.series,
         }
         return [
             Measure(what, self._rates, f"{what} {{statistic}} {{null}}",
-                    {"statistic null": of}, fixed)
+                    {"statistic null n_permutations": [
+                        (name, null, FEW_DRAWS if _is_light(name, what) else s.n_permutations)
+                        for name, null in of
+                    ]}, fixed)
             for what, of in tests.items()
         ]  # fmt: skip
 
@@ -140,7 +178,7 @@ class Levels(Experiment[Sizes]):
             )
         title = "Rates of rejection without an effect, ± three standard errors"
         levels = {f"{alpha:g}": alpha for alpha in ALPHAS}
-        with self.picture("levels.png", title, 1, 18.0, 6.0) as (_, [axis]):
+        with self.picture("levels.png", title, 1, 24.0, 6.0) as (_, [axis]):
             lines(axis, curves, "", "share of tests that reject", levels=levels)
             names = rows["measure"] + ": " + rows["statistic"] + ", " + rows["null"]
             axis.set_xticks(at, labels=names.tolist(), rotation=90, fontsize=6)
@@ -148,24 +186,91 @@ class Levels(Experiment[Sizes]):
 
 def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
     """Return the p-value of one data set without an effect."""
-    what, n = p["measure"], p["n_permutations"]
     name, bandwidth = _split(p["statistic"])
-    given: dict[str, Any] = {"statistic": name, "null": p["null"], "seed": seed}
+    if name == DETECTOR:
+        return _of_detector(p, rng, seed)
+    given = {"statistic": _statistic(name, p["measure"]), "null": p["null"], "seed": seed}
     if name in TWO_SAMPLE:
-        given["bandwidth"] = bandwidth
-        a, b = SAMPLES[what](rng)
-        given["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
-        given["memory"] = MEMORY if p["null"] == WILD else None
-        return two_sample_test(a, b, n_permutations=n, **given).p_value
+        return _of_samples(p, rng, {**given, "bandwidth": bandwidth})
     if name in INDEPENDENCE:
-        variables = VARIABLES[what](rng, INDEPENDENCE[name].n_variables)
-        return independence_test(*variables, n_permutations=n, **given).p_value
+        return _of_variables(p, rng, given)
+    return _of_law(p, rng, given)
+
+
+def _of_detector(p: Params, rng: np.random.Generator, seed: int) -> float:
+    what = p["measure"]
+    if what == "buckets":
+        a, b = (rng.standard_normal((n, WATCHED_DIMS)) for n in N_WATCHED)
+    else:
+        a, b = SAMPLES[what](rng)
+    embedding = MeanMapEmbedding(n_features=32) if what == "bags" else None
+    detector = DriftDetector(
+        embedding, n_permutations=p["n_permutations"], n_frequencies=FEW_WAVES, seed=seed
+    )
+    return detector.fit(a).test(b).p_value
+
+
+def _of_samples(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:
+    what = p["measure"]
+    if what == "groups":
+        given["groups"] = tuple(_groups(rng, n) + 1000 * i for i, n in enumerate(N_GROUPS))
+        a, b = (_around_means(rng, labels) for labels in given["groups"])
+    else:
+        a, b = SAMPLES[what](rng)
+    given["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
+    given["memory"] = MEMORY if p["null"] == WILD else None
+    return two_sample_test(a, b, n_permutations=p["n_permutations"], **given).p_value
+
+
+def _of_variables(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:
+    what, n = p["measure"], INDEPENDENCE[_split(p["statistic"])[0]].n_variables
+    if what == "groups":
+        given["groups"] = labels = _groups(rng, N_GROUPS[0], 3)
+        variables = [_around_means(rng, labels) for _ in range(n)]
+    elif what in ("within", "samples within"):
+        given["within"] = labels = rng.integers(N_SITES, size=N_FIRST)
+        variables = [_around_means(rng, labels, 2.0) for _ in range(n)]
+        if what == "samples within":
+            share = rng.random(N_SITES)[labels]
+            variables[1] = np.where(rng.random(N_FIRST) < share, "a", "b")
+    else:
+        variables = VARIABLES[what](rng, n)
+    return independence_test(*variables, n_permutations=p["n_permutations"], **given).p_value
+
+
+def _of_law(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:
+    what = p["measure"]
+    law: Any = MixtureScore([0.0, 0.0])
     if what == "series":
         x, law = _series(rng, N_SERIES[0]), MixtureScore([0.0])
-        given["statistic"] = KSD(MEMORY)
+    elif what == "learnt":
+        x, others = rng.standard_normal(N_FIRST), rng.standard_normal(N_LEARNT)
+        law = ExponentialFamilyDensity(FEATURES_LEARNT).fit(others)
+    elif what == "groups":
+        given["groups"] = labels = _groups(rng, N_GROUPS[0])
+        x = _around_means(rng, labels) / 1.25**0.5
     else:
-        x, law = rng.standard_normal((N_FIRST, 2)), MixtureScore([0.0, 0.0])
-    return fit_test(x, law, n_draws=n, **given).p_value
+        x = rng.standard_normal((sum(N_BUCKETED) if what == "buckets" else N_FIRST, 2))
+    return fit_test(x, law, n_draws=p["n_permutations"], **given).p_value
+
+
+def _statistic(name: str, what: str) -> Any:  # noqa: ANN401 - of three questions
+    """Return a statistic by its name, or with parameters for many data, or for a series."""
+    fields: dict[str, Any] = {}
+    if _is_light(name, what):
+        fields["n_frequencies"] = FEW_WAVES
+    if name in FIT and what == "series":
+        fields["memory"] = MEMORY
+    return STATISTICS[name](**fields) if fields else name
+
+
+def _is_light(name: str, what: str) -> bool:
+    """Whether a test has few frequencies and permutations: its level is exact at any number."""
+    return name == DETECTOR or (name in MANY_SCALES and what != "points")
+
+
+def _nulls(name: str) -> tuple[str, ...]:
+    return (EXACT,) if name == DETECTOR else STATISTICS[name].nulls
 
 
 def _split(row: str) -> tuple[str, str | None]:
@@ -195,6 +300,18 @@ def _bags(rng: np.random.Generator) -> list[list[Floats]]:
     ]
 
 
+def _groups(rng: np.random.Generator, n: int, most: int = 6) -> Integers:
+    """Return the labels of groups of 1 to ``most`` points."""
+    return np.repeat(np.arange(n), rng.integers(1, most + 1, n))
+
+
+def _around_means(rng: np.random.Generator, labels: Integers, deviation: float = 0.5) -> Floats:
+    """Draw points around a mean for each label."""
+    means = deviation * rng.standard_normal((labels.max() + 1, 2))
+    drawn: Floats = means[labels] + rng.standard_normal((len(labels), 2))
+    return drawn
+
+
 def _series(rng: np.random.Generator, n: int) -> Floats:
     """Draw normal numbers of variance 1 with correlations ½^lag."""
     drawn: Floats = lfilter([0.75**0.5], [1, -0.5], rng.standard_normal(n + 50))[50:]
@@ -207,6 +324,7 @@ SAMPLES: Mapping[str, Any] = {
     "heavy": lambda rng: [_numbers(rng, "heavy", n) for n in (N_FIRST, N_SECOND)],
     "ties": lambda rng: [_numbers(rng, "ties", n) for n in (N_FIRST, N_SECOND)],
     "bags": _bags,
+    "buckets": lambda rng: [rng.standard_normal((n, 2)) for n in N_BUCKETED],
     "series": lambda rng: [_series(rng, n) for n in N_SERIES],
 }
 VARIABLES: Mapping[str, Any] = {

@@ -2,7 +2,8 @@
 
 The problems and the printed powers are those of Biggs, Schrab and Gretton (2023): mixtures of four
 Gaussians, and uniform laws with a perturbation. What people get who give no option,
-``two_sample_test(a, b)``, is tested on more data sets than the other statistics.
+``two_sample_test(a, b)``, is tested on more data sets than the other statistics, and of the
+perturbed law of the plane also on the very data sets that the printed powers are of.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from bagbasis.hypotheses import two_sample_test
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
-from ..data.fine_differences import mixtures, perturbed_uniforms
+from ..data.fine_differences import (
+    N_PUBLISHED,
+    mixtures,
+    perturbed_uniforms,
+    published_perturbed_uniforms,
+)
 from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from ..kit.frame import column, frame, whole_table
 from ..kit.notes import remarks
@@ -28,7 +34,6 @@ from ..kit.rates import share_error, shares
 from ..kit.verdicts import listing
 
 LEVEL = 0.05
-N_PRINTED = 200  # data sets of each printed share
 BEHIND = 2.0  # standard errors below a printed share from which ours is lower
 
 Draw = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
@@ -44,7 +49,10 @@ PROBLEMS: Mapping[str, Draw] = {
     NOTHING[0]: partial(mixtures, deviation=1.0),
     NOTHING[1]: partial(perturbed_uniforms, n_dims=2, scale=0.0),
 }
-DEFAULT = "default"
+PUBLISHED: Mapping[str, Callable[[int, int], tuple[Floats, Floats]]] = {
+    PLANE: partial(published_perturbed_uniforms, n_dims=2, scale=0.4),
+}
+DEFAULT, ON_THEIRS = "default", "published"
 OTHERS = ("agg", "scf", "mmd_u")
 COLORS = {DEFAULT: BLUE, "agg": GREEN, "scf": ORANGE, "mmd_u": GREY}
 
@@ -88,8 +96,9 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         n = {name: s.n_tests * k for name, k in s.n_blocks.items()}
         return (
             f"{n['default']} data sets per problem and size for two_sample_test(a, b) as it is, "
+            f"of {PLANE} also {n['published']} of the authors' own, "
             f"{n['others']} for {listing(OTHERS)} with {s.n_permutations} permutations; the paper "
-            f"has {N_PRINTED} and 2,000 permutations."
+            f"has {N_PUBLISHED} and 2,000 permutations."
         )
 
     def measures(self) -> list[Measure]:
@@ -102,6 +111,9 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         return [
             Measure(DEFAULT, self._default, f"default {label}",
                     {"block": blocks["default"], "problem n": problems}, fixed),
+            Measure(ON_THEIRS, self._on_theirs, f"{ON_THEIRS} {label}",
+                    {"block": blocks[ON_THEIRS],
+                     "problem n": [one for one in problems if one[0] in PUBLISHED]}, fixed),
             Measure("others", self._others, f"others {label}",
                     {"block": blocks["others"], "problem n": problems}, others),
         ]  # fmt: skip
@@ -113,6 +125,15 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
             return two_sample_test(*self._data(p, i), seed=i).p_value
 
         return dict(shares({DEFAULT: p_value}, p["n_tests"], LEVEL, progress))
+
+    def _on_theirs(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the share of the authors' own data sets, a block of them."""
+
+        def p_value(i: int) -> float:
+            number = p["block"] * p["n_tests"] + i
+            return two_sample_test(*PUBLISHED[p["problem"]](number, p["n"]), seed=i).p_value
+
+        return dict(shares({ON_THEIRS: p_value}, p["n_tests"], LEVEL, progress))
 
     def _others(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return those of other statistics, of the same data sets."""
@@ -140,22 +161,24 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
             [PRINTED[one] for one in zip(found["problem"], found["n"], strict=True)],
             columns=list(TESTS),
         )
-        apart = (found[DEFAULT] - printed["FUSE"]) / np.hypot(
-            share_error(found[DEFAULT], found["n_tests"]), share_error(printed["FUSE"], N_PRINTED)
-        )
         columns: dict[str, Any] = {"problem": found["problem"], "n": found["n"]}
         for name, beside in BESIDE.items():
             columns |= {name: found[name], f"{beside}, printed": printed[beside]}
             if name == DEFAULT:
-                columns["standard errors above FUSE"] = apart
+                columns["standard errors above FUSE"] = _apart(found, DEFAULT, printed["FUSE"])
+                columns["default, their data sets"] = found[ON_THEIRS]
+                columns["standard errors above"] = _apart(found, ON_THEIRS, printed["FUSE"])
         columns |= {f"{name}, printed": printed[name] for name in ("ACTT", "split")}
-        behind = [
-            f"{problem} at n = {n:,}"
-            for problem, n, gap in zip(found["problem"], found["n"], apart, strict=True)
-            if gap < -BEHIND
-        ]
-        notes = remarks(self.name, "power", n_rows=len(found), n_level=len(found) - len(behind),
-                        behind=listing(behind) if behind else "")  # fmt: skip
+        own, theirs = (
+            _behind(found, columns[name])
+            for name in ("standard errors above FUSE", "standard errors above")
+        )
+        n_theirs = int(found[ON_THEIRS].notna().sum())
+        notes = remarks(
+            self.name, "power", n_rows=len(found), n_level=len(found) - len(own),
+            n_theirs=n_theirs, n_level_of_theirs=n_theirs - len(theirs),
+            behind=listing(own) if own else "", behind_of_theirs=listing(theirs) if theirs else "",
+        )  # fmt: skip
         shown = null[["problem", "n", DEFAULT, *OTHERS]]
         return [
             whole_table("Share that rejects at .05", pd.DataFrame(columns), notes),
@@ -183,13 +206,34 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
 def powers(results: Sequence[Result]) -> pd.DataFrame:
     """Return the shares over all blocks, a row per problem and size, in the order of the table."""
     joined = []
-    for measure, names in ((DEFAULT, [DEFAULT]), ("others", [*OTHERS])):
+    for measure, names in ((DEFAULT, [DEFAULT]), (ON_THEIRS, [ON_THEIRS]), ("others", [*OTHERS])):
         rows = frame(results, measure=measure)
         groups = rows.groupby(["problem", "n"], sort=False)
-        count = "n_tests" if measure == DEFAULT else "n_tests of others"
-        joined.append(groups[names].mean().join(groups["n_tests"].sum().rename(count)))
-    found: pd.DataFrame = joined[0].join(joined[1]).reset_index()
+        joined.append(groups[names].mean().join(groups["n_tests"].sum().rename(_count(measure))))
+    found: pd.DataFrame = joined[0].join(joined[1]).join(joined[2]).reset_index()
     return found
+
+
+def _count(measure: str) -> str:
+    """Return the name of the column that counts the data sets of a measure."""
+    return "n_tests" if measure == DEFAULT else f"n_tests of {measure}"
+
+
+def _apart(rows: pd.DataFrame, measure: str, printed: pd.Series) -> pd.Series:
+    """Return the standard errors that our shares are above printed ones."""
+    ours, n = rows[measure], rows[_count(measure)]
+    found: pd.Series = (ours - printed) / np.hypot(
+        share_error(ours, n), share_error(printed, N_PUBLISHED)
+    )
+    return found
+
+
+def _behind(rows: pd.DataFrame, apart: pd.Series) -> list[str]:
+    """Return the names of the rows whose share is lower than printed."""
+    lower = rows[apart < -BEHIND]
+    return [
+        f"{problem} at n = {n:,}" for problem, n in zip(lower["problem"], lower["n"], strict=True)
+    ]
 
 
 def _curve(rows: pd.DataFrame, name: str, color: str) -> Curve:

@@ -12,7 +12,7 @@ from tests.jobs.experiments.contract import Contract, make
 
 class TestLevels(Contract):
     name = "levels"
-    sizes: ClassVar = {"n_tests": 20}
+    sizes: ClassVar = {"n_tests": 40}
 
     def test_statistics_with_every_null(self, report):
         """At paper scale all of two samples and of fit; a rate of 60 tests is rough, and no larger
@@ -23,7 +23,8 @@ class TestLevels(Contract):
             assert {f"points {name} {n}" for n in kind.nulls if n != series} <= points
         [table] = report["tables"]
         assert {row[0] for row in table["rows"]} == {
-            "points", "unequal", "heavy", "ties", "bags", "series"
+            "points", "unequal", "heavy", "ties", "bags", "buckets", "groups", "within",
+            "samples within", "learnt", "series",
         }  # fmt: skip
         for *_, at_5, at_10, _ in table["rows"]:
             assert at_5 == pytest.approx(0.05, abs=0.13)

@@ -11,6 +11,7 @@ from bagbasis.jobs.experiments.data.fine_differences import (
     mixtures,
     perturbed_density,
     perturbed_uniforms,
+    published_perturbed_uniforms,
 )
 from bagbasis.jobs.experiments.hypotheses.two_samples_at_many_scales import (
     NOTHING,
@@ -41,6 +42,9 @@ class TestTwoSamplesAtManyScales(Contract):
         assert rows.loc[[*NOTHING], "default"].max() < 0.5
         assert (rows["n_tests"] == 10).all()
         assert (rows["n_tests of others"] == 5).all()
+        theirs = rows.loc["perturbed, d = 2", "n_tests of published"]
+        assert theirs.tolist() == [5]
+        assert rows["n_tests of published"].notna().sum() == 1
         blocks = [r.values["default"] for r in results if r.params["problem"] == WIDE
                   and r.params["measure"] == "default"]  # fmt: skip
         assert wide["default"] == pytest.approx(np.mean(blocks))
@@ -100,3 +104,20 @@ def test_perturbed_points_follow_their_density():
         counts, _ = np.histogram(points, bins=20, range=(0, 1))
         assert np.abs(counts - 3000 * expected).max() < 4 * 3000**0.5
     assert np.abs(density - 1).max() > 0.1
+
+
+@pytest.mark.parametrize(("i", "n", "n_dims", "scale"), [(0, 500, 1, 0.2), (199, 1000, 2, 0.4)])
+def test_published_data_sets(i, n, n_dims, scale):
+    """The same numbers as of the authors' procedure: a seed for each data set, one after another
+    over sizes, and one point and its height at a time from numpy's legacy generator."""
+    seed = 42 + i + 200 * [500, 1000].index(n)
+    signs = np.random.RandomState(seed + 1).choice([-1, 1], 2**n_dims)
+    generator, kept = np.random.RandomState(seed + 2), []
+    while len(kept) < n:
+        point = generator.uniform(0, 1, n_dims)
+        height = generator.uniform(0, 1 + scale)
+        if height <= perturbed_density(point[None], signs, scale)[0]:
+            kept.append(point)
+    perturbed, even = published_perturbed_uniforms(i, n, n_dims, scale)
+    assert (perturbed == np.array(kept)).all()
+    assert (even == np.random.RandomState(seed).uniform(0, 1, (n, n_dims))).all()
