@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from .errors import DataError, ParameterError, shown
@@ -98,6 +99,27 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
         raise kind(f"X can not be used: {error}") from error
 
 
+def validated_pair(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None, **options: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the matrix and the targets that scikit-learn's `validate_data` gives.
+
+    Raises
+    ------
+    DataError
+        What it refuses.
+    """
+    refuse_masked("y", y)
+    rows, targets = validated(estimator, X, y=y, **options)
+    return rows, targets
+
+
+def of_bags(tags: Tags) -> Tags:
+    """Return scikit-learn's tags of an estimator whose input are bags, no table with rows."""
+    tags.input_tags.two_d_array = False
+    return tags
+
+
 class MatrixTypeError(DataError, TypeError):
     """A matrix of another kind; scikit-learn's own checks of estimators expect a TypeError."""
 
@@ -130,5 +152,7 @@ __all__ = [
     "RegressorMixin",
     "TransformerMixin",
     "fresh",
+    "of_bags",
     "validated",
+    "validated_pair",
 ]

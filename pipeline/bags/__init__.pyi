@@ -1,14 +1,13 @@
 from .arrow_arrays import (
     arrow_stream as arrow_stream,
+    arrow_table as arrow_table,
 )
 from .bags import (
     AnyRagged as AnyRagged,
     Bags as Bags,
-    IdsLike as IdsLike,
     Ragged as Ragged,
-    as_bag as as_bag,
+    Stored as Stored,
     as_bags as as_bags,
-    check_finite as check_finite,
     concatenate as concatenate,
     offsets_of as offsets_of,
     take_rows as take_rows,
@@ -18,6 +17,20 @@ from .box import (
     Box as Box,
     box_or_quantile as box_or_quantile,
     range_of as range_of,
+)
+from .checks import (
+    IdsLike as IdsLike,
+    as_bag as as_bag,
+    check_finite as check_finite,
+)
+from .frames import (
+    COUNTS as COUNTS,
+    arrow_reader as arrow_reader,
+    is_groups as is_groups,
+    names_of_frames as names_of_frames,
+    points_frame as points_frame,
+    ragged_dataset as ragged_dataset,
+    split_groups as split_groups,
 )
 from .html import (
     html_table as html_table,

@@ -25,9 +25,13 @@ def library() -> ModuleType:
 
 def arrow_stream(columns: Mapping[str, Any], requested: object) -> object:
     """Return the stream of a table (Arrow's C interface) of arrays (n,) or (n, k), or Arrow's."""
+    return arrow_table(columns).__arrow_c_stream__(requested)
+
+
+def arrow_table(columns: Mapping[str, Any]) -> Any:  # noqa: ANN401 - no types
+    """Return a pyarrow.Table of arrays (n,) or (n, k), or Arrow's."""
     pa = library()
-    table = pa.table({name: _column(pa, values) for name, values in columns.items()})
-    return table.__arrow_c_stream__(requested)
+    return pa.table({name: _column(pa, values) for name, values in columns.items()})
 
 
 def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401 - no types

@@ -10,18 +10,22 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError, shown
-from ..parameters import None_, Text, checked, is_iterable
-from ..params import as_array, check_dtype
-from .arrow_arrays import POINTS, arrow_lists, arrow_stream, split_arrow
+from ..parameters import ListOf, None_, Text, checked, is_iterable
+from ..params import check_dtype
+from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
 from .awkward_arrays import join_lists, split_lists
+from .checks import IdsLike, as_bag, as_offsets, as_points, check_finite
+from .frames import bags_of_frame, check_no_table, is_groups, points_frame, ragged_dataset
 from .html import html_table
 from .ids import as_ids
 
 if TYPE_CHECKING:
     from awkward import Array
+    from pandas import DataFrame
+    from pyarrow import Table
+    from xarray import Dataset
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
-IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
 
 
 class Ragged(Sequence[np.ndarray]):
@@ -39,8 +43,8 @@ class Ragged(Sequence[np.ndarray]):
     offsets: Integers
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
-        self.points = _as_points(points)
-        self.offsets = _as_offsets(offsets, len(self.points))
+        self.points = as_points(points)
+        self.offsets = as_offsets(offsets, len(self.points))
         self._check_sizes()
         ids = None if ids is None else as_ids(ids, len(self))[0]
         check_finite(self.points, self.offsets, ids, self.OWNER)
@@ -99,6 +103,73 @@ class Ragged(Sequence[np.ndarray]):
         """Yield each set as a view of shape (n_i, n_dims)."""
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             yield self.points[start:stop]
+
+    def __add__(self, other: object) -> Self:
+        """Join two: the sets of the other one stand behind."""
+        if type(other) is not type(self):
+            return NotImplemented
+        if other.n_dims != self.n_dims:
+            raise DataError(f"points of {self.n_dims} and of {other.n_dims} dimensions do not join")
+        return concatenate([self, other])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return an array of sets of one size, or one of objects where that is asked for.
+
+        Raises
+        ------
+        DataError
+            Sets of different sizes are no array.
+        """
+        if dtype is not None and np.dtype(dtype) == object:
+            return self.to_column()[:, 0]
+        if len(np.unique(self.sizes)) > 1:
+            raise DataError(
+                "bags of different sizes are no matrix: scikit-learn's tools that make one of "
+                "what they get take bags.to_column(); scalers of points are PointTransformer's"
+            )
+        shaped = self.points.reshape(len(self), -1, self.n_dims)
+        return np.array(shaped, dtype=dtype, copy=copy)
+
+    def to_column(self) -> NDArray[np.object_]:
+        """Return an array of objects of shape (n_bags, 1), with a set in each row.
+
+        It is a table to tools of scikit-learn that need one, such as ``BaggingRegressor`` and
+        ``permutation_importance``; estimators of ours read it as bags.
+        """
+        column = np.empty((len(self), 1), dtype=object)
+        for i, one in enumerate(self):
+            column[i, 0] = one
+        return column
+
+    def to_arrow(self) -> Table:
+        """Return a pyarrow.Table with a row per set, whose list ``points`` is not copied.
+
+        Raises
+        ------
+        DataError
+            pyarrow is not installed.
+        """
+        return arrow_table({POINTS: arrow_lists(self.points, self.offsets)})
+
+    def to_pandas(self) -> DataFrame:
+        """Return a pandas.DataFrame with a row per point: ``bag``, its number, and ``x0``, ``x1``.
+
+        Raises
+        ------
+        DataError
+            pandas is not installed.
+        """
+        return points_frame(self.points, {"bag": np.repeat(np.arange(len(self)), self.sizes)})
+
+    def to_xarray(self) -> Dataset:
+        """Return an xarray.Dataset in CF's contiguous ragged layout: ``points``, ``row_size``.
+
+        Raises
+        ------
+        DataError
+            xarray is not installed.
+        """
+        return ragged_dataset(self.points, self.sizes)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Give the sets to Arrow: a table with a row per set, whose ``points`` are not copied."""
@@ -162,6 +233,11 @@ class Bags(Ragged):
         DataError
             No bags, an empty bag, differing dimensions, or values that are not finite numbers.
         """
+        check_no_table(arrays)
+        if isinstance(arrays, Stored):
+            raise DataError(
+                f"expected bags in memory, got {shown(arrays)}; read some by its read()"
+            )
         if isinstance(arrays, (str, bytes, Mapping)) or not is_iterable(arrays):
             raise DataError(f"expected a list with one array per bag, got {shown(arrays)}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
@@ -227,16 +303,62 @@ class Bags(Ragged):
         points, sizes = split_arrow(data, column)
         return cls(points, offsets_of(sizes))
 
+    @classmethod
+    @checked(id_column=Text | ListOf(Text) | None_, coordinates=ListOf(Text) | None_)
+    def from_frame(
+        cls,
+        frame: object,
+        id_column: str | Sequence[str] | None = None,
+        coordinates: Sequence[str] | None = None,
+    ) -> Bags:
+        """Make Bags of a table with a row per point.
+
+        Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas. Larger
+        tables than memory: `bagbasis.ingest.ingest_frame`, which also keeps ids and targets.
+
+        Parameters
+        ----------
+        frame : table
+            Of pandas (the id may be in its index) or polars (also lazy), of Arrow or
+            ``pyarrow.dataset``, or an xarray.Dataset. Of a groupby each group is a bag.
+        id_column : str or list of str, optional
+            Rows of one bag have the same. None for a groupby alone.
+        coordinates : list of str, optional
+            Columns of numbers; default all but those of the id.
+
+        Raises
+        ------
+        DataError
+            What is no table, a missing column or id, or values that are not finite numbers.
+        """
+        names = [id_column] if isinstance(id_column, str) else id_column
+        points, sizes = bags_of_frame(frame, names, coordinates)
+        return cls(points, offsets_of(sizes))
+
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)
         if len(empty):
             raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")
 
 
+class Stored:
+    """Bags on a disk: nobody takes them for a list of arrays, and reads all by the way."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> None:
+        """Raise DataError: numpy would read every bag."""
+        raise DataError(
+            f"expected an array, got {shown(self)}; read some of its bags by its read()"
+        )
+
+
 def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
     """Return Bags as they are, or make them from a list of arrays."""
     if isinstance(data, Bags):
         return data
+    if is_groups(data):
+        return Bags.from_frame(data)
+    if isinstance(data, np.ndarray) and data.dtype == object and data.shape[1:] == (1,):
+        data = data[:, 0]  # `Ragged.to_column`
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
         raise DataError(
             f"expected bags, got one array of shape {data.shape}; pass a list with one "
@@ -266,72 +388,3 @@ def offsets_of(sizes: Integers) -> Integers:
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
-
-
-def check_finite(
-    points: NDArray[Any], offsets: Integers, ids: IdsLike | None = None, owner: str = ""
-) -> None:
-    """Raise DataError for the first NaN or infinite coordinate, naming bag and row.
-
-    ``owner`` stands before the bag's name, for points that are not its own.
-    """
-    finite = np.isfinite(points)
-    if finite.all():
-        return
-    row, column = np.argwhere(~finite)[0]
-    bag = int(np.searchsorted(offsets, row, side="right") - 1)
-    raise DataError(
-        f"{owner}{bag_name(bag, ids)}, row {row - offsets[bag]}: coordinate {column} is "
-        f"{points[row, column]}; remove the point or the bag"
-    )
-
-
-def bag_name(bag: int, ids: IdsLike | None) -> str:
-    """Return what messages call a bag: by its id, else by its index."""
-    return f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
-
-
-def _as_points(points: ArrayLike) -> NDArray[Any]:
-    """Return points as a contiguous float32 or float64 array; DataError for any other shape."""
-    array = as_array("points", points)
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
-    return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
-
-
-def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
-    """Return the points of one bag, float32 or float64, shape (n_points, n_dims).
-
-    ``name`` is what messages call the bag; ``empty`` allows one without points.
-
-    Raises
-    ------
-    DataError
-        Another shape, no points, or values that are not real numbers.
-    """
-    bag = as_array(name, array)
-    if bag.ndim == 1:
-        bag = bag[:, None]
-    if bag.ndim != 2 or bag.shape[1] == 0:
-        raise DataError(f"{name} has shape {bag.shape}; expected (n_points, n_dims)")
-    if len(bag) == 0 and not empty:
-        raise DataError(f"{name} is empty; a bag needs at least one point")
-    return bag.astype(_float_dtype(bag, name), copy=False)
-
-
-def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
-    if array.dtype in (np.float32, np.float64):
-        return array.dtype
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{name} has dtype {array.dtype}; expected real numbers")
-    return np.dtype(np.float64)
-
-
-def _as_offsets(offsets: ArrayLike, n_points: int) -> Integers:
-    """Return offsets as contiguous int64; DataError unless they run from 0 to ``n_points``."""
-    array = as_array("offsets", offsets)
-    if array.dtype.kind not in "iu":
-        raise DataError(f"offsets have dtype {array.dtype}; expected integers")
-    if array.ndim != 1 or len(array) == 0 or array[0] != 0 or array[-1] != n_points:
-        raise DataError(f"offsets must run from 0 to n_points = {n_points}, one more than bags")
-    return np.ascontiguousarray(array, dtype=np.int64)

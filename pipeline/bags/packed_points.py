@@ -15,8 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
-from .bags import IdsLike, bag_name
 from .box import Box
+from .checks import IdsLike, bag_name
 
 FRACTIONS = np.dtype(np.uint16)
 WHOLE = np.dtype(np.uint8)

@@ -12,8 +12,9 @@ from ..arrays import Integers
 from ..errors import DataError, shown
 from ..parameters import Integer, None_, checked
 from ..params import check_dtype
-from .bags import Bags, IdsLike, Ragged, as_bag, offsets_of
+from .bags import Bags, Ragged, offsets_of
 from .box import MOST_DIMS
+from .checks import IdsLike, as_bag
 from .ids import as_ids
 
 MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers
@@ -34,7 +35,7 @@ from ..parameters import (
     keep_checked,
 )
 from ..parameters.embeddings import COMMON
-from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ..store import CHOICE_SAMPLE, BagStore, RunSample
 from .description import Description
 from .refusals import check_dims, refuse_outside
@@ -330,6 +331,10 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         check_parameters(self)
         box = box if self.box is None else Box.of(self.box, n_dims)
         return self.decide(sample, self.out_of_box, box)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X are bags."""
+        return of_bags(super().__sklearn_tags__())
 
     def fit(self, X: BagStore | BagsLike, y: object = None) -> Self:
         """Decide dimension, box and all open choices. X: Bags, list of arrays, or BagStore."""

@@ -261,9 +261,7 @@ def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> d
 
 def names_of_coordinates(data: Bags | BagStore) -> list[str] | None:
     """Return what the coordinates of a store are called; None where that is not known."""
-    known = None if isinstance(data, Bags) else data.meta.source.get("coordinates")
-    is_list = isinstance(known, (list, tuple)) and len(known) == data.n_dims
-    return [str(name) for name in known or ()] if is_list else None
+    return None if isinstance(data, Bags) else data.coordinate_names
 
 
 def _taken(bags: LabelledBags, max_bags: int) -> tuple[Index, Bags, Any] | None:

@@ -36,6 +36,9 @@ from .lanes import (
     one_blas_thread as one_blas_thread,
     use_cores as use_cores,
 )
+from .lazy_dask import (
+    LazyArray as LazyArray,
+)
 from .memory import (
     available_memory as available_memory,
     memory_limit as memory_limit,

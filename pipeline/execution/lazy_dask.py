@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     import dask as dask
     import distributed as distributed
     from dask import array as dask_array, system as dask_system
+
+    LazyArray = dask_array.Array
 else:
+    LazyArray = Any  # a name for type checkers alone
 
     class _Module:
         """A stand-in that imports its module for the first attribute."""
@@ -27,4 +30,4 @@ else:
     dask, distributed = _Module("dask"), _Module("distributed")
     dask_array, dask_system = _Module("dask.array"), _Module("dask.system")
 
-__all__ = ["dask", "dask_array", "dask_system", "distributed"]
+__all__ = ["LazyArray", "dask", "dask_array", "dask_system", "distributed"]

@@ -11,6 +11,7 @@ from .holdout import (
     HoldoutLike as HoldoutLike,
 )
 from .inputs import (
+    BagsInMemory as BagsInMemory,
     BagsLike as BagsLike,
     LabelsLike as LabelsLike,
     as_targets as as_targets,

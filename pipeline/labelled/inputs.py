@@ -15,7 +15,8 @@ from ..store import BagStore, as_numbers
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
 
-BagsLike = BagStore | Bags | Sequence[ArrayLike]
+BagsInMemory = Bags | Sequence[ArrayLike]
+BagsLike = BagStore | BagsInMemory
 """Bags as callers give them."""
 
 LabelsLike = ArrayLike | Sequence[ArrayLike | None] | Responses | None

@@ -129,6 +129,11 @@ class LabelledBags:
         return None if isinstance(self.data, Bags) else self.data.snapshot
 
     @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates, of a store whose table had some; else None."""
+        return None if isinstance(self.data, Bags) else self.data.coordinate_names
+
+    @property
     def box(self) -> Box:
         """The store's, or what `box_of_bags` measures."""
         return box_of_bags(self.data) if isinstance(self.data, Bags) else self.data.box

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
+from ..bags import names_of_frames
 from ..embeddings import Embedding, ProjectionEmbedding, named_embedding
-from ..execution import Progress
+from ..execution import LazyArray, Progress
 from ..fitting import (
     AUTO,
     CheckpointsLike,
@@ -22,11 +26,12 @@ from ..fitting import (
     TrainingBags,
     pose_problem,
 )
-from ..labelled import BagsLike, HoldoutLike, SampleWeight
+from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Outcome, Target
 from ..parameters import Boolean, Table, Url, checked
 from ..random_features import RandomFeatures, RandomFourierFeatures, named_features
-from ..sklearn_bases import BaseEstimator
+from ..sklearn_bases import BaseEstimator, of_bags
+from ..store import BagStore
 from .fit import fit_ridge
 from .fitted_model import Array
 from .intervals.calibration import Calibration
@@ -81,8 +86,15 @@ class DoubleBasis(BaseEstimator):
         self.baseline = baseline
         self.head = head
 
+    @overload
+    def predict(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict(self, X: BagsInMemory) -> NDArray[Any]: ...
     def predict(self, X: BagsLike) -> Array:
-        """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array."""
+        """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array.
+
+        Of a classifier the class of the largest score, shape (n_bags,).
+        """
         return self._fitted.predict(X)
 
     def bag_scores(self, X: BagsLike) -> BagScores:
@@ -137,6 +149,14 @@ class DoubleBasis(BaseEstimator):
         return self.model_.features.n_dims
 
     @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of these coordinates, where the bags fitted had some: of a table, or of frames."""
+        names = self.model_.report.get("coordinates")
+        if names is None:
+            raise AttributeError("the coordinates of the bags fitted had no names")
+        return np.array(names, dtype=object)
+
+    @property
     def alpha_(self) -> float:
         """The penalty."""
         return self.model_.solution.alpha
@@ -189,6 +209,10 @@ class DoubleBasis(BaseEstimator):
                 raise AttributeError(f"{type(self).__name__} has no {name!r}; it is {MOVED[name]}")
             return object.__getattribute__(self, name)
 
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X are bags."""
+        return of_bags(super().__sklearn_tags__())
+
     def __sklearn_is_fitted__(self) -> bool:
         """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
         return hasattr(self, "model_")
@@ -217,6 +241,9 @@ class DoubleBasis(BaseEstimator):
             groups=groups,
         )
         self.model_ = fit_ridge(problem, parameters, progress, checkpoints)
+        names = names_of_frames(X)
+        if names is not None:
+            self.model_.report["coordinates"] = names
         return self
 
     @property

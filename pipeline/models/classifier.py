@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast, overload
 
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
 from ..embeddings import Embedding
-from ..execution import Progress
+from ..execution import LazyArray, Progress
 from ..fitting import CheckpointsLike, Groups, PenaltiesLike, TrainingBags
-from ..labelled import BagsLike, HoldoutLike, SampleWeight
+from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Classes, Target
 from ..parameters import Function, Instance, ListOf, None_, Text, Url, checked
 from ..parameters.regression import HOLDOUT, TABLES
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
+from ..store import BagStore
 from .base import DoubleBasis
 from .fitted_model import Array
 from .judging import score_of
@@ -101,10 +102,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         """
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
-    def predict(self, X: BagsLike) -> Array:
-        """Return the class of the largest score, shape (n_bags,); lazy for a BagStore."""
-        return self._fitted.predict(X)
-
+    @overload
+    def predict_proba(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict_proba(self, X: BagsInMemory) -> NDArray[Any]: ...
     def predict_proba(self, X: BagsLike) -> Array:
         """Return scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
 
@@ -114,6 +115,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         """
         return self._fitted.predict(X, "probabilities")
 
+    @overload
+    def decision_function(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def decision_function(self, X: BagsInMemory) -> NDArray[Any]: ...
     def decision_function(self, X: BagsLike) -> Array:
         """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
 

@@ -141,6 +141,7 @@ def report_fit(
         "baseline_alpha": baseline_alpha,
         "data_snapshot": plan.bags.snapshot,
         "choice": plan.choice,
+        "coordinates": plan.bags.coordinate_names,
     }
     return {
         "data_url": plan.bags.url,

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
 from ..errors import DataError, ModelError, ParameterError
-from ..execution import Progress
+from ..execution import LazyArray, Progress
 from ..fitting import CheckpointsLike, Groups, TrainingBags
-from ..labelled import BagsLike, Column, Holdout, HoldoutLike, LabelledBags, SampleWeight, Weights
+from ..labelled import (
+    BagsInMemory,
+    BagsLike,
+    Column,
+    Holdout,
+    HoldoutLike,
+    LabelledBags,
+    SampleWeight,
+    Weights,
+)
 from ..outcomes import Reals, Target
 from ..parameters import (
     Boolean,
@@ -169,6 +178,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         """
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
+    @overload
+    def predict(self, X: BagStore, return_std: Literal[False] = False) -> LazyArray: ...
+    @overload
+    def predict(self, X: BagsInMemory, return_std: Literal[False] = False) -> NDArray[Any]: ...
+    @overload
+    def predict(self, X: BagsLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
     @checked(return_std=Boolean)
     def predict(self, X: BagsLike, return_std: bool = False) -> Array:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.

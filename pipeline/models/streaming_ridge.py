@@ -10,13 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..errors import DataError
 from ..parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
 from ..params import as_array
-from ..sklearn_bases import BaseEstimator, RegressorMixin
+from ..sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
 from ..solvers import Penalties, RidgeSolution, solve, solve_gcv
 from ..statistics import RidgeStatistics, StatisticsBuilder
 
@@ -66,7 +67,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> StreamingRidge:
         """Forget the rows before, and learn from these; see `partial_fit`."""
         vars(self).pop("folds_", None)
-        return self.partial_fit(X, y, groups)
+        return self.partial_fit(X, y, groups).solve()
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
@@ -88,21 +89,18 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
             A parameter out of range.
         """
         check_parameters(self)
-        rows, targets = as_array("X", X, np.float64), as_array("y", y, np.float64)
-        if rows.ndim != 2 or targets.ndim not in (1, 2) or len(rows) != len(targets):
-            raise DataError(
-                f"X has shape {rows.shape}, y {targets.shape}; expected a row per target"
-            )
-        if not (np.isfinite(rows).all() and np.isfinite(targets).all()):
-            raise DataError("X or y has values that are not finite; remove these rows")
-        columns = targets.reshape(len(targets), -1)
         kept: list[RidgeStatistics] = getattr(self, "folds_", [])
-        if kept and kept[0].cross.shape != (columns.shape[1], rows.shape[1]):
-            raise DataError(f"rows had {kept[0].cross.shape[::-1]} features and targets before")
+        rows, targets = validated_pair(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=not kept
+        )
+        targets = targets.astype(np.float64, copy=False)
+        columns = targets.reshape(len(targets), -1)
+        if kept and len(kept[0].cross) != columns.shape[1]:
+            raise DataError(f"y has {columns.shape[1]} targets; there were {len(kept[0].cross)}")
         fold = self._folds_of(groups, len(rows), sum(one.n for one in kept))
         new = [_sums(rows[fold == i], columns[fold == i]) for i in range(self.n_folds)]
         self.folds_ = [a + b for a, b in zip(kept, new, strict=True)] if kept else new
-        self.n_features_in_, self._is_single = rows.shape[1], targets.ndim == 1
+        self._is_single = targets.ndim == 1
         vars(self).pop("solution_", None)
         return self
 
@@ -116,6 +114,8 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
             if chosen == "gcv":
                 self.solution_ = solve_gcv(total, penalties)
                 return self
+            if sum(part.n > 0 for part in self.folds_) < 2:
+                raise DataError(f"n_samples={total.n} in one fold; alpha='folds' needs two folds")
             errors = [self._fold_error(total, one) for one in penalties.values.tolist()]
             chosen = float(penalties.values[int(np.argmin(errors))])
         self.solution_ = solve(total, float(chosen), NOISE)
@@ -148,14 +148,18 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         Raises
         ------
         DataError
-            Rows of another number of features.
+            Rows of another number of features, or numbers that are not finite.
         """
         solution = self._solved()
-        rows = as_array("X", X, np.float64)
-        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
-            raise DataError(f"X has shape {rows.shape}; expected (n, {self.n_features_in_})")
+        rows = validated(self, X, dtype=np.float64, reset=False)
         found: Floats = rows @ solution.coef.T + solution.intercept
         return found[:, 0] if self._is_single else found
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that there may be several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output, tags.target_tags.single_output = True, True
+        return tags
 
     def _solved(self) -> RidgeSolution:
         if not hasattr(self, "solution_"):

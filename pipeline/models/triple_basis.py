@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
 from ..embeddings import Embedding, ProjectionEmbedding
-from ..execution import Progress
+from ..execution import LazyArray, Progress
 from ..fitting import CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
-from ..labelled import BagsLike, HoldoutLike, SampleWeight
+from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Densities
 from ..parameters import Boolean, Function, Instance, Integer, None_, Url, checked
 from ..parameters.regression import HOLDOUT, TABLES
@@ -137,6 +137,10 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         """
         return self._fit(X, responses, None, sample_weight, holdout, groups, progress, checkpoints)
 
+    @overload
+    def predict(self, X: BagStore) -> LazyArray: ...
+    @overload
+    def predict(self, X: BagsInMemory) -> NDArray[Any]: ...
     def predict(self, X: BagsLike) -> Array:
         """Predict the coefficients of densities, shape (n_bags, r), float64.
 

@@ -246,7 +246,10 @@ class LearnedFourierFeatures(RandomFeatures):
         """
         rows = validated(self, X, dtype=[np.float32, np.float64])
         if y is None:
-            raise ParameterError(f"y is None: {NEEDS_LABELS}")
+            raise ParameterError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                f"{NEEDS_LABELS}"
+            )
         targets = as_array("y", cast(ArrayLike, y), np.float64)
         if targets.shape[:1] != rows.shape[:1] or not np.isfinite(targets).all():
             raise DataError(

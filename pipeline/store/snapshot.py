@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from zarr.abc.store import Store
 
 from ..arrays import Floats, Integers
-from ..bags import PACKED, WHOLE, Bags, Box, Responses, decode, html_table, offsets_of, points_dtype
+from ..bags import (
+    PACKED,
+    WHOLE,
+    Bags,
+    Box,
+    Responses,
+    Stored,
+    decode,
+    html_table,
+    offsets_of,
+    points_dtype,
+)
 from ..errors import DataError, StoreError, closest
 from ..parameters import Integer, ListOf, None_, Text, checked
 from ..storage import GROUP, checked_array, filesystem, zarr_store
@@ -34,7 +45,7 @@ from .schema import (
 BAGS_PER_BLOCK = 2**20  # whose offsets are read at a time: 8 MiB
 
 
-class Snapshot:
+class Snapshot(Stored):
     """The bags that a store held when its metadata were read; later appends are not seen.
 
     It can be pickled: a copy opens the same URL at the same counts.

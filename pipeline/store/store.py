@@ -29,9 +29,9 @@ from ..params import as_array
 from ..storage import current_snapshot, delete_history, is_transactional, normalize_url, writer_lock
 from .changes import relabellings, removals
 from .creation import check_parameters, check_place, create_store
-from .exchange.xarray_datasets import dataset_of, parts_of
+from .exchange.exports import Exported
+from .exchange.xarray_datasets import parts_of
 from .schema import StoreMeta, read_attributes
-from .snapshot import Snapshot
 from .targets import TargetsLike, target_column
 from .verify import Progress, verify_store
 from .writer import AppendSession
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 
-class BagStore(Snapshot):
+class BagStore(Exported):
     """Bags, ids, targets and responses in a Zarr v3 group; made by `create` or `open`.
 
     A store object sees the bags that were committed when it was opened, and those it appended
@@ -181,23 +181,6 @@ class BagStore(Snapshot):
         if len(parts.bags):
             store.append(parts.bags, parts.targets, parts.ids, responses=parts.responses)
         return store
-
-    @checked(start=Integer(), stop=Integer() | None_)
-    def to_xarray(self, start: int = 0, stop: int | None = None) -> Dataset:
-        """Read bags ``start:stop`` into an xarray data set, in CF's contiguous ragged layout.
-
-        Variables are ``points`` (point, coordinate), ``row_size`` (bag), the number of points of
-        each bag, ``targets`` (bag, target), and of responses ``responses`` and
-        ``response_row_size``; ``id`` is a coordinate. Bags that were removed are left out.
-
-        Raises
-        ------
-        DataError
-            xarray is not installed.
-        StoreError
-            As `read`.
-        """
-        return dataset_of(self, start, stop)
 
     def refresh(self) -> BagStore:
         """See what was committed since; returns the store itself."""

@@ -55,6 +55,22 @@ def test_rows_that_cannot_be_used():
         with pytest.raises(DataError):
             ours.partial_fit(*bad)
     assert sum(one.n for one in ours.folds_) == 301
-    for rows in (X[0], X[:, :3]):
-        with pytest.raises(DataError, match=r"expected \(n, 17\)"):
+    for rows, why in ((X[0], "Expected 2D array"), (X[:, :3], "expecting 17 features")):
+        with pytest.raises(DataError, match=why):
             ours.predict(rows)
+
+
+def test_what_cannot_be_learnt_from_or_predicted():
+    """No rows, rows of one fold, other features than before, and NaN: each is said."""
+    x, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
+    model = StreamingRidge().fit(x, y)
+    with pytest.raises(DataError, match="0 sample"):
+        StreamingRidge().fit(x[:0], y[:0])
+    with pytest.raises(DataError, match="two folds"):
+        StreamingRidge("folds").fit(x[:1], y[:1])
+    with pytest.raises(DataError, match="expecting 3 features"):
+        model.partial_fit(x[:, :2], y)
+    with pytest.raises(DataError, match="y has 2 targets; there were 1"):
+        model.partial_fit(x, np.column_stack([y, y]))
+    with pytest.raises(DataError, match="NaN"):
+        model.predict(np.full((1, 3), np.nan))

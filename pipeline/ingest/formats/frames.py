@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
-from pandas.api.typing import DataFrameGroupBy
+import pyarrow.dataset
 
+from ...bags import arrow_reader, is_groups, split_groups
 from ...errors import BagbasisError, DataError, ParameterError, shown
 from ...parameters.ingest import refuse_gone
 from ...params import checked
@@ -56,10 +56,12 @@ def ingest_frame(
     Parameters
     ----------
     points : table
-        A pandas, polars or Dask data frame, an Arrow table, batch or reader, a DuckDB relation, an
-        awkward array of records, a data set (one split) of HuggingFace's, or anything else with
-        Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its coordinates are
-        lists. Of a pandas groupby by names of columns each group is a bag.
+        A pandas, polars or Dask data frame (named indices are columns), a LazyFrame of polars, an
+        Arrow table, batch, reader or data set, a DuckDB relation, an awkward array of records, an
+        xarray data set (its dimensions are columns), a data set (one split) of HuggingFace's, or
+        anything else with Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its
+        coordinates are lists. Of a groupby by names of columns (pandas, polars) each group is a
+        bag.
     url : str or path
         The store to write.
     coordinates : list of str or mapping from name to str
@@ -101,15 +103,18 @@ def ingest_rows(
     known = {field.name for field in fields(TableIngest)} - {"_"}
     if unknown := sorted(parameters.keys() - known):
         raise ParameterError(f"no parameter is called {unknown[0]!r}; there are {sorted(known)}")
-    if isinstance(points, DataFrameGroupBy):
-        points, id_column = points.obj, _keys_of(points, id_column)
+    if is_groups(points):
+        points, keys = split_groups(points)
+        if id_column is not None or keys is None:
+            raise ParameterError("points are grouped: group by names of columns, without id_column")
+        id_column = keys
     given = {"points": points, **parameters}
     parameters = {"coordinates": coordinates, "id_column": id_column, **parameters}
     with spill_folder() as folder, _renamed(folder):
         for role, file in TABLES.items():
             if given.get(role) is None and role != "points":
                 continue
-            reader = _reader(given[role], role)
+            reader = _reader(given[role], role, folder)
             if role == "points" and id_column is None:
                 reader = _numbered(reader)
                 parameters["id_column"] = ROW
@@ -128,21 +133,11 @@ def labels_of(
     return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
 
-def _keys_of(groups: DataFrameGroupBy, id_column: str | Sequence[str] | None) -> list[str]:
-    """Return the columns that a frame is grouped by."""
-    given: Any = groups.keys
-    keys = [given] if isinstance(given, str) else given
-    is_named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
-    if id_column is not None or not is_named:
-        raise ParameterError("points are grouped: group by names of columns, without id_column")
-    return list(keys)
-
-
-def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
-    """Return a table as batches of Arrow."""
+def _reader(frame: Frame, role: str, folder: str) -> pa.RecordBatchReader:
+    """Return a table as batches of Arrow; what is lazy is computed into the folder, in parts."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
     datasets = sys.modules.get("datasets")
-    dask = sys.modules.get("dask.dataframe")
+    dask, polars = sys.modules.get("dask.dataframe"), sys.modules.get("polars")
     try:
         if datasets and isinstance(frame, (datasets.Dataset, datasets.IterableDataset)):
             tables = frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE)
@@ -152,12 +147,12 @@ def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
             return plain_reader(reader_of(_partitions(frame), "rows"))
         if awkward is not None and isinstance(frame, awkward.Array):
             frame = awkward.to_arrow_table(frame, extensionarray=False)
-        if isinstance(frame, pd.DataFrame):
-            frame = pa.Table.from_pandas(frame, preserve_index=False)
-        if hasattr(frame, "__arrow_c_stream__"):
-            return plain_reader(pa.RecordBatchReader.from_stream(frame))
-        if hasattr(frame, "__arrow_c_array__"):
-            return plain_reader(pa.table(frame).to_reader())
+        if polars and isinstance(frame, polars.LazyFrame):
+            frame.sink_parquet(f"{folder}/lazy-{role}.parquet")
+            frame = pa.dataset.dataset(f"{folder}/lazy-{role}.parquet")
+        reader = arrow_reader(frame)
+        if reader is not None:
+            return plain_reader(reader)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"{role} is no table that Arrow can hold ({error})") from error
     raise DataError(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...arrays import Floats
@@ -27,7 +28,7 @@ from ...labelled import (
 from ...outcomes import Densities, Outcome, Reals
 from ...parameters import Function, ListOf, None_, Text, check_parameters, checked
 from ...parameters.regression import HOLDOUT, TABLES
-from ...sklearn_bases import BaseEstimator, fresh
+from ...sklearn_bases import BaseEstimator, fresh, of_bags
 from ...store import DISTANCE_SAMPLE, BagStore, median_distance
 from ...units import units_of
 from ..judging import score_of
@@ -102,6 +103,10 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         self.response_embedding = response_embedding
         self.precision = precision
         self.in_memory = in_memory
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X are bags."""
+        return of_bags(super().__sklearn_tags__())
 
     @checked(
         target=Text | ListOf(Text) | None_,

@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats
-from ...bags import Bags, Box, Responses, offsets_of
-from ...errors import DataError, needing_extra, shown
+from ...bags import COUNTS, Bags, Box, Responses, offsets_of, ragged_dataset
+from ...errors import DataError, shown
 from ..snapshot import Snapshot
 
 if TYPE_CHECKING:
     from xarray import Dataset, Variable
 
 KEPT = "bagbasis"  # the attribute with all of a store that CF has no words for
-COUNTS = "sample_dimension"
 
 
 class Parts(NamedTuple):
@@ -37,15 +36,10 @@ class Parts(NamedTuple):
 
 def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
     """Return bags ``start:stop`` without the removed ones; see `BagStore.to_xarray`."""
-    with needing_extra("xarray", "to_xarray"):
-        from xarray import Dataset  # noqa: PLC0415 - an extra
     kept = store.present(start, stop)
     bags = store.read(start, stop)[np.flatnonzero(kept)]
     ids = store.ids(start, stop)[kept]
-    variables: dict[str, Any] = {
-        "points": (("point", "coordinate"), bags.points),
-        "row_size": ("bag", bags.sizes, {COUNTS: "point", "long_name": "number of points"}),
-    }
+    variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {"id": ("bag", _as_objects(ids))}
     if store.target_names:
         values = store.targets(start, stop)[kept]
@@ -64,8 +58,10 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
         "response_dims": store.response_dims,
         "response_box": None if store.response_box is None else store.response_box.bounds,
     }
-    attrs = {"Conventions": "CF-1.11", KEPT: json.dumps(attributes)}
-    return Dataset(variables, coordinates, attrs)
+    found: Dataset = (
+        ragged_dataset(bags.points, bags.sizes).assign(variables).assign_coords(coordinates)
+    )
+    return found.assign_attrs({KEPT: json.dumps(attributes)})
 
 
 def parts_of(dataset: Dataset) -> Parts:

@@ -1,0 +1,174 @@
+"""Tables of other libraries, a row per point, as ragged points; and points as such tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Integers
+from ..errors import DataError, closest, needing_extra, shown
+from .arrow_arrays import library
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from xarray import Dataset
+
+Frame = Any
+"""A table of another library."""
+
+GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
+TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what these have
+COUNTS = "sample_dimension"  # the attribute of CF's counts
+
+
+def is_groups(data: object) -> bool:
+    """Return whether data are a groupby of pandas or polars."""
+    modules = ((sys.modules.get(module), name) for module, name in GROUPS)
+    return any(module and isinstance(data, getattr(module, name)) for module, name in modules)
+
+
+def check_no_table(data: object) -> None:
+    """Raise DataError for a table in place of a list of bags: its rows would each be a bag."""
+    if isinstance(data, (list, tuple, np.ndarray)):
+        return
+    if any(hasattr(data, name) for name in TABLES):
+        raise DataError(
+            f"expected bags, got a table ({type(data).__module__}.{type(data).__qualname__}): make "
+            "bags of its rows by Bags.from_frame(table, id_column=…), or a store by "
+            "bagbasis.ingest.ingest_frame"
+        )
+
+
+def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
+    """Return a table of any of these libraries as a pyarrow.RecordBatchReader; None for others.
+
+    Raises
+    ------
+    DataError
+        A data set of xarray whose rows are counted per bag.
+    """
+    pa = library()
+    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
+    polars, dataset = sys.modules.get("polars"), sys.modules.get("pyarrow.dataset")
+    if xarray and isinstance(frame, xarray.Dataset):
+        if any(COUNTS in variable.attrs for variable in frame.variables.values()):
+            raise DataError("the data set has ragged arrays: make a store by BagStore.from_xarray")
+        frame = frame.to_dataframe()
+    if pandas and isinstance(frame, pandas.DataFrame):
+        named = [one for one in frame.index.names if one is not None and one not in frame.columns]
+        if named:
+            frame = frame.reset_index(level=named)
+        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    if polars and isinstance(frame, polars.LazyFrame):
+        frame = frame.collect()
+    if dataset and isinstance(frame, dataset.Dataset):
+        return frame.scanner().to_reader()
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(frame)
+    if hasattr(frame, "__arrow_c_array__"):
+        return pa.table(frame).to_reader()
+    return None
+
+
+def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
+    """Return the frame of a groupby and its keys; None for keys that are no names of columns."""
+    if hasattr(groups, "obj"):
+        frame, given = groups.obj, groups.keys
+    else:
+        frame, given = groups.df, list(groups.by)
+    keys = [given] if isinstance(given, str) else given
+    named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+    return frame, list(keys) if named else None
+
+
+def names_of_frames(data: object) -> list[str] | None:
+    """Return the names of coordinates of a groupby, or of a list of frames; None of others."""
+    columns, keys = None, list[str]()
+    if is_groups(data):
+        keys = split_groups(data)[1] or []
+        columns = next((frame.columns for _, frame in data), None)  # type: ignore[attr-defined]
+    elif isinstance(data, (list, tuple)) and data:
+        columns = getattr(data[0], "columns", None)
+    named = [name for name in (() if columns is None else columns) if name not in keys]
+    return named if named and all(isinstance(name, str) for name in named) else None
+
+
+def bags_of_frame(
+    frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str] | None
+) -> tuple[NDArray[Any], Integers]:
+    """Return the points of a table's bags, one bag behind the other, and their sizes."""
+    if is_groups(frame):
+        if ids is not None:
+            raise DataError("the frame is grouped: leave id_column out")
+        return _of_groups(frame, coordinates)
+    with needing_extra("tables", "Bags.from_frame"):
+        import pandas as pd  # noqa: F401, PLC0415 - an extra
+    reader = arrow_reader(frame)
+    if reader is None:
+        raise DataError(f"expected a table, got {shown(frame)}")
+    rows = reader.read_all().to_pandas()
+    if not ids:
+        raise DataError(f"id_column is missing: name one of {shown(list(rows.columns))}")
+    for name in [*ids, *(coordinates or ())]:
+        if name not in rows.columns:
+            known = list(map(str, rows.columns))
+            raise DataError(f"no column {name!r}{closest(name, known)}; there are {shown(known)}")
+    missing = rows[list(ids)].isna().any(axis=1).to_numpy()
+    if missing.any():
+        raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
+    codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
+    order = np.argsort(codes, kind="stable")
+    chosen = coordinates or [name for name in rows.columns if name not in ids]
+    return _numbers(rows[list(chosen)])[order], np.bincount(codes).astype(np.int64)
+
+
+def _of_groups(groups: Frame, coordinates: Sequence[str] | None) -> tuple[NDArray[Any], Integers]:
+    """Return the points of groups in their order; each group's columns are its coordinates."""
+    keys = split_groups(groups)[1] or []
+    if getattr(groups, "maintain_order", True) is False:
+        raise DataError("groups of polars have no order: group_by(…, maintain_order=True)")
+    frames = [frame for _, frame in groups]
+    if not frames:
+        raise DataError("no bags: there are no groups")
+    if not hasattr(groups, "obj"):
+        frames = [frame.to_pandas() for frame in frames]
+    chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
+    points = [_numbers(frame[chosen]) for frame in frames]
+    return np.concatenate(points), np.array([len(one) for one in points], dtype=np.int64)
+
+
+def _numbers(frame: Frame) -> NDArray[Any]:
+    """Return a pandas frame's columns as float32 or float64; DataError for one without numbers."""
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise DataError(f"column {name!r} has {dtype}, no numbers: choose coordinates=")
+    single = all(dtype == np.float32 for dtype in frame.dtypes)
+    dtype = np.float32 if single and len(frame.dtypes) else np.float64
+    found: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
+    return found
+
+
+def points_frame(
+    points: NDArray[Any], columns: Mapping[str, Any], names: Sequence[str] = ()
+) -> DataFrame:
+    """Return a pandas frame with a row per point: columns of the caller's, then coordinates."""
+    with needing_extra("tables", "to_pandas"):
+        import pandas as pd  # noqa: PLC0415 - an extra
+    called = names or [f"x{j}" for j in range(points.shape[1])]
+    return pd.DataFrame({**columns, **{name: points[:, j] for j, name in enumerate(called)}})
+
+
+def ragged_dataset(points: NDArray[Any], sizes: Integers) -> Dataset:
+    """Return an xarray data set of points and their counts, CF conventions, §9.3.3."""
+    with needing_extra("xarray", "to_xarray"):
+        from xarray import Dataset  # noqa: PLC0415 - an extra
+    counts = {COUNTS: "point", "long_name": "number of points"}
+    variables: dict[str, Any] = {
+        "points": (("point", "coordinate"), points),
+        "row_size": ("bag", sizes, counts),
+    }
+    return Dataset(variables, attrs={"Conventions": "CF-1.11"})

@@ -1,0 +1,62 @@
+"""scikit-learn's own checks: all pass where rows are taken, and tags say where bags are."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.exceptions import SkipTestWarning
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    NystroemFeatures,
+    TripleBasisRegressor,
+)
+from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.models import StreamingRidge
+from bagbasis.random_features import LearnedFourierFeatures
+
+OF_ROWS = {
+    "ridge": StreamingRidge(),
+    "ridge, gcv": StreamingRidge("gcv"),
+    "ridge, folds": StreamingRidge("folds"),
+    "Nyström": NystroemFeatures(),
+    "learned": LearnedFourierFeatures(n_features=8, n_sweeps=2),
+}
+OF_BAGS = (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor, KernelSmoother)
+
+# Each with its reason; one that passes makes the test fail, and goes from here.
+EXPECTED: dict[str, dict[str, str]] = {}
+NOT_HERE = {"check_array_api_input"}  # needs SCIPY_ARRAY_API in the environment
+
+
+def outcomes(estimator, expected):
+    """Names of checks by how they ended."""
+    found = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)
+    ended = {}
+    for one in found:
+        ended.setdefault(one["status"], set()).add(one["check_name"])
+    return ended
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_estimators_of_rows(name):
+    """Every check passes, but for those whose reason is listed, and these do fail."""
+    expected = EXPECTED.get(name, {})
+    ended = outcomes(OF_ROWS[name], expected)
+    assert ended.get("failed", set()) == set()
+    assert ended.get("xfail", set()) == set(expected)
+    assert ended.get("skipped", set()) <= NOT_HERE
+    assert len(ended["passed"]) > 35
+
+
+@pytest.mark.parametrize("kind", [*OF_BAGS, *(pair[0] for pair in EMBEDDINGS.values())])
+def test_estimators_of_bags(kind):
+    """A bag is no row: the tag says so, and what needs no rows passes."""
+    assert not get_tags(kind()).input_tags.two_d_array
+    with pytest.warns(SkipTestWarning, match="requires input"):
+        ended = outcomes(kind(), {})
+    assert ended.keys() == {"passed"}
