@@ -64,3 +64,16 @@ def test_scikit_learn_conventions(name):
     assert model.get_params()["seed"] == 3
     assert model.set_params(seed=4).seed == 4
     assert not [key for key in vars(model) if key.endswith("_")]
+
+
+@pytest.mark.parametrize("name", neural.__all__)
+def test_without_the_extra_each_name_says_which(name, monkeypatch):
+    """As where JAX is not installed: nothing but the use of the name fails."""
+
+    def missing(*_):
+        raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+    monkeypatch.setattr(neural, "import_module", missing)
+    monkeypatch.delitem(vars(neural), name, raising=False)
+    with pytest.raises(BagbasisError, match=rf"{name}.*bagbasis\[neural\]"):
+        getattr(neural, name)
