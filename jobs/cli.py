@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from bagbasis.systems import check_addresses
+
 from .answers import answer, command_terminal, take_json
 from .interrupts import prompt_interrupts
 from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
@@ -22,6 +24,7 @@ from .shell import (
     INTERRUPTED,
     JOBS,
     NO_OUTPUT,
+    STORES,
     WRONG_CONFIG,
     complain,
     give_up,
@@ -151,7 +154,9 @@ def _run(
         path = packaged_config(name)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
-    # a wrong config is refused before numpy is imported
+    # a wrong config is refused before numpy is imported, and so are too few addresses
+    if name not in STORES:
+        check_addresses()
     from .files import run_and_report, with_config
 
     report = run_and_report(job, name, config, command_terminal())

@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .errors import ExhaustedError
+
 
 def _module(name: str) -> Any | None:  # noqa: ANN401 - a module of one system has no types elsewhere
     try:
@@ -34,6 +36,8 @@ RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
 LOCKED_BYTE = 2**30  # of Windows' locks: behind all content, which a locked byte keeps others from
 POLL_SECONDS = 0.02  # between two tries where a system cannot wait for a lock or a reader
 READER_SECONDS = 5.0  # within which a reader of one small file or chunk has closed it
+LIBRARY_ADDRESSES = 3 * 2**30  # an ingest has reserved 2.9 GiB at most, a fit 1.4, on two cores
+CORE_ADDRESSES = 2**28  # stacks, and what malloc and OpenBLAS reserve for each thread
 HELD = ".held"  # within a temporary folder, where folders themselves cannot be locked
 
 # ------------------------------------------------------------------ locks
@@ -236,6 +240,36 @@ def after_fork(forget: Callable[[], None]) -> None:
     """Call ``forget`` in each process that is forked from this one; Windows forks none."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)
+
+
+def address_limit() -> int | None:
+    """Return the bytes of addresses that this process may have (RLIMIT_AS), or None: no limit."""
+    if resource is None:
+        return None
+    limit = int(resource.getrlimit(resource.RLIMIT_AS)[0])
+    return limit if limit > 0 else None
+
+
+def addresses_needed() -> int:
+    """Return the bytes of addresses that libraries and the threads of all cores may reserve."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return LIBRARY_ADDRESSES + (cores or 1) * CORE_ADDRESSES
+
+
+def check_addresses() -> None:
+    """Raise ExhaustedError where this process may have fewer addresses than libraries reserve.
+
+    It is to be asked before they are loaded: OpenBLAS, OpenMP and DuckDB end a process that gets
+    no addresses, or stand still, and say nothing that can be caught.
+    """
+    limit, needed = address_limit(), addresses_needed()
+    if limit is not None and limit < needed:
+        raise ExhaustedError(
+            f"this process may have {limit / 2**30:.3g} GiB of addresses (ulimit -v, RLIMIT_AS), "
+            f"and libraries and threads reserve up to {needed / 2**30:.3g} GiB, of which they use "
+            "little: raise that limit, and bound memory by a control group instead (a container, "
+            "MemoryMax of systemd, --mem of SLURM)"
+        )
 
 
 def resident_limit() -> int | None:

@@ -24,7 +24,7 @@ from bagbasis.parameters import (
     Real,
     Text,
 )
-from bagbasis.parameters.constraints import members_of
+from bagbasis.parameters.constraints import Address, members_of
 
 _LITERAL: Any = Literal  # what is made of values at run time is no type to a checker
 _LIST: Any = list
@@ -33,6 +33,7 @@ _DICT: Any = dict
 _PLAIN: dict[Constraint[Any], Any] = {
     Boolean: bool,
     Text: str,
+    Address: str,
     None_: None,
     False_: Literal[False],
 }

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 def root_of(given: str | os.PathLike[str] | None) -> str | None:
     """Return the root given, else the environment's; None for neither."""
-    return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE)
+    return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE) or None
 
 
 def roots_of(given: str | os.PathLike[str] | None) -> list[str]:

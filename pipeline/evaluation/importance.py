@@ -33,7 +33,7 @@ from ..models import (
     model_of,
 )
 from ..outcomes import determination
-from ..parameters import Function, Integer, ListOf, MappingOf, None_, Text, checked
+from ..parameters import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
 from ..store import BagStore
 from ..units import in_units
 from .exchanges import Index, draw_donors, drop_of_score, exchange
@@ -98,7 +98,7 @@ class Importance:
     coordinates=MappingOf(Text, ListOf(Integer())) | None_,
     n_repeats=Integer(1, MOST_REPEATS),
     max_bags=Integer(2),
-    subset=Text | None_,
+    subset=Subset | None_,
     progress=Function | None_,
 )
 def permutation_importance(

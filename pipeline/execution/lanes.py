@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..compiling import events
 from ..errors import ParameterError, shown
-from ..systems import after_fork, c_library
+from ..systems import after_fork, c_library, check_addresses
 from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
@@ -79,7 +79,7 @@ def lane() -> Iterator[int]:
 
     `pool` runs kernels, and the parts of large products, on all of them; OpenMP has as many.
     """
-    _return_freed_memory()
+    _begin_process()
     log_compilers()
     cores = lane_cores()
     # OpenMP has one number for each thread of this process
@@ -216,12 +216,13 @@ def _looked_up(_n_modules: int) -> ThreadpoolController:
 
 
 @lru_cache(maxsize=1)
-def _return_freed_memory() -> None:
-    """Let glibc give blocks of a MiB and more back to the system as soon as they are freed.
+def _begin_process() -> None:
+    """Refuse too few addresses, and let glibc give blocks of a MiB and more back when freed.
 
-    By default it raises that limit to 32 MiB as it goes; the chunks that Zarr's threads decode
+    By default glibc raises that limit to 32 MiB as it goes; the chunks that Zarr's threads decode
     then pile up in their arenas, and a long fit's memory creeps up by hundreds of MiB.
     """
+    check_addresses()
     mallopt = getattr(c_library(), "mallopt", None)  # of glibc
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)

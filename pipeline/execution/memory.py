@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from ..systems import resident_limit
+from ..systems import address_limit, resident_limit
 
 GROUPS = Path("/proc/self/cgroup")
 MOUNT = Path("/sys/fs/cgroup")
@@ -19,11 +19,15 @@ def memory_limit() -> int:
 
     They are those of the machine, or fewer: a control group, and each that it lies in, has a limit
     (SLURM and systemd set it on groups below the root, containers on what they show as the root),
-    and so may the process itself (RLIMIT_RSS, as Dask has it).
+    and so may the process itself (RLIMIT_RSS, as Dask has it; of RLIMIT_AS what is not taken).
     """
-    own = resident_limit()
+    own, addresses = resident_limit(), address_limit()
     found = [psutil.virtual_memory().total, *group_limits()]
-    return min([*found, *([] if own is None else [own])])
+    if own is not None:
+        found.append(own)
+    if addresses is not None:
+        found.append(max(0, addresses - int(psutil.Process().memory_info().vms)))
+    return min(found)
 
 
 def available_memory() -> int:

@@ -134,6 +134,7 @@ def pose_problem(
     if isinstance(groups, str) and not source.in_memory and given.after is None:
         if given.groups not in (None, groups):
             raise ParameterError(f"groups is {groups!r}, and holdout has groups {given.groups!r}")
+        Column.of(source.data, "groups", groups)  # where nothing is chosen, it is not read
         given = replace(given, groups=groups)
     elif groups is not None:
         column = Column.of(source.data, "groups", groups)

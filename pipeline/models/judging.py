@@ -14,7 +14,7 @@ from ..errors import DataError
 from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, run_pass
 from ..labelled import BagsLike, Batch, LabelledBags, LabelsLike, SampleWeight, Weights
 from ..outcomes import Judged, Outcome, RealDetails, weighted_sum
-from ..parameters import Function, None_, Text, checked
+from ..parameters import Function, None_, Subset, checked
 from ..store import BagStore
 from ..units import in_units
 from .errors import Errors, Sample
@@ -27,7 +27,7 @@ TOO_LARGE = "what is predicted is too large beside the labels, or these for numb
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
-@checked(subset=Text | None_, progress=Function | None_)
+@checked(subset=Subset | None_, progress=Function | None_)
 def evaluate(
     model: FittedEstimator[JudgedModel],
     data: BagsLike | LabelledBags,

@@ -24,6 +24,7 @@ from .constraints import (
     Seed,
     Share,
     ShareOrZero,
+    Subset,
     Text,
     Url,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "Seed",
     "Share",
     "ShareOrZero",
+    "Subset",
     "Table",
     "Text",
     "Url",

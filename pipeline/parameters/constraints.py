@@ -234,6 +234,18 @@ class _Text(Constraint[str]):
 
 
 @dataclass(frozen=True)
+class _Address(_Text):
+    def take(self, value: object) -> str:
+        text = super().take(value)
+        if not text:
+            raise UnfitError
+        return text
+
+    def words(self, name: str) -> str:
+        return "a URL"
+
+
+@dataclass(frozen=True)
 class _Path(Constraint["os.PathLike[str]"]):
     def take(self, value: object) -> os.PathLike[str]:
         if isinstance(value, os.PathLike):
@@ -271,11 +283,14 @@ False_ = _False()
 Boolean = _Boolean()
 """True or False, of Python or numpy; 1 and 0 are neither."""
 Text = _Text()
-Url: Either[str | os.PathLike[str]] = Text | _Path()
-"""A URL or a path."""
+Address = _Address()
+Url: Either[str | os.PathLike[str]] = Address | _Path()
+"""A URL or a path; no empty text, which some places would take for the working folder."""
 Function = _Function()
 Items = _Items()
 """What can be iterated over; an array without axes looks as if it could."""
+Subset = OneOf("all", "holdout", "train")
+"""Bags of a fitted model's store: all, those that its holdout left out, or the others."""
 Seed = Integer(0, SEEDS - 1)
 Share = Real(gt=0, lt=1, kind="share")
 ShareOrZero = Real(ge=0, lt=1, kind="share")

@@ -22,11 +22,11 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     StoreError
         The URL holds credentials, or is a relative path and the working folder was deleted.
     ParameterError
-        Neither text nor a path, or one with a NUL, with a name that no filesystem takes, or in
-        the home of nobody.
+        Neither text nor a path, an empty text, or one with a NUL, with a name that no filesystem
+        takes, or in the home of nobody.
     """
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
-    if not isinstance(text, str) or "\0" in text:
+    if not isinstance(text, str) or not text or "\0" in text:
         raise ParameterError(f"{shown(url)} is no URL; expected a text or a path")
     for scheme in ("file://", "local://"):
         text = text.removeprefix(scheme)

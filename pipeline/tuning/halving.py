@@ -186,7 +186,7 @@ class _Tuner:
             validation = replace(validation, column=validation.column.held())
         self.validation = validation
         self.identity = store_identity(store)
-        self.folder = normalize_url(cache_url) if cache_url else f"{store.url}.cache"
+        self.folder = normalize_url(cache_url) if cache_url is not None else f"{store.url}.cache"
         self.records = Records(records, self.identity)
         self._held: dict[int, tuple[int, FitStatistics]] = {}  # by candidate: rung, statistics
 

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from multiprocessing.synchronize import SemLock
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,16 @@ def test_client_that_nobody_closes(tmp_path):
     assert list((tmp_path / "temporary").glob(f"{SPILL_PREFIX}*")) == []
 
 
+def _no_semaphores(*_, **__):
+    """As where there is no /dev/shm."""
+    raise FileNotFoundError(2, "No such file or directory")
+
+
 CASES = {
+    "no shared memory": (
+        lambda _: setattr(SemLock, "__init__", _no_semaphores),
+        "No such file",
+    ),
     "few files": (lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)), "open files"),
     "next to none": (lambda _: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)), "open files"),
     "no working folder": (lambda folder: (os.chdir(folder), os.rmdir(folder)), "FileNotFound"),

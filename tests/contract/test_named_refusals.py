@@ -12,12 +12,51 @@ from bagbasis import (
     DoubleBasisRegressor,
     KernelSmoother,
     ProjectionEmbedding,
+    cross_val_score,
+    evaluate,
+    load_model,
 )
 from bagbasis.bags import Box
 from bagbasis.errors import BagbasisError, DataError, ParameterError
+from bagbasis.evaluation import permutation_importance
+from bagbasis.jobs.runs import runs_in
+from bagbasis.models import iter_predictions
+from bagbasis.registry import Registry
+from bagbasis.tuning import Search, tune
 from tests.contract.world import World
 
 MASKED = np.ma.masked_array(np.ones((6, 2)), mask=np.eye(6, 2))
+
+SUBSETS = "subset is ''; expected one of \\['all', 'holdout', 'train'\\]"
+EMPTY_URL = "'' is no URL; expected a text or a path"
+# an empty text is no way to leave something out, and names nothing
+EMPTY_TEXTS = [
+    (lambda w: evaluate(w.regressor, w.store, subset=""), f"{SUBSETS} or None"),
+    (lambda w: permutation_importance(w.regressor, w.store, subset=""), f"{SUBSETS} or None"),
+    (lambda w: list(iter_predictions(w.regressor, w.store, subset="")), SUBSETS),
+    (lambda w: w.unfitted().fit(w.store, target="y", groups=""), "no target ''"),
+    (lambda w: w.unfitted().fit(w.store, target="y", groups="x"), "no target 'x'"),
+    (lambda w: cross_val_score(w.unfitted(), w.store, target="y", groups=""), "no target ''"),
+    (lambda w: cross_val_score(w.unfitted(), w.store, target=""), "no target ''"),
+    (lambda w: evaluate(w.regressor, w.store, sample_weight=""), "no target ''"),
+    (lambda w: w.regressor.score(w.store, sample_weight=""), "no target ''"),
+    (lambda w: permutation_importance(w.regressor, w.store, groups=""), "no target ''"),
+    (
+        lambda w: tune(w.store, w.unfitted(), Search([w.embedding]), target="y", groups=""),
+        "no target ''",
+    ),
+    (
+        lambda w: tune(w.store, w.unfitted(), Search([w.embedding]), target="y", cache_url=""),
+        "cache_url is ''; expected a URL or a path",
+    ),
+    (lambda w: w.unfitted().fit(w.store, target="y", checkpoints=""), "a URL or a path"),
+    (lambda w: BagStore.create("", 2), "url is ''; expected a URL or a path"),
+    (lambda w: BagStore.open(""), EMPTY_URL),
+    (lambda w: w.regressor.save(""), "url is ''; expected a URL or a path"),
+    (lambda w: load_model(""), "url is ''; expected a URL or a path"),
+    (lambda w: Registry(""), "url is ''; expected a URL or a path"),
+    (lambda w: runs_in(""), "root is ''; expected a URL or a path"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +111,7 @@ def world(tmp_path_factory):
             "grid is 1.5; expected an integer",
         ),
         (lambda w: w.store.read(True), "start is True; expected an integer"),
+        *EMPTY_TEXTS,
     ],
 )
 def test_what_is_refused_by_name(world, call, told):

@@ -26,6 +26,7 @@ import bagbasis
 from bagbasis import connect
 from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
 from bagbasis.jobs.runs import LAUNCHERS
+from bagbasis.systems import addresses_needed
 from tests.contract.examples import EXAMPLES
 from tests.contract.scope import OPEN, SKIPPED, is_for_our_rooms
 from tests.contract.values import WHICH, annotations_of, constraints_of, is_open, junk_for
@@ -77,7 +78,7 @@ def guarded() -> Iterator[Callable[[], float]]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm") as statm:
         pages = int(statm.read().split()[0])
-    limit = pages * resource.getpagesize() + GUARD_BYTES
+    limit = max(pages * resource.getpagesize() + GUARD_BYTES, addresses_needed())
     handler = signal.signal(signal.SIGALRM, stop)
     resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
     signal.alarm(GUARD_SECONDS)

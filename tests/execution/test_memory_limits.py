@@ -68,6 +68,40 @@ def test_this_process():
     assert ran.stdout == f"{2**28}\n"
 
 
+ADDRESSES = """
+import resource
+import numpy as np
+from bagbasis import DoubleBasisRegressor, RandomFourierFeatures
+from bagbasis.errors import ExhaustedError, ParameterError
+from bagbasis.execution.memory import memory_limit
+from bagbasis.systems import addresses_needed
+
+def limited_to(n):
+    resource.setrlimit(resource.RLIMIT_AS, (n, resource.RLIM_INFINITY))
+
+bags = [np.random.default_rng(i).random((5, 2)) for i in range(20)]
+model = DoubleBasisRegressor("moments", RandomFourierFeatures(10**8), 1.0)
+for n, kind in ((addresses_needed() - 1, ExhaustedError), (addresses_needed(), ParameterError)):
+    limited_to(n)
+    try:
+        model.fit(bags, range(20))
+    except kind as error:
+        print(error)
+assert memory_limit() < addresses_needed() - 2**28  # some are taken
+"""
+
+
+@pytest.mark.long
+def test_few_addresses():
+    """A fit that libraries would end is refused, and one whose matrices find no room as well."""
+    ran = subprocess.run([sys.executable, "-c", ADDRESSES], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    few, wide = ran.stdout.splitlines()
+    assert few.startswith("this process may have ")
+    assert "100,000,000 features needs " in wide
+    assert ran.stderr == ""
+
+
 def test_what_is_available(monkeypatch):
     """The machine's, or what this process may take when that is less."""
     assert 0 < available_memory() <= psutil.virtual_memory().total

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from bagbasis import BagStore, load_model
@@ -13,6 +16,7 @@ from bagbasis.errors import EXHAUSTED, ExhaustedError
 from bagbasis.jobs.shell import FAILED, WRONG_CONFIG, guarded
 from bagbasis.models import loading
 from bagbasis.store import schema
+from bagbasis.systems import addresses_needed
 from tests.jobs.running import CONFIGS, settings
 
 pytestmark = pytest.mark.long
@@ -20,8 +24,8 @@ pytestmark = pytest.mark.long
 BROKEN = "can't start new thread"
 
 
-def bags(*args, stdout=subprocess.PIPE, **environment):
-    """``bags`` in a process of its own, with a changed environment."""
+def bags(*args, stdout=subprocess.PIPE, addresses=resource.RLIM_INFINITY, **environment):
+    """``bags`` in a process of its own, with a changed environment and a limit of its addresses."""
     return subprocess.run(
         [sys.executable, "-m", "bagbasis.jobs", *map(str, args)],
         env=os.environ | environment,
@@ -30,6 +34,7 @@ def bags(*args, stdout=subprocess.PIPE, **environment):
         stderr=subprocess.PIPE,
         text=True,
         timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses)),
     )
 
 
@@ -96,6 +101,28 @@ def test_stdout_that_takes_no_more(regression, args):
     assert done.returncode == FAILED
     [line] = done.stderr.splitlines()
     assert "what is printed can not be written (No space left on device)" in line
+
+
+def ingest(folder, to):
+    points = pd.DataFrame({"bag": np.arange(2000) // 20, "u": 0.5, "v": np.linspace(0, 1, 2000)})
+    points.to_parquet(to / "t.parquet")
+    keys = {"points": to / "t.parquet", "id_column": "bag", "coordinates": "[u, v]"}
+    return ("ingest", *settings(url=to / "new.zarr", **keys))
+
+
+@pytest.mark.parametrize("job", [fit, ingest])
+def test_few_addresses(regression, tmp_path, job):
+    """Of so few libraries die or stand still, with a line of their own or none: we say it first.
+    What is said to be enough is."""
+    args = job(regression, tmp_path)
+    for share in (0.08, 0.3, 0.6, 0.99):
+        done = bags(*args, addresses=int(share * addresses_needed()))
+        assert done.returncode == FAILED
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"bags: {args[0]}: this process may have ")
+        assert "GiB of addresses (ulimit -v, RLIMIT_AS), and libraries and threads" in line
+    done = bags(*args, addresses=addresses_needed())
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError(BROKEN)])

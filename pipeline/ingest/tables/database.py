@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ...errors import DataError, StoreError
-from ...execution import lane_cores
+from ...errors import DataError, StoreError, refuse_exhaustion
+from ...execution import available_memory, lane_cores
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import LOCKED
@@ -21,12 +21,14 @@ Report = Callable[[float], None]  # the share of a query that is done
 
 BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
 SECONDS_BETWEEN_REPORTS = 0.5
+LEAST_BYTES = 2**28  # that it has, however little is free: sorting takes some of each thread
+NO_MEMORY = "bad allocation"  # of the system; beyond its own limit DuckDB spills, or says so
 DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
 WORDS = (r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2")
 
 
 class Database:
-    """DuckDB within ``memory`` bytes; a context manager.
+    """DuckDB within ``memory`` bytes, or half of what is free; a context manager.
 
     Rows that do not fit go to files in the folder ``spill``; without a folder they have to fit.
     """
@@ -34,6 +36,7 @@ class Database:
     def __init__(self, memory: int, spill: str = "") -> None:
         self.files = DuckFiles()
         self._spill = spill
+        memory = min(memory, max(LEAST_BYTES, available_memory() // 2))
         limits = {"memory_limit": f"{memory}B", "temp_directory": spill}
         config = {**LOCKED, **limits, "threads": lane_cores()}
         self._connection = duckdb.connect(config=config)
@@ -88,6 +91,8 @@ class Database:
                 yield cursor
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             reason = reason_of(str(error))
+            if NO_MEMORY in str(error):
+                refuse_exhaustion("tables", MemoryError(reason))
             if any(words in str(error) for words in DISK_FULL):
                 raise StoreError(
                     f"{self._spill}: no room to sort the table ({reason}); set TMPDIR to a folder "

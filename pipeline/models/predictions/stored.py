@@ -26,6 +26,7 @@ from ...parameters import (
     OneOf,
     Real,
     Share,
+    Subset,
     Text,
     Url,
     checked,
@@ -55,7 +56,6 @@ from ..fitted_model import (
 from .features import prediction_ranges
 from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
 
-SUBSETS = ("all", "holdout", "train")
 COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_predictions"
@@ -168,7 +168,7 @@ def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
     return _join([ours, theirs])
 
 
-@checked(store=Instance("BagStore"), subset=Text, progress=Function | None_)
+@checked(store=Instance("BagStore"), subset=Subset, progress=Function | None_)
 def iter_predictions(
     model: FittedEstimator[FittedModel],
     store: BagStore,
@@ -388,7 +388,6 @@ def _prepare(
 
 def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
     """Raise for a subset that is not there, or bags of another dimension."""
-    OneOf(*SUBSETS).check("subset", subset)
     if data.n_dims != model.features.n_dims:
         raise ModelError(
             f"the model was fitted on bags of dimension {model.features.n_dims}, "

@@ -6,12 +6,13 @@ import pickle
 from contextlib import nullcontext
 from itertools import product
 
+import duckdb
 import fsspec
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis.errors import DataError, StoreError
+from bagbasis.errors import DataError, ExhaustedError, StoreError
 from bagbasis.ingest.tables import ingest_tables
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import range_starts
@@ -164,6 +165,17 @@ def test_sorting_without_room_is_one_clear_error(tmp_path):
             ):
                 pass
     assert "\n" not in str(caught.value)
+
+
+def test_no_memory_says_nothing_of_a_file():
+    """DuckDB got none from the system; of a file that can not be read there is no word."""
+    error = duckdb.OutOfMemoryException("Failed to allocate block of 2 bytes (bad allocation)")
+    with (
+        pytest.raises(ExhaustedError, match=r"^tables: this process gets no more memory"),
+        Database(2**24) as database,
+        database._running("SELECT 1"),
+    ):
+        raise error
 
 
 def test_the_function_has_a_name():
