@@ -96,9 +96,11 @@ class Embeddings(Experiment[Sizes]):
         holdout = {"fraction": 0.0, "groups": "group"}
         found = tune(store, base, search, target="y", holdout=holdout, progress=progress)
         predicted = {AUTO: found.model.predict(bags[test])}
-        last = {found.candidates[c].embedding: c for c in _by_error(found.scores)}
+        alone = replace(search, join=False, heads=None, choose=False)
+        singles = tune(store, base, alone, target="y", holdout=holdout, progress=progress)
+        last = {singles.candidates[c].embedding: c for c in _by_error(singles.scores)}
         for place, name in enumerate(SINGLES):
-            model: Any = found.candidates[last[place]].estimator(base)
+            model: Any = singles.candidates[last[place]].estimator(base)
             predicted[name] = model.fit(store, target="y").predict(bags[test])
         rows = MomentsEmbedding(dtype="float64").fit(bags[train])
         for name, peer in zip(PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
