@@ -1,12 +1,14 @@
 """`Recurrent`: statistical recurrent units beside gated ones, and what matters (004, ch. 7).
 
-The paper's synthetic sequences with the same random search for each unit, and handwritten digits
-pixel by pixel with parts of the unit taken away. MNIST, which the paper has, is not to be had
-without a download: the digits are scikit-learn's, 64 pixels each.
+The paper's synthetic sequences with the same search for each unit: a grid of learning rates and
+sizes for a few steps, and the best of it for many. Handwritten digits pixel by pixel with parts of
+the unit taken away. MNIST, which the paper has, is not to be had without a download: the digits are
+scikit-learn's, 64 pixels each.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,15 +16,19 @@ import numpy as np
 
 from bagbasis import Bags
 
+from ...files import write_report
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.recurrent import LENGTH, pixel_sequences, sru_sequences
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table, digest
 from ..kit.frame import select
 from ..kit.notes import remarks
 from ..kit.plots import GREEN, Curve, bars, lines
+from ..kit.verdicts import listing
 
 UNITS = ("sru", "gru", "lstm")
+RAW, SCALED = "as they are", "of variance 1"
+VALUES = {RAW: False, SCALED: True}  # whether the estimator standardises them
 PRINTED = {"sru": 0.62, "gru": 21.72, "lstm": 161.62}  # table 7.2
 NEARLY_ALL = (0.99999,)  # one scale, at which all points weigh nearly the same
 SHORT = (0.0, 0.5, 0.9)
@@ -51,10 +57,12 @@ class Sizes(Scale):
     n_train: int
     n_validation: int
     n_test: int
-    n_trials: int
+    values: list[str]
+    rates: list[float]
+    units: list[int]
+    trial_steps: int
+    n_carried: int
     n_steps: int
-    most_units: int
-    standardize: bool
     n_digits: int
     n_digits_tested: int
     digit_steps: int
@@ -63,7 +71,7 @@ class Sizes(Scale):
 
 
 class Recurrent(Experiment[Sizes]):
-    """See the module; a point is one trial of the search, or one variant on digits."""
+    """See the module; a point is a trial, a network carried on, or one variant on digits."""
 
     name = "recurrent"
     title = "Statistical recurrent units"
@@ -74,43 +82,69 @@ class Recurrent(Experiment[Sizes]):
     def size(self) -> str:
         s = self.settings
         return (
-            f"{s.n_train:,} + {s.n_validation:,} + {s.n_test:,} sequences of {LENGTH} points and "
-            f"{s.n_trials} trials of {s.n_steps:,} steps per unit, for 3,200 + 400 + 400 and 100 "
-            f"trials; {s.n_digits:,} digits of 64 pixels, {s.digit_steps:,} steps, for 60,000 of "
-            "784 and 10,000 steps."
+            f"{s.n_train:,} + {s.n_validation:,} + {s.n_test:,} sequences of {LENGTH} points, "
+            f"{len(s.rates) * len(s.units)} trials of {s.trial_steps:,} steps per unit, the best "
+            f"{s.n_carried} again with {s.n_steps:,}, for 3,200 + 400 + 400 and 100 trials; "
+            f"{s.n_digits:,} digits of 64 pixels, {s.digit_steps:,} steps, for 60,000 of 784 and "
+            "10,000 steps."
         )
 
     def measures(self) -> list[Measure]:
         s = self.settings
-        sizes = {"n_train": s.n_train, "n_validation": s.n_validation, "n_test": s.n_test}
-        more = {"n_steps": s.n_steps, "most_units": s.most_units, "seed": self.seed,
-                "standardize": s.standardize}  # fmt: skip
+        shared = {"n_train": s.n_train, "n_validation": s.n_validation, "n_test": s.n_test,
+                  "trial_steps": s.trial_steps, "seed": self.seed}  # fmt: skip
+        grid = {"rates": s.rates, "sizes": s.units, "n_steps": s.n_steps}
         digits = {"n": s.n_digits, "n_test": s.n_digits_tested, "n_steps": s.digit_steps,
                   "n_units": s.digit_units, "seed": self.seed}  # fmt: skip
+        of = {"values": s.values, "unit": UNITS}
         return [
-            Measure("trial", self._trial, "{unit} {trial}",
-                    {"unit": UNITS, "trial": range(s.n_trials)}, {**sizes, **more}),
+            Measure("trial", self._trial, "{unit} {values} {rate} {size}",
+                    {**of, "rate": s.rates, "size": s.units}, shared),
+            Measure("carried", self._carried, "{unit} {values} carried {place}",
+                    {**of, "place": range(1, s.n_carried + 1)}, {**shared, **grid}),
             Measure("digits", self._digits, "digits {part}", {"part": s.parts}, digits),
         ]  # fmt: skip
 
     def _trial(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return the errors of a network with parameters that are drawn, and the last sequences."""
+        """Return the validation error of one learning rate and size, and keep it for `_carried`."""
+        key = {name: value for name, value in p.items() if name != "measure"}
+        kept = self.out_dir / "trials" / f"{digest(key)}.json"
+        if not kept.exists():
+            model, parts = self._fitted(p, p["trial_steps"], progress)
+            write_report(kept, {"validation": -model.score(parts[1])})
+        return dict(json.loads(kept.read_text()))
+
+    def _carried(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Return the errors of a unit's trial of that place with all steps, and some sequences."""
+        shared = {k: p[k] for k in p if k not in ("measure", "place", "rates", "sizes", "n_steps")}
+        trials = [{**shared, "rate": rate, "size": n} for rate in p["rates"] for n in p["sizes"]]
+        trials.sort(key=lambda one: float(self._trial(one, progress)["validation"]))
+        chosen = trials[p["place"] - 1]
+        model, parts = self._fitted(chosen, p["n_steps"], progress)
+        pictured = list(parts[2])[:N_PICTURED] if p["place"] == 1 else []
+        return {
+            "validation": -model.score(parts[1]),
+            "test": -model.score(parts[2]),
+            "rate": chosen["rate"],
+            "size": chosen["size"],
+            "sequences": [one[:, 0].round(2).tolist() for one in pictured],
+        }
+
+    def _fitted(self, p: Params, n_steps: int, progress: Callback) -> tuple[Any, list[Bags]]:
+        """Return a network of a trial's rate and size, and training, validation and test bags."""
         from bagbasis.neural import NextPointRegressor
 
         rng = np.random.default_rng([self.seed, 1])
         cuts = np.cumsum([p["n_train"], p["n_validation"], p["n_test"]])
         x = sru_sequences(int(cuts[-1]), rng)
         parts = [Bags.from_list(list(part[:, :, None])) for part in np.split(x, cuts[:-1])]
-        given = {**drawn(p, self.seed), "n_steps": p["n_steps"], "seed": self.seed % 2**32}
-        model = NextPointRegressor(p["unit"], **given, standardize=p["standardize"])
-        model.fit(parts[0], progress=progress)
-        first = x[cuts[1] : cuts[1] + N_PICTURED].round(2).tolist() if not p["trial"] else []
-        return {
-            "validation": -model.score(parts[1]),
-            "test": -model.score(parts[2]),
-            "given": {key: getattr(model, key) for key in ("learning_rate", "n_units")},
-            "sequences": first,
-        }
+        model = NextPointRegressor(
+            p["unit"], n_units=p["size"], n_stats=p["size"], n_recurrent=p["size"] // 4,
+            learning_rate=p["rate"], decay=0.7, decay_steps=max(1, n_steps // 8), n_steps=n_steps,
+            validate_every=max(1, n_steps // 20), patience=20, standardize=VALUES[p["values"]],
+            seed=self.seed % 2**32,
+        )  # fmt: skip
+        return model.fit(parts[0], progress=progress), parts
 
     def _digits(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the error rate of a variant."""
@@ -129,26 +163,29 @@ class Recurrent(Experiment[Sizes]):
         return {"error": 1 - model.score(test, data["y_test"]), "steps": model.n_steps_}
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        best = {
-            unit: min(select(results, measure="trial", unit=unit), key=_validation)
-            for unit in UNITS
-        }
+        s = self.settings
+        best = {(unit, v): _best(results, unit, v) for v in s.values for unit in UNITS}
         rows = [
-            [unit.upper(), best[unit].values["test"], PRINTED[unit],
-             best[unit].values["validation"], best[unit].values["given"]["n_units"],
-             sum(r.seconds for r in select(results, measure="trial", unit=unit))]
-            for unit in UNITS
+            [unit.upper(), values, _test(one), PRINTED[unit] if values == RAW else None,
+             _validation(one), one.values["rate"], one.values["size"],
+             _seconds(results, unit, values)]
+            for (unit, values), one in best.items()
         ]  # fmt: skip
-        columns = [
-            "unit",
-            "test MSE",
-            "printed",
-            "validation MSE",
-            "units",
-            "seconds of the search",
+        columns = ["unit", "values", "test MSE", "printed", "validation MSE", "learning rate",
+                   "units", "seconds of the search"]  # fmt: skip
+        ratio = {v: _test(best["sru", v]) / _test(best["gru", v]) for v in s.values}
+        ahead = [
+            unit.upper()
+            for unit in UNITS[1:]
+            if SCALED in s.values and _test(best[unit, SCALED]) < _test(best["sru", SCALED])
         ]
-        ratio = best["sru"].values["test"] / best["gru"].values["test"]
-        text = remarks(self.name, "synthetic", ratio=ratio, n=self.settings.n_trials)
+        text = remarks(
+            self.name, "synthetic", ratio=ratio[RAW], scaled=ratio.get(SCALED),
+            raw=SCALED not in ratio,
+            ahead=listing(ahead), n=len(s.rates) * len(s.units), carried=s.n_carried,
+            few=s.trial_steps, many=s.n_steps, rates=listing([f"{rate:g}" for rate in s.rates]),
+            sizes=listing(s.units),
+        )  # fmt: skip
         first = Table("The next point of sequences of an SRU", columns, rows, text)
         found = {r.params["part"]: r.values["error"] for r in select(results, measure="digits")}
         digits = [[part, error, PRINTED_ERRORS[part]] for part, error in found.items()]
@@ -159,7 +196,7 @@ class Recurrent(Experiment[Sizes]):
         return [first, second]
 
     def draw(self, results: Sequence[Result]) -> None:
-        [first, *_] = [r for r in results if r.values.get("sequences")]
+        first = next(r for r in results if r.values.get("sequences"))
         with self.picture("sequences.png", "Sequences of the ground truth", 1, 7.0) as (_, [axis]):
             t = np.arange(LENGTH)
             curves = [
@@ -169,38 +206,34 @@ class Recurrent(Experiment[Sizes]):
         with self.picture("trials.png", "Trials of the search", 1, 7.0) as (_, [axis]):
             curves = []
             for unit, color in zip(UNITS, (BLUE, ORANGE, GREEN), strict=True):
-                errors = sorted(_validation(r) for r in select(results, measure="trial", unit=unit))
-                curves.append(Curve(np.arange(1, len(errors) + 1), errors, unit.upper(), color))
+                for values, line in zip(self.settings.values, ("o-", "o--"), strict=False):
+                    found = select(results, measure="trial", unit=unit, values=values)
+                    errors = sorted(map(_validation, found))
+                    label = f"{unit.upper()}, {values}"
+                    curves.append(Curve(np.arange(1, len(errors) + 1), errors, label, color, line))
             lines(axis, curves, "trials, the best first", "validation MSE", log="y", legend={})
         with self.picture("digits.png", "Digits pixel by pixel", 1, 9.0) as (_, [axis]):
-            found = {r.params["part"]: r.values["error"] for r in select(results, measure="digits")}
-            series = {
-                "here": list(found.values()),
-                "printed, MNIST": [PRINTED_ERRORS[k] for k in found],
+            errors_of = {
+                r.params["part"]: r.values["error"] for r in select(results, measure="digits")
             }
-            bars(axis, list(found), series, "error rate", colors=(BLUE, GREY))
+            series = {
+                "here": list(errors_of.values()),
+                "printed, MNIST": [PRINTED_ERRORS[k] for k in errors_of],
+            }
+            bars(axis, list(errors_of), series, "error rate", colors=(BLUE, GREY))
 
 
-def drawn(p: Params, seed: int) -> dict[str, Any]:
-    """Return parameters drawn as in §7.3; the first trial has the same middle ones for all units.
+def _best(results: Sequence[Result], unit: str, values: str) -> Result:
+    """Return the network of a unit that was carried on and has the least validation error."""
+    return min(select(results, measure="carried", unit=unit, values=values), key=_validation)
 
-    Of the same law for each unit, and the same draws where units share a parameter.
-    """
-    rng = np.random.default_rng([seed, 2, p["trial"]])
-    most = p["most_units"]
-    given: dict[str, Any] = {
-        "learning_rate": float(np.exp(rng.uniform(np.log(3e-3), np.log(3e-1)))),
-        "decay": float(rng.uniform(0.5, 0.999)),
-        "n_units": int(rng.integers(8, most + 1)),
-        "n_stats": int(rng.integers(8, most + 1)),
-        "n_recurrent": int(rng.integers(2, most // 4 + 2)),
-    }
-    if p["trial"] == 0:
-        given.update(learning_rate=0.03, decay=0.7, n_units=most, n_stats=most,
-                     n_recurrent=most // 4)  # fmt: skip
-    steps = p["n_steps"]
-    looks = {"decay_steps": max(1, steps // 8), "validate_every": max(1, steps // 20)}
-    return {**given, **looks, "patience": 20, "clip": 1.0}
+
+def _seconds(results: Sequence[Result], unit: str, values: str) -> float:
+    return sum(r.seconds for r in select(results, unit=unit, values=values))
+
+
+def _test(result: Result) -> float:
+    return float(result.values["test"])
 
 
 def _validation(result: Result) -> float:

@@ -7,15 +7,18 @@ from typing import ClassVar
 import numpy as np
 
 from bagbasis.jobs.experiments.data import recurrent
-from bagbasis.jobs.experiments.networks.recurrent import PARTS, UNITS, drawn
+from bagbasis.jobs.experiments.kit.frame import select
+from bagbasis.jobs.experiments.kit.runner import read_report
+from bagbasis.jobs.experiments.networks.recurrent import PARTS, RAW, UNITS, VALUES
+from bagbasis.jobs.experiments.results import RESULTS
 from tests.jobs.experiments.contract import Contract
 
 
 class TestRecurrent(Contract):
     name = "recurrent"
     sizes: ClassVar = {
-        "n_train": 16, "n_validation": 4, "n_test": 4, "n_trials": 1, "n_steps": 4,
-        "most_units": 8, "n_digits": 60, "n_digits_tested": 20, "digit_steps": 4, "digit_units": 6,
+        "n_train": 16, "n_validation": 4, "n_test": 4, "units": [4, 8], "trial_steps": 2,
+        "n_steps": 4, "n_digits": 60, "n_digits_tested": 20, "digit_steps": 4, "digit_units": 6,
     }  # fmt: skip
 
     def test_units_and_parts(self, report, results):
@@ -23,7 +26,21 @@ class TestRecurrent(Contract):
         assert {r.params.get("unit") for r in results} == {*UNITS, None}
         errors = [r.values["error"] for r in results if r.params["measure"] == "digits"]
         assert all(0 <= error <= 1 for error in errors)
-        assert [row[0] for row in report["tables"][0]["rows"]] == ["SRU", "GRU", "LSTM"]
+        rows = report["tables"][0]["rows"]
+        assert [row[0] for row in rows] == ["SRU", "GRU", "LSTM"] * len(VALUES)
+        assert [row[1] for row in rows[::3]] == list(VALUES)
+
+    def test_best_trial_is_carried_on(self, results):
+        """The size with the least validation error after the few steps, for each unit alike."""
+        for unit in UNITS:
+            for values in VALUES:
+                of = {"unit": unit, "values": values}
+                trials = select(results, measure="trial", **of)
+                assert [r.params["size"] for r in trials] == [4, 8]
+                best = min(trials, key=lambda r: r.values["validation"])
+                [carried] = select(results, measure="carried", **of)
+                assert carried.values["size"] == best.params["size"]
+                assert carried.values["validation"] != best.values["validation"]
 
 
 def test_ground_truth_by_its_equations():
@@ -56,9 +73,10 @@ def test_ground_truth_by_its_equations():
     assert np.median(np.abs(low[:, 25] / low[:, 0])) < 0.3
 
 
-def test_trials_are_the_same_for_all_units():
-    """What units share is drawn alike; the first trial is the middle."""
-    p = {"trial": 3, "most_units": 32, "n_steps": 100}
-    assert drawn({**p, "unit": "sru"}, 0) == drawn({**p, "unit": "gru"}, 0)
-    assert drawn(p, 0) != drawn({**p, "trial": 4}, 0)
+def test_kept_search_is_the_papers_order():
+    """SRU below the printed error, and a fifth of the GRU's of the same search at most."""
+    rows = read_report(RESULTS / "recurrent")[0]["tables"][0]["rows"]
+    test = {row[0]: row[2] for row in rows if row[1] == RAW}
+    assert test["SRU"] <= 0.62
+    assert test["SRU"] <= test["GRU"] / 5
     assert set(PARTS) >= {"full", "multi", "iid"}
