@@ -181,7 +181,6 @@ class Recurrent(Experiment[Sizes]):
         ]
         text = remarks(
             self.name, "synthetic", ratio=ratio[RAW], scaled=ratio.get(SCALED),
-            raw=SCALED not in ratio,
             ahead=listing(ahead), n=len(s.rates) * len(s.units), carried=s.n_carried,
             few=s.trial_steps, many=s.n_steps, rates=listing([f"{rate:g}" for rate in s.rates]),
             sizes=listing(s.units),
