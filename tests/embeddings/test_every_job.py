@@ -36,6 +36,7 @@ SERIES = {
     "hdd",
     "union",
     "coefficient_pca",
+    "shrunk",
 }  # with a series estimate of the density, which is drawn
 OUT_OF_REACH = {("hdd", None, 4)}  # refused: density estimates go to three dimensions
 N_BAGS, N_NEW = 100, 20
