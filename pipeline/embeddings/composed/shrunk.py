@@ -23,6 +23,7 @@ from .coefficient_pca import REDUCED
 from .inner import ITEM, InnerSpec
 
 SECONDS_PER_NUMBER = 4e-9  # of an embedding that is shrunk
+HELD = 4  # arrays as large as the embeddings, at once, while they are shrunk
 SEED = 4004  # of the halves; apart from the seeds of embeddings
 
 
@@ -65,7 +66,7 @@ class ShrunkSpec(InnerSpec):
     def cost(self) -> Cost:
         """See `EmbeddingSpec.cost`; weights stand beside the output."""
         s = self.n_features
-        own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=3 * ITEM * s)
+        own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=HELD * ITEM * s)
         return self.embedding.cost + own
 
     def describe(self) -> Description:
