@@ -230,12 +230,20 @@ class EmbeddingSpec(ABC):
         before = np.append(0, np.cumsum(self.are_outside(bags.points)))
         return np.diff(before[bags.offsets])
 
-    def deviations(self, n_points: Integers) -> Floats | None:
-        """Return how uncertain embeddings of bags of so many points are, shape (n, s).
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether embeddings have `deviations`, by the points that a bag has."""
+        return False
 
-        Standard deviations; None where embeddings are taken as they are.
-        """
-        return None
+    def deviations(self, n_points: Integers) -> Floats:
+        """Return the standard deviations of embeddings of bags of so many points, shape (n, s)."""
+        return np.zeros((len(n_points), self.n_features))
+
+    def points_embedded(self, bags: Bags, outside: Integers | None = None) -> Integers:
+        """Return how many points of each bag count; ``outside`` are those outside, if known."""
+        if self.out_of_box != "drop":
+            return bags.sizes
+        return bags.sizes - (self.count_outside(bags) if outside is None else outside)
 
     def arrays(self) -> dict[str, Floats]:
         """Return the arrays that `to_dict` leaves out to keep reports short."""

@@ -22,8 +22,8 @@ def bag_variances(
     bags: Bags,
     embeddings: NDArray[Any],
     predict: Callable[[NDArray[Any]], Floats],
-) -> Floats | None:
-    """Return the variance of predictions over the posterior of each bag's embedding.
+) -> Floats:
+    """Return the variance of predictions over the posterior of each bag's uncertain embedding.
 
     It is the mean of ((f(a + e) − f(a − e)) / 2)², where every number of e is one deviation, with
     signs drawn at random: Σ (∂f/∂a_j)² V_j as far as f is linear there, for any random features.
@@ -39,13 +39,10 @@ def bag_variances(
 
     Returns
     -------
-    float64, shape (n, k), or None where embeddings are taken as they are.
+    float64, shape (n, k)
     """
     spec = features.embedding
-    sizes = bags.sizes - (spec.count_outside(bags) if spec.out_of_box == "drop" else 0)
-    deviations = spec.deviations(sizes)
-    if deviations is None:
-        return None
+    deviations = spec.deviations(spec.points_embedded(bags))
     moved = embeddings.copy()
     room = np.empty((len(bags), features.n_features), embeddings.dtype)
     found = []

@@ -232,8 +232,11 @@ class RidgeModel:
                 self._combine(features, out[start:stop])
                 if posterior is not None:
                     posterior.score(features, scores[start:stop])
-                    of_bags = self._bag_variances(bags[start:stop], embeddings)
-                    spread[start:stop] = 0.0 if of_bags is None else of_bags
+                    if self.features.embedding.is_uncertain:
+                        block = bags[start:stop]
+                        spread[start:stop] = bag_variances(
+                            self.features, block, embeddings, self._combined
+                        )
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
         if self.trees is not None:
@@ -241,16 +244,12 @@ class RidgeModel:
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return PredictedRows(out, scores, spread, of_folds)
 
-    def _bag_variances(self, bags: Bags, embeddings: NDArray[Any]) -> Floats | None:
-        return bag_variances(self.features, bags, embeddings, self._combined)
-
     def knowing_bags(self, labelled: Iterable[Batch]) -> Self:
         """Return the model whose posterior tells the noise of labels from that of bags.
 
         ``labelled`` are some of the bags fitted.
         """
-        one = np.ones(1, np.int64)
-        if self.posterior is None or self.features.embedding.deviations(one) is None:
+        if self.posterior is None or not self.features.embedding.is_uncertain:
             return self
         found = []
         for batch in labelled:

@@ -26,7 +26,7 @@ OUR_METHODS = {
     "store.Snapshot": "array check_ends damage read_array",
     "embeddings.Embedding": "decide from_params resolve",
     "embeddings.EmbeddingSpec": "are_outside arguments arrays check_together count_outside "
-    "describe deviations embed feature_names fill from_dict run_kernel to_dict",
+    "describe deviations embed feature_names fill from_dict points_embedded run_kernel to_dict",
     "embeddings.ExtremesSpec": "directions",
     "embeddings.HDDSpec": "embed_estimates",
     "embeddings.MeanMapSpec": "frequencies",

@@ -131,7 +131,12 @@ class PointTransformerSpec(EmbeddingSpec):
                 raise BagError(start + error.bag, error.reason) from error
             self.embedding.fill(mapped, out[start:stop], outside[start:stop])
 
-    def deviations(self, n_points: Integers) -> Floats | None:
+    @property
+    def is_uncertain(self) -> bool:
+        """See `EmbeddingSpec.is_uncertain`."""
+        return self.embedding.is_uncertain
+
+    def deviations(self, n_points: Integers) -> Floats:
         """See `EmbeddingSpec.deviations`."""
         return self.embedding.deviations(n_points)
 

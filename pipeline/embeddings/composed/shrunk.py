@@ -82,8 +82,13 @@ class ShrunkSpec(InnerSpec):
         """See `EmbeddingSpec.fill`."""
         self.embedding.fill(bags, out, outside)
         mean = np.frombuffer(self.shrunk_mean)
-        kept, _ = self._kept(bags.sizes - outside if self.out_of_box == "drop" else bags.sizes)
+        kept, _ = self._kept(self.points_embedded(bags, outside))
         np.add(mean, kept * (out - mean), out=out, casting="same_kind")
+
+    @property
+    def is_uncertain(self) -> bool:
+        """See `EmbeddingSpec.is_uncertain`."""
+        return True
 
     def deviations(self, n_points: Integers) -> Floats:
         """See `EmbeddingSpec.deviations`: √(A − A (A + S/n)⁻¹ A)."""
@@ -174,17 +179,14 @@ def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Float
     squares, weight = np.zeros(spec.n_features), 0.0
     for bags in sample():
         rows, n_points = _embedded(spec, bags)
-        found.append(rows)
-        inverse.append(1 / n_points)
-        halves = _halves(bags, rng)
-        parts = np.full((len(halves), spec.n_features), np.nan)
-        outside = np.zeros(len(halves), np.int64)
-        spec.fill(halves, parts, outside)
-        sizes = halves.sizes - (outside if spec.out_of_box == "drop" else 0)
-        differ = parts[::2] - parts[1::2]
+        inside = np.isfinite(rows).all(axis=1)
+        found.append(rows[inside])
+        inverse.append(1 / n_points[inside])
+        halves, of_half = _embedded(spec, _halves(bags, rng))
+        differ = halves[::2] - halves[1::2]
         inside = np.isfinite(differ).all(axis=1)
         squares += (differ[inside] ** 2).sum(axis=0)
-        weight += float((1 / sizes.reshape(-1, 2)[inside]).sum())
+        weight += float((1 / of_half.reshape(-1, 2)[inside]).sum())
     if not sum(map(len, found)):
         raise DataError("no bags to tell the noise of embeddings by")
     rows = np.concatenate(found)
@@ -197,12 +199,10 @@ def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Float
 
 
 def _embedded(spec: EmbeddingSpec, bags: Bags) -> tuple[Floats, Integers]:
-    """Return the finite embeddings of bags, and the points that they are of."""
+    """Return the embeddings of bags, NaN where "drop" left no point, and the points they are of."""
     rows, outside = np.empty((len(bags), spec.n_features)), np.zeros(len(bags), np.int64)
     spec.fill(bags, rows, outside)
-    finite = np.isfinite(rows).all(axis=1)
-    sizes = bags.sizes - outside if spec.out_of_box == "drop" else bags.sizes
-    return rows[finite], sizes[finite]
+    return rows, spec.points_embedded(bags, outside)
 
 
 def _halves(bags: Bags, rng: np.random.Generator) -> Bags:
