@@ -43,7 +43,7 @@ def run_and_report(
     Raises
     ------
     StoreError
-        Something else than a report is there, before anything is done; or it can not be written.
+        Something else than a report is there, before anything is done; or it cannot be written.
     """
     if name.startswith((*PAGES, *PICTURED)):
         importlib.import_module(".pictures.evaluation", __package__)  # is there, before any work
@@ -76,11 +76,11 @@ def make_folder_of(url: str) -> None:
     Raises
     ------
     StoreError, ParameterError
-        It can not be made; or the URL is none.
+        It cannot be made; or the URL is none.
     """
     path = local_path(normalize_url(url))
     if path is not None:
-        with storage_errors(url, "can not be written"):
+        with storage_errors(url, "cannot be written"):
             path.parent.mkdir(parents=True, exist_ok=True)
 
 
@@ -146,7 +146,7 @@ def check_report_place(
 ) -> None:
     """Raise StoreError unless the place is free or holds an older report."""
     url = normalize_url(url)
-    with storage_errors(url, "can not be written"):  # a name that is too long, a closed folder
+    with storage_errors(url, "cannot be written"):  # a name that is too long, a closed folder
         check_no_link(url)
         path = local_path(url)
         if path is None or path.is_file() or not path.exists():
@@ -162,7 +162,7 @@ def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> Non
     Raises
     ------
     StoreError
-        The place can not be written.
+        The place cannot be written.
     """
     write_json(path, plain(report), indent=2)
 

@@ -55,7 +55,7 @@ JOBS = {
 
 STORES = ("info", "verify", "remove", "relabel", "merge", "compact")  # jobs that look after a store
 
-NO_OUTPUT = "what is printed can not be written ({}); redirect stdout to another place"
+NO_OUTPUT = "what is printed cannot be written ({}); redirect stdout to another place"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
@@ -96,7 +96,7 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
     try:
         with _log_to_stderr(debug):
             code = action() or 0
-            print(end="", flush=True)  # what can not be written is known here
+            print(end="", flush=True)  # what cannot be written is known here
             return code
     except KeyboardInterrupt as interrupt:
         complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug)

@@ -21,7 +21,7 @@ try:  # nobody else imports it earlier
     from numba.core import event as events  # noqa: F401 - for the lanes
 except ValueError as error:
     raise ParameterError(
-        f"Numba can not use what the environment says ({error}); see its variables NUMBA_…"
+        f"Numba cannot use what the environment says ({error}); see its variables NUMBA_…"
     ) from error
 
 Decorator = Callable[[Callable[..., Any]], Any]

@@ -100,11 +100,11 @@ def one_line(text: str) -> str:
 
 
 class DataError(BagbasisError, ValueError):
-    """Points, targets or ids that can not be used; names the bag and the row."""
+    """Points, targets or ids that cannot be used; names the bag and the row."""
 
 
 class BagError(DataError):
-    """A bag that can not be used; ``bag`` is its position among those that were given."""
+    """A bag that cannot be used; ``bag`` is its position among those that were given."""
 
     def __init__(self, bag: int, reason: str) -> None:
         super().__init__(bag, reason)
@@ -120,7 +120,7 @@ class ParameterError(BagbasisError, ValueError):
 
 
 class StoreError(BagbasisError, OSError):
-    """A store that is missing, damaged, or can not be written; names the URL and array."""
+    """A store that is missing, damaged, or cannot be written; names the URL and array."""
 
 
 class InterruptedStoreError(StoreError):
@@ -132,7 +132,7 @@ class WriterBusyError(StoreError):
 
 
 class ModelError(BagbasisError, ValueError):
-    """A saved model that can not be read, or that does not fit the bags it was given."""
+    """A saved model that cannot be read, or that does not fit the bags it was given."""
 
 
 class ConfigError(BagbasisError, ValueError):
@@ -140,7 +140,7 @@ class ConfigError(BagbasisError, ValueError):
 
 
 class ClusterError(BagbasisError, RuntimeError):
-    """A cluster that can not be reached or that lost a computation."""
+    """A cluster that cannot be reached or that lost a computation."""
 
 
 class BusyError(BagbasisError, RuntimeError):
@@ -148,7 +148,7 @@ class BusyError(BagbasisError, RuntimeError):
 
 
 class RunError(BagbasisError, RuntimeError):
-    """A run that is not there, that failed or died, or that can not do what was asked of it."""
+    """A run that is not there, that failed or died, or that cannot do what was asked of it."""
 
 
 class ExhaustedError(BagbasisError, MemoryError):

@@ -237,7 +237,7 @@ def _plain_annotations(owner: Any) -> dict[str, tuple[Any, str]]:  # noqa: ANN40
 
 
 def _words_of(annotation: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield what each member of an annotation accepts; "" for one that can not be checked."""
+    """Yield what each member of an annotation accepts; "" for one that cannot be checked."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         for member in inner:

@@ -96,7 +96,7 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
             return validate_data(estimator, X, **options)
     except (TypeError, ValueError) as error:
         kind = MatrixTypeError if isinstance(error, TypeError) else DataError
-        raise kind(f"X can not be used: {error}") from error
+        raise kind(f"X cannot be used: {error}") from error
 
 
 def validated_pair(

@@ -107,7 +107,7 @@ def start_over(out_dir: Path) -> Path:
     from bagbasis.storage import storage_errors
 
     marker = out_dir / MARKER
-    with storage_errors(out_dir, "can not be written"):
+    with storage_errors(out_dir, "cannot be written"):
         if out_dir.exists() and not marker.exists() and any(out_dir.iterdir()):
             raise ConfigError(
                 f"key 'out_dir': {out_dir} holds other files; choose another directory"

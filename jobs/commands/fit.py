@@ -182,7 +182,7 @@ def _fit_and_save(
 
 
 def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
-    """Judge the model, which is saved by now; None if it can not be judged."""
+    """Judge the model, which is saved by now; None if it cannot be judged."""
     from bagbasis.errors import DataError
     from bagbasis.evaluation import judge_held_out, judge_with_errors
     from bagbasis.models import DoubleBasis

@@ -31,7 +31,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     Raises
     ------
     StoreError
-        The folder can not be written.
+        The folder cannot be written.
     """
     out_dir, name = out_dir.rstrip("/"), f"round-{report['number']:06d}"
     for other in names_in(out_dir):
@@ -56,7 +56,7 @@ def write_metrics(url: str, report: dict[str, Any], registry_url: str) -> None:
     Raises
     ------
     StoreError
-        The file can not be written.
+        The file cannot be written.
     """
     text = metrics(report, registry_url) if "number" in report else read_bytes(url)
     if text:

@@ -120,7 +120,7 @@ def _adapter(config_type: type[C]) -> TypeAdapter[C]:
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a YAML file that holds a mapping, or nothing."""
-    with storage_errors(f"config {path}", "can not be read", kind=ConfigError):
+    with storage_errors(f"config {path}", "cannot be read", kind=ConfigError):
         content = Path(path).read_bytes()
     values = parse_yaml(content, str(path))
     if values is None:

@@ -118,7 +118,7 @@ class Driver:
         self._finish(beating, Status.DONE, report=report)
 
     def give_up(self) -> None:
-        """Record that the run was cancelled, if the block can not be left."""
+        """Record that the run was cancelled, if the block cannot be left."""
         self._write(Status.CANCELLED, ended=time.time())
 
     def _finish(self, beating: threading.Thread, status: Status, **more: object) -> None:

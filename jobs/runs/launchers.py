@@ -31,10 +31,10 @@ def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any
     Raises
     ------
     RunError
-        It can not be started.
+        It cannot be started.
     """
     with (
-        storage_errors(log, "the driver can not be started", kind=RunError),
+        storage_errors(log, "the driver cannot be started", kind=RunError),
         open_log(log) as out,
     ):
         driver = subprocess.Popen(

@@ -38,7 +38,7 @@ def remember(root: str) -> None:
             file = state_folder() / REMEMBERED / f"{name}.json"
             write_json(str(file), {"root": root}, mode=PRIVATE)
     except (BagbasisError, RuntimeError) as error:  # RuntimeError: an account without a home
-        logger.warning("bags runs needs --root %s: it can not be remembered (%s)", root, error)
+        logger.warning("bags runs needs --root %s: it cannot be remembered (%s)", root, error)
 
 
 def _remembered() -> list[str]:

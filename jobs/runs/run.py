@@ -173,7 +173,7 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
 
 @checked(root=Url | None_)
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
-    """Return the runs of a root, the oldest first; runs of other accounts can not be seen.
+    """Return the runs of a root, the oldest first; runs of other accounts cannot be seen.
 
     Without a root, given or in the environment, it returns the runs of all roots that this account
     has submitted to.
@@ -185,7 +185,7 @@ def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
     RunError
         No root at all.
     StoreError
-        It can not be listed.
+        It cannot be listed.
     """
     urls = [normalize_url(place) for place in roots_of(root)]
     if not urls:

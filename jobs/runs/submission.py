@@ -77,7 +77,7 @@ def submit(
         A job or a launcher that is not there, no place for the run, or a config with credentials,
         or with values that JSON does not have.
     StoreError, RunError
-        The place can not be written, or the driver can not be started.
+        The place cannot be written, or the driver cannot be started.
     """
     check_job(job)  # it goes into the name of the run's folder
     if launcher not in LAUNCHERS:
@@ -144,12 +144,12 @@ def resume(
 
 
 def _as_json(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a config as a driver reads it; ConfigError where JSON can not hold it."""
+    """Return a config as a driver reads it; ConfigError where JSON cannot hold it."""
     try:
         found: dict[str, Any] = json.loads(json_bytes(config))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
-            f"config is {shown(config)}; it can not be written as JSON ({error})"
+            f"config is {shown(config)}; it cannot be written as JSON ({error})"
         ) from error
     return found
 
@@ -195,7 +195,7 @@ def _start(hold: Hold, record: dict[str, Any]) -> Run:
     url = hold.url
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
     log = local_log(url)
-    with storage_errors(log, "the driver can not be started", kind=RunError):
+    with storage_errors(log, "the driver cannot be started", kind=RunError):
         open_log(log).close()  # a queue would make it as the umask says
     hold.write(RUN, json_bytes(record))
     # -P: the driver imports no script of the folder it starts in, whatever its name

@@ -77,9 +77,9 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
     Raises
     ------
     StoreError
-        It can not be opened here.
+        It cannot be opened here.
     ClusterError
-        Names the workers that can not open it, or see another one, and why; or the scheduler is
+        Names the workers that cannot open it, or see another one, and why; or the scheduler is
         gone.
     """
     store = BagStore.open(url)
@@ -96,7 +96,7 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
         if reason is not None:
             reasons.setdefault(reason, []).append(f"worker {address}")
     for reason, workers in reasons.items():
-        raise ClusterError(f"{_some(workers)} can not use the store {store.url}: {reason}")
+        raise ClusterError(f"{_some(workers)} cannot use the store {store.url}: {reason}")
 
 
 def _ask(client: Client, url: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def connect(
     Parameters
     ----------
     target : str
-        ``"local"``: worker processes on this machine, which other accounts can not use. A
+        ``"local"``: worker processes on this machine, which other accounts cannot use. A
         scheduler's address (``tls://…``, on loopback also ``tcp://…``). Or a profile: a YAML file,
         or the name of one in ``configs/profiles``.
     n_workers, cores_per_worker : int, optional
@@ -78,8 +78,8 @@ def connect(
     Raises
     ------
     ClusterError
-        Local workers can not start, no scheduler answers, workers do not come, versions differ, or
-        a worker can not open the store.
+        Local workers cannot start, no scheduler answers, workers do not come, versions differ, or
+        a worker cannot open the store.
     ConfigError
         No such profile, a wrong key in it, a text that is no address, or a parameter for workers
         of a cluster that has its own.

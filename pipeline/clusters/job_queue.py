@@ -27,7 +27,7 @@ def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
     Raises
     ------
     ConfigError
-        An interface, TLS files or a job directory that can not be used.
+        An interface, TLS files or a job directory that cannot be used.
     ClusterError
         The queue's commands are missing, or the queue refuses such a job.
     """
@@ -51,7 +51,7 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
     sets the threads to one.
     """
     folder = Path(normalize_url(profile.job_directory))
-    with storage_errors(f"job_directory {folder}", "can not be made", kind=ConfigError):
+    with storage_errors(f"job_directory {folder}", "cannot be made", kind=ConfigError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     life = walltime_seconds(profile.walltime)
     try:

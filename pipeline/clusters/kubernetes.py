@@ -43,7 +43,7 @@ def open_kubernetes(profile: KubernetesProfile) -> OperatorCluster:
     Raises
     ------
     ConfigError
-        A manifest that can not be read, or that is none of a DaskCluster.
+        A manifest that cannot be read, or that is none of a DaskCluster.
     ClusterError
         Kubernetes does not answer, or refuses the object: no operator, no right, the name taken.
     """
@@ -70,12 +70,12 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
         No such file, or no DaskCluster with the keys that the one in ``deploy/kubernetes`` has.
     """
     path = Path(normalize_url(profile.cluster_spec))
-    with storage_errors(f"cluster_spec {path}", "can not be read", kind=ConfigError):
+    with storage_errors(f"cluster_spec {path}", "cannot be read", kind=ConfigError):
         content = path.read_bytes()
     try:
         manifest = yaml.safe_load(content)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
-        raise ConfigError(f"cluster_spec {path} can not be read ({error})") from error
+        raise ConfigError(f"cluster_spec {path} cannot be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "DaskCluster":
         raise ConfigError(f"cluster_spec {path}: expected one object of kind DaskCluster")
     try:

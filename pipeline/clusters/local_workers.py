@@ -32,7 +32,7 @@ def open_local(profile: LocalProfile) -> Client:
     Raises
     ------
     ClusterError
-        They can not start: too few files may be open, no shared memory, no working folder, …
+        They cannot start: too few files may be open, no shared memory, no working folder, …
     """
     with ExitStack() as ends, _silent_loggers():
         try:

@@ -245,7 +245,7 @@ def load_profile(name: str) -> Profile:
     if path is None:  # or a name that is too long
         known = sorted({p.stem for place in places for p in place.glob("*.yaml")})
         raise ConfigError(f"no cluster profile {name!r} ({paths[0]} not found); there are {known}")
-    with storage_errors(f"profile {path}", "can not be read", kind=ConfigError):
+    with storage_errors(f"profile {path}", "cannot be read", kind=ConfigError):
         text = path.read_bytes()
     values = parse_yaml(text, str(path))
     if not isinstance(values, dict):

@@ -16,7 +16,7 @@ from ..storage import normalize_url
 from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile, is_loopback
 
 LOOPBACK_HTTP = "127.0.0.1:0"
-# Dask's HTTP servers know no passwords and can not be left out; without routes they say 404 only.
+# Dask's HTTP servers know no passwords and cannot be left out; without routes they say 404 only.
 _ROUTES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
 NO_HTTP: dict[str, list[str]] = {key: [] for key in _ROUTES}
 
@@ -104,7 +104,7 @@ def check_handshake(address: str, security: Security, timeout: float) -> None:
                 encrypted.recv(1)  # TLS 1.3: a refusal of ours comes after the handshake
         except ssl.SSLError as error:
             reason = _reason(error, security)
-            raise ClusterError(f"{address} can not be used: {reason}") from error
+            raise ClusterError(f"{address} cannot be used: {reason}") from error
         except OSError:
             return
 

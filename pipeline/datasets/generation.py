@@ -77,9 +77,9 @@ def generate(
     ParameterError
         ``n_bags`` is below 1, more than the dataset has, or missing for an endless one.
     DataError
-        A block of another number of bags than the dataset says, or that can not be stored.
+        A block of another number of bags than the dataset says, or that cannot be stored.
     StoreError
-        Something else is stored at the URL, or it can not be written.
+        Something else is stored at the URL, or it cannot be written.
     WriterBusyError
         Somebody else appended in between.
     """

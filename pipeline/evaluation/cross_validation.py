@@ -252,7 +252,7 @@ def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[Fi
     elif isinstance(parts[0].train, RidgeStatistics):
         whole = reduce(operator.add, parts)
         yield from (whole - part for part in parts)
-    else:  # rows can not be subtracted
+    else:  # rows cannot be subtracted
         for j in range(len(parts)):
             yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
 

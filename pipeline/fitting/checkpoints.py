@@ -84,7 +84,7 @@ class Checkpoints:
         ParameterError
             Bags in memory, which are gone with the process.
         StoreError
-            The folder can not be written.
+            The folder cannot be written.
         """
         every = self._tasks(plan)
         return FitKeeper(self._folder(plan, tasks_a_group=every), every)

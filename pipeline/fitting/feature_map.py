@@ -101,7 +101,7 @@ class FeatureMap:
         Raises
         ------
         BagError
-            A bag that can not be embedded, or whose embedding is not finite.
+            A bag that cannot be embedded, or whose embedding is not finite.
         """
         embeddings = np.empty((len(bags), self.embedding.n_features), dtype=dtype)
         n_outside = self.embedding.embed(bags, embeddings)

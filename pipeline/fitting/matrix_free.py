@@ -59,7 +59,7 @@ from .product_passes import FirstPass, FirstSums, Product, ProductSums, block_ro
 MOST_RANK = 2048  # rows of the preconditioner: a factor of them takes a tenth of a second
 RANK_BYTES = 2**30  # of these rows in double
 COLUMN_BYTES = 2**27  # of the coefficients of a group of penalties
-STABLE = 1e-3  # a score that falls by less than this in a step can not become the best
+STABLE = 1e-3  # a score that falls by less than this in a step cannot become the best
 SAMPLE_SEED = 3  # of the hash that samples rows
 
 R = TypeVar("R")

@@ -288,7 +288,7 @@ def fit_test(
     Raises
     ------
     DataError
-        Points that can not be used, or are outside the density; a score that is none.
+        Points that cannot be used, or are outside the density; a score that is none.
     ParameterError
 
     Notes

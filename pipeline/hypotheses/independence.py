@@ -110,7 +110,7 @@ def independence_test(
     Raises
     ------
     DataError
-        Variables that can not be used or paired, all rows alike, or fewer than four pairs.
+        Variables that cannot be used or paired, all rows alike, or fewer than four pairs.
     ParameterError
 
     Notes

@@ -49,7 +49,7 @@ Progress = Callable[[int, int], None]
 def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable[..., BagStore]]:
     """Yield `BagStore.create` for the URL; if the block fails, remove what it created.
 
-    A URL that is taken or can not be written is refused at once, before any work is done. If a
+    A URL that is taken or cannot be written is refused at once, before any work is done. If a
     store is to be replaced, it stays until the block creates its own.
     """
     url = normalize_url(url)
@@ -141,9 +141,9 @@ def ingest_arrays(
     Raises
     ------
     DataError
-        No bags, or bags, targets, ids or responses that can not be used; names the bag.
+        No bags, or bags, targets, ids or responses that cannot be used; names the bag.
     StoreError
-        Something is stored at the URL, or it can not be written.
+        Something is stored at the URL, or it cannot be written.
     """
     classes = {name: list(labels) for name, labels in (class_names or {}).items()}
     names = list(target_names)
@@ -220,10 +220,10 @@ def ingest_npz(
     Raises
     ------
     DataError
-        The file can not be read, lacks an array, or holds one that can not be used (pickled
+        The file cannot be read, lacks an array, or holds one that cannot be used (pickled
         Python objects, which are never loaded, among them); names the file and the array.
     StoreError
-        Something is stored at the URL, or it can not be written.
+        Something is stored at the URL, or it cannot be written.
     """
     file = normalize_url(path)
     if check_mode(mode, overwrite, box=box, response_box=response_box, chunk_points=chunk_points):

@@ -152,7 +152,7 @@ def columns_of(
     Raises
     ------
     DataError
-        Another shape or another number of names, or values that can not be used.
+        Another shape or another number of names, or values that cannot be used.
     """
     if targets is None:
         return classes, {}

@@ -42,7 +42,7 @@ def read_npz(file: str) -> NpzBags:
     Raises
     ------
     DataError
-        The file can not be read, or names the array that is missing or can not be used.
+        The file cannot be read, or names the array that is missing or cannot be used.
     """
     arrays = _load(file)
     bags = Bags(_array(arrays, "points"), _offsets(arrays, ""))
@@ -76,7 +76,7 @@ def _load(file: str) -> dict[str, NDArray[Any]]:
     except DataError:
         raise
     except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
-        raise DataError(f"{file}: can not be read ({error or type(error).__name__})") from error
+        raise DataError(f"{file}: cannot be read ({error or type(error).__name__})") from error
     return arrays
 
 

@@ -117,7 +117,7 @@ def write_state(state: ModelState, place: str) -> None:
     Raises
     ------
     OSError
-        The place can not be written.
+        The place cannot be written.
     """
     _write(state, place, None)
 
@@ -157,7 +157,7 @@ def read_state(url: str) -> dict[str, Any]:
     ModelError
         Nothing there, not a model, or a format this version does not know.
     """
-    with storage_errors(url, "can not be read", kind=ModelError):
+    with storage_errors(url, "cannot be read", kind=ModelError):
         if not exists(url):
             raise ModelError(f"{url}: no model there")
         state: Any = attributes_of(url).get(ATTRIBUTE)
@@ -233,7 +233,7 @@ def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | st
         if type(embedding) is kind:
             return {"name": name, "params": _plain_params(cast(HasParams, embedding))}
     raise ModelError(
-        f"an embedding of type {type(embedding).__name__} can not be saved; there are "
+        f"an embedding of type {type(embedding).__name__} cannot be saved; there are "
         f"{sorted(EMBEDDINGS)}"
     )
 

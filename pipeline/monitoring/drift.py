@@ -125,7 +125,7 @@ def drift_test(
     ----------
     reference, new : Bags, list of arrays, BagStore, or (BagStore, start, stop)
         At least two bags each, in the units of the data. Of a set of more than 4,096 bags, 32
-        evenly spread runs of 128 are looked at. With four bags in all the p-value can not fall
+        evenly spread runs of 128 are looked at. With four bags in all the p-value cannot fall
         below 1/3, with 3 and 3 below 1/10, with 4 and 4 below 1/35.
     embedding : embedding, its spec, or None
         A fitted one or a spec (that of a model) is used as it is; one that is not fitted is given
@@ -160,10 +160,10 @@ def drift_test(
     Raises
     ------
     DataError
-        Fewer than two bags in a set (of that size), sets of different dimensions, bags that can
-        not be used or that the embedding refuses; names the set and the bag.
+        Fewer than two bags in a set (of that size), sets of different dimensions, bags that
+        cannot be used or that the embedding refuses; names the set and the bag.
     StoreError
-        A store that can not be read.
+        A store that cannot be read.
     ParameterError
         A parameter outside its range.
 

@@ -51,7 +51,7 @@ class FourierSpec(BegunWhole):
     }
 
     def __post_init__(self) -> None:
-        """Refuse what can not be used, and a scale whose phases float32 does not hold.
+        """Refuse what cannot be used, and a scale whose phases float32 does not hold.
 
         Raises
         ------

@@ -169,7 +169,7 @@ class LearnedFourierFeatures(RandomFeatures):
         Raises
         ------
         ParameterError
-            No labels, a parameter that can not be used, a sum of kernels, or sizes that learning
+            No labels, a parameter that cannot be used, a sum of kernels, or sizes that learning
             has no memory for.
         """
         self._check(n_inputs, blocks)

@@ -298,7 +298,7 @@ class NystroemFeatures(RandomFeatures):
         Raises
         ------
         ParameterError
-            A parameter that can not be used, or more landmarks than memory holds.
+            A parameter that cannot be used, or more landmarks than memory holds.
         """
         check_parameters(self)
         n_landmarks = self.n_features

@@ -184,7 +184,7 @@ class Mixture:
         ratio of the evidence alone decides whether one is accepted; and none depends on what was
         decided for another.
 
-        The thesis draws ω_j from its own component: it can not leave a mode that has no others.
+        The thesis draws ω_j from its own component: it cannot leave a mode that has no others.
         """
         m, d = omega.shape
         picks = generator.random(m)

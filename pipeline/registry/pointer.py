@@ -50,7 +50,7 @@ class Pointer:
         Raises
         ------
         ValueError
-            A history that can not have happened.
+            A history that cannot have happened.
         """
         names: list[str] = []
         for change in self.history:
@@ -58,7 +58,7 @@ class Pointer:
                 names.append(change.name)
                 continue
             if change.action != ROLLBACK or len(names) < 2 or names[-2] != change.name:
-                raise ValueError(f"{change} can not have followed")
+                raise ValueError(f"{change} cannot have followed")
             names.pop()
         return tuple(names)
 
@@ -88,7 +88,7 @@ class Pointer:
         Raises
         ------
         ModelError
-            What `to_bytes` can not have written; names the URL.
+            What `to_bytes` cannot have written; names the URL.
         """
         remedy = "restore it, or delete it and promote a model again"
         found = read_json(

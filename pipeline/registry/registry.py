@@ -77,7 +77,7 @@ class ModelRecord:
     report : dict
         What was given to `Registry.register`.
     damage : str or None
-        Why its description can not be read; the arrays are not looked at.
+        Why its description cannot be read; the arrays are not looked at.
     """
 
     name: str
@@ -142,9 +142,9 @@ class Registry:
         Raises
         ------
         ModelError
-            Not fitted, not a saved model, or it can not be written.
+            Not fitted, not a saved model, or it cannot be written.
         ParameterError
-            A report that JSON can not hold.
+            A report that JSON cannot hold.
         """
         values = _json_report(report)
         versions = None
@@ -252,7 +252,7 @@ class Registry:
         Raises
         ------
         ModelError
-            The pointer is damaged or can not be read.
+            The pointer is damaged or cannot be read.
         """
         return self._pointer().current
 
@@ -262,7 +262,7 @@ class Registry:
         Raises
         ------
         ModelError
-            Nothing was promoted, the champion can not be read, or it is a network.
+            Nothing was promoted, the champion cannot be read, or it is a network.
         """
         name = self.current()
         if name is None:
@@ -281,10 +281,10 @@ class Registry:
         Raises
         ------
         ModelError
-            The pointer or the place can not be read.
+            The pointer or the place cannot be read.
         """
         pointer = self._pointer()
-        with self._errors("the models can not be listed"):
+        with self._errors("the models cannot be listed"):
             records = [self._record(name, pointer) for name in self._names()]
         whole = [record for record in records if record is not None]
         return tuple(sorted(whole, key=lambda record: (record.created, record.name)))
@@ -344,7 +344,7 @@ class Registry:
 
     def _pointer(self) -> Pointer:
         url = f"{self.url}/{POINTER}"
-        with self._errors("the champion can not be read"):
+        with self._errors("the champion cannot be read"):
             return Pointer.read(url, read_bytes)
 
     def _change(self, change: Callable[[Pointer], Pointer]) -> None:
@@ -361,7 +361,7 @@ class Registry:
         try:
             with storage_errors(
                 self.url,
-                "can not be read or written",
+                "cannot be read or written",
                 consequence,
                 ModelError,
                 passing=WriterBusyError,
@@ -378,7 +378,7 @@ def _json_report(report: Mapping[str, Any] | None) -> dict[str, Any]:
         values = json.loads(json.dumps(dict(report or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"report can not be stored as JSON ({error}); give plain numbers, strings, lists and "
+            f"report cannot be stored as JSON ({error}); give plain numbers, strings, lists and "
             "dicts, and None instead of NaN"
         ) from error
     return dict(values)

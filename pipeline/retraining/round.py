@@ -228,7 +228,7 @@ class NewRound:
             logger.warning("%s: %s; all bags are counted again", self.folder.url, why)
             return sum_window(window, count, "recomputation", why)
         if state.misses(self.store):
-            why = "the points of removed bags are deleted, so that they can not be subtracted"
+            why = "the points of removed bags are deleted, so that they cannot be subtracted"
             return sum_window(window, count, "recomputation", why)
         if 2 * len(self.changed) > self.before[1] - self.before[0]:
             return sum_window(window, count, "recomputation", "most bags were changed")

@@ -128,7 +128,7 @@ class DriftGate:
         if self.gate == PERMUTATION and self.alpha / self.horizon < LEAST_LEVEL:
             raise ParameterError(
                 f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
-                f"{LEAST_LEVEL:g}, which permutations can not tell; take fewer rounds"
+                f"{LEAST_LEVEL:g}, which permutations cannot tell; take fewer rounds"
             )
 
 
@@ -258,7 +258,7 @@ class Retraining:
         try:
             found: dict[str, Any] = json.loads(json.dumps({**self.settings, **own}))
         except (TypeError, ValueError) as error:
-            raise ParameterError(f"settings can not be written as JSON: {error}") from error
+            raise ParameterError(f"settings cannot be written as JSON: {error}") from error
         return found
 
     @property

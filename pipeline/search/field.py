@@ -67,7 +67,7 @@ class Field:
     Raises
     ------
     DataError
-        Places or covariances that can not be used.
+        Places or covariances that cannot be used.
     ParameterError
     """
 

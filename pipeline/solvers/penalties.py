@@ -93,7 +93,7 @@ def try_all(penalties: Penalties, score: Callable[[float], float]) -> Path:
 
 
 def search(penalties: Penalties, score: Callable[[float], float], start: int) -> Path:
-    """Score penalties downhill from one of them; one that can not be solved for is infinite."""
+    """Score penalties downhill from one of them; one that cannot be solved for is infinite."""
     found: dict[int, float] = {}
 
     def at(i: int) -> float:

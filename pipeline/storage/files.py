@@ -50,7 +50,7 @@ def storage_errors(
     url : str or path
         What the message begins with.
     action : str
-        What failed: "can not be written".
+        What failed: "cannot be written".
     consequence : str
         What is so now, or what to do: "nothing was saved".
     kind : type
@@ -81,7 +81,7 @@ def storage_errors(
         if local_path(os.fspath(url)) is not None or _is_defect(error):
             raise
         raise kind(
-            f"{url}: can not be reached ({_reason_of(error)}); see to credentials, endpoint and "
+            f"{url}: cannot be reached ({_reason_of(error)}); see to credentials, endpoint and "
             f"network, and try again{tail}"
         ) from error
 
@@ -97,7 +97,7 @@ def _is_defect(error: Exception) -> bool:
     """Whether Python or numpy raised the error, which the clients of a store do not.
 
     A RuntimeError does come from clients: Azure's raises it for failed uploads, fsspec for what a
-    filesystem can not do (NotImplementedError).
+    filesystem cannot do (NotImplementedError).
     """
     of_python = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
     return of_python and not isinstance(error, RuntimeError)
@@ -129,19 +129,19 @@ def writing(url: str | os.PathLike[str], mode: int = PUBLIC) -> Iterator[Path]:
     Raises
     ------
     StoreError
-        The place can not be written.
+        The place cannot be written.
     """
     url = normalize_url(url)
     path = local_path(url)
     if path is not None:
-        with storage_errors(url, "can not be written"), _renamed(path, mode) as partial:
+        with storage_errors(url, "cannot be written"), _renamed(path, mode) as partial:
             yield partial
         return
     with tempfile.TemporaryDirectory() as folder:
         partial = Path(folder, "file")
-        with storage_errors(folder, "can not be written"):
+        with storage_errors(folder, "cannot be written"):
             yield partial
-        with storage_errors(url, "can not be written"):
+        with storage_errors(url, "cannot be written"):
             fs, remote = filesystem(url)
             first = remote.partition("/")[0]
             if not first or fs.exists(first):
@@ -158,17 +158,17 @@ def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
     FileNotFoundError
         Nothing is there.
     StoreError
-        It can not be fetched or opened.
+        It cannot be fetched or opened.
     """
     url = normalize_url(url)
     path = local_path(url)
     if path is not None:
-        with storage_errors(url, "can not be read", passing=FileNotFoundError):
+        with storage_errors(url, "cannot be read", passing=FileNotFoundError):
             yield path
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "file")
-        with storage_errors(url, "can not be read", passing=FileNotFoundError):
+        with storage_errors(url, "cannot be read", passing=FileNotFoundError):
             fs, remote = filesystem(url)
             fs.get_file(remote, str(copy))
         yield copy
@@ -180,7 +180,7 @@ def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
     Raises
     ------
     StoreError
-        It can not be read.
+        It cannot be read.
     """
     try:
         with reading(url) as path:
@@ -209,7 +209,7 @@ def write_json(
     Raises
     ------
     StoreError
-        The place can not be written.
+        The place cannot be written.
     ValueError
         NaN or infinity, which JSON does not have.
     """
@@ -249,7 +249,7 @@ def read_json(
     format_version : int, optional
         The version that the object has to have.
     kind : type
-        Of the error that is raised for an object that can not be parsed.
+        Of the error that is raised for an object that cannot be parsed.
     damaged, remedy : str
         What the message calls the object, and what to do about it.
 
@@ -258,7 +258,7 @@ def read_json(
     kind
         Damaged, or of another format version.
     StoreError
-        It can not be read.
+        It cannot be read.
     """
     url = normalize_url(url)
     content = read(url)
@@ -288,10 +288,10 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
     Raises
     ------
     StoreError
-        It can not be listed.
+        It cannot be listed.
     """
     url = normalize_url(url)
-    with storage_errors(url, "can not be listed"):
+    with storage_errors(url, "cannot be listed"):
         fs, path = filesystem(url)
         fs.invalidate_cache()  # others write there
         try:
@@ -307,10 +307,10 @@ def remove(url: str | os.PathLike[str]) -> None:
     Raises
     ------
     StoreError
-        It can not be deleted.
+        It cannot be deleted.
     """
     url = normalize_url(os.fspath(url).removeprefix(ICECHUNK))
-    with storage_errors(url, "can not be deleted"):
+    with storage_errors(url, "cannot be deleted"):
         path = local_path(url)
         if path is None:
             fs, remote = filesystem(url)
@@ -341,7 +341,7 @@ def discard_empty(url: str | os.PathLike[str]) -> None:
 
 
 def discard(url: str | os.PathLike[str]) -> None:
-    """Delete what is no longer needed, and ignore what can not be deleted."""
+    """Delete what is no longer needed, and ignore what cannot be deleted."""
     with suppress(StoreError):
         remove(url)
 

@@ -51,7 +51,7 @@ def writing_folder(
     Raises
     ------
     OSError
-        The place can not be written; FileExistsError where something appeared that must stay.
+        The place cannot be written; FileExistsError where something appeared that must stay.
     """
     url = normalize_url(url)
     path = local_path(url)
@@ -87,7 +87,7 @@ def staging(url: str | os.PathLike[str]) -> Iterator[Path]:
     Raises
     ------
     OSError
-        The place can not be made.
+        The place cannot be made.
     """
     folder = local_path(normalize_url(url))
     if folder is not None:
@@ -113,7 +113,7 @@ def publish(staged: Path, url: str | os.PathLike[str], *, last: str, overwrite: 
     Raises
     ------
     StoreError, OSError
-        The place can not be written; FileExistsError as of `replace_folder`.
+        The place cannot be written; FileExistsError as of `replace_folder`.
     """
     url = normalize_url(url)
     path = local_path(url)
@@ -122,7 +122,7 @@ def publish(staged: Path, url: str | os.PathLike[str], *, last: str, overwrite: 
         return
     files = [file for file in sorted(staged.rglob("*")) if file.is_file()]
     inner = [file for file in files if file != staged / last]
-    with storage_errors(url, "can not be written"):
+    with storage_errors(url, "cannot be written"):
         fs, root = filesystem(url)
         names = [f"{root}/{file.relative_to(staged).as_posix()}" for file in inner]
         fs.put([str(file) for file in inner], names)
@@ -134,7 +134,7 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
     """Rename a complete local folder to ``path``; a reader finds the old one or the new one.
 
     The folder is on the disk before. On Linux both names change places in one step. A filesystem
-    that can not do that (NFS) has no folder of the name for an instant; after a failure the old one
+    that cannot do that (NFS) has no folder of the name for an instant; after a failure the old one
     is put back, after a kill by the next process that asks (`put_back`). The old folder is deleted
     at the end.
 

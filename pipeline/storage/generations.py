@@ -1,4 +1,4 @@
-"""Zarr groups in object stores, replaced as a whole although objects can not be renamed.
+"""Zarr groups in object stores, replaced as a whole although objects cannot be renamed.
 
 A new group is written within the one at the URL, as ``URL/generation-<32 hexadecimal digits>``.
 Then one PUT gives the group at the URL the new one's attributes and its name (`CURRENT`), by which
@@ -78,7 +78,7 @@ def _replace(url: str, metadata: dict[str, object], overwrite: bool) -> str | No
 
 def _delete_others(url: str, kept: str, replaced: str | None) -> None:
     """Delete all generations but one; of unfinished ones only those a day old."""
-    with storage_errors(url, "can not be deleted"):
+    with storage_errors(url, "cannot be deleted"):
         fs, root = filesystem(url)
         fs.invalidate_cache()  # others write there
         found: dict[str, list[str]] = {}

@@ -25,7 +25,7 @@ from .files import PRIVATE, PUBLIC, discard, read_bytes, storage_errors, writing
 from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
-REMOVED = b"removed "  # begins an object that counts as deleted: a delete can not be conditional
+REMOVED = b"removed "  # begins an object that counts as deleted: a delete cannot be conditional
 NOTHING = "nothing was committed"  # a refused lock
 # of flock: NFS without its lock daemon, Lustre mounted without flock, others that have none
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -60,7 +60,7 @@ class Hold:
         Raises
         ------
         StoreError
-            It can not be read.
+            It cannot be read.
         """
         url = f"{self.url}/{name}"
         # read before the content: a write in between then looks like a change, which is safe
@@ -76,7 +76,7 @@ class Hold:
         WriterBusyError
             Somebody else wrote it since.
         StoreError
-            It can not be written.
+            It cannot be written.
         """
         url = f"{self.url}/{name}"
         self._seen[name] = _write_if(url, content, self._seen.get(name))
@@ -141,7 +141,7 @@ def writer_lock(
     WriterBusyError
         Another writer holds it.
     StoreError
-        The lock can not be read or written.
+        The lock cannot be read or written.
     """
     path = local_path(url)
     if path is None:
@@ -149,14 +149,14 @@ def writer_lock(
         return
     lock = path / lock_name
     mode = PRIVATE if private else PUBLIC
-    with storage_errors(url, "can not be written", NOTHING):
+    with storage_errors(url, "cannot be written", NOTHING):
         if make:
             path.mkdir(0o700 if private else 0o777, parents=True, exist_ok=True)
         if lock.parent != path and lock.parent.is_symlink():
             raise StoreError(f"{lock.parent} is a link; put what it leads to in its place")
         lock.parent.mkdir(exist_ok=True)
     with lock_file(lock, url, mode) as fd:
-        with storage_errors(url, "can not be written", NOTHING):
+        with storage_errors(url, "cannot be written", NOTHING):
             take_lock(fd, url)
         hold = LocalHold(url, fd, lock, mode)
         hold.check()
@@ -170,9 +170,9 @@ def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
     Raises
     ------
     StoreError
-        It can not be opened, or is a link: that would lead to a file of somebody else's.
+        It cannot be opened, or is a link: that would lead to a file of somebody else's.
     """
-    with storage_errors(url, "can not be written", NOTHING):
+    with storage_errors(url, "cannot be written", NOTHING):
         fd = open_no_link(lock, os.O_RDWR | os.O_CREAT, mode)
     try:
         found = os.fstat(fd)
@@ -222,9 +222,9 @@ def _version(url: str) -> Version:
     Raises
     ------
     StoreError
-        A filesystem whose writes can not be conditional.
+        A filesystem whose writes cannot be conditional.
     """
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         fs, path = filesystem(url)
         if _speaks(fs, "s3"):
             fs.invalidate_cache(path)
@@ -235,14 +235,13 @@ def _version(url: str) -> Version:
         if _speaks(fs, "memory"):
             return read_bytes(url)
     raise StoreError(
-        f"{url}: writers of this filesystem can not be told apart; give an s3:// URL or a local "
-        "path"
+        f"{url}: writers of this filesystem cannot be told apart; give an s3:// URL or a local path"
     )
 
 
 def _write_if(url: str, content: bytes, seen: Version) -> Version:
     """Replace an object if its version is the one that was seen; return the new version."""
-    with storage_errors(url, "can not be written"):
+    with storage_errors(url, "cannot be written"):
         fs, path = filesystem(url)
         if _speaks(fs, "s3"):
             return _put_if(fs, path, url, content, seen)

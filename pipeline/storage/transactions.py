@@ -47,13 +47,13 @@ def exists(url: str) -> bool:
     Raises
     ------
     StoreError
-        Another URL than those two, Icechunk is not installed, or the place can not be reached.
+        Another URL than those two, Icechunk is not installed, or the place cannot be reached.
     """
     path = _local(url)
     if path is not None:
         return path.exists()
     icechunk = _icechunk(url)
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         return bool(icechunk.Repository.exists(_storage(url)))
 
 
@@ -63,7 +63,7 @@ def is_empty(url: str) -> bool:
     An empty local folder counts too: its maker was killed even earlier.
     """
     path = _local(url)
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         if path is not None and not path.is_dir():
             return False
         if path is not None and not _icechunk(url).Repository.exists(_storage(url)):
@@ -79,7 +79,7 @@ def latest(url: str) -> str:
     StoreError
         No repository is there.
     """
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         return str(_repository(url).lookup_branch(BRANCH))
 
 
@@ -89,7 +89,7 @@ def delete_history(url: str, before: datetime) -> None:
     A writer that began before this time and has not committed yet is refused when it commits: its
     objects may be deleted too.
     """
-    with storage_errors(url, "old snapshots can not be deleted", "compact again"):
+    with storage_errors(url, "old snapshots cannot be deleted", "compact again"):
         repository = _repository(url)
         repository.expire_snapshots(older_than=before)
         repository.garbage_collect(before)
@@ -97,7 +97,7 @@ def delete_history(url: str, before: datetime) -> None:
 
 def reader(url: str, snapshot: str | None) -> Store:
     """Return the Zarr store of a snapshot, or of the last one for None."""
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         repository = _repository(url)
         if snapshot is None:
             return _readable(repository.readonly_session(BRANCH))
@@ -122,7 +122,7 @@ class Transaction(WriterStore):
     """
 
     def __init__(self, url: str, still_ours: Callable[[], None], since: str | None) -> None:
-        with storage_errors(url, "can not be written", NOTHING_COMMITTED):
+        with storage_errors(url, "cannot be written", NOTHING_COMMITTED):
             repository = _repository(url, make=since is None)
             self._session = repository.writable_session(BRANCH)
             store = _readable(self._session)
@@ -146,7 +146,7 @@ class Transaction(WriterStore):
         WriterBusyError
             Another writer has committed since this one began; nothing is kept.
         StoreError
-            The place can not be written.
+            The place cannot be written.
         """
         icechunk = _icechunk(self._url)
         if not self._session.has_uncommitted_changes:
@@ -252,7 +252,7 @@ def _finish(url: str) -> bool:
 def _make_empty(url: str, folder: Path) -> dict[str, bytes]:
     """Make a repository in a local folder; return its files by their names."""
     icechunk = _icechunk(url)
-    folder.mkdir()  # where Icechunk can not make it, it panics
+    folder.mkdir()  # where Icechunk cannot make it, it panics
     icechunk.Repository.create(icechunk.local_filesystem_storage(str(folder)))
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

@@ -25,7 +25,7 @@ from .zarr_writer import WriterStore
 
 PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
 
-NO_GROUP = (  # what Zarr raises where nothing is, or what it can not parse
+NO_GROUP = (  # what Zarr raises where nothing is, or what it cannot parse
     FileNotFoundError,
     NotADirectoryError,
     IsADirectoryError,
@@ -118,7 +118,7 @@ def exists(url: str) -> bool:
     place = local_path(url)
     if place is not None:
         put_back(place)
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         fs, path = filesystem(url)
         fs.invalidate_cache()  # others write there
         # of HTTP alone, which else takes a server that does not answer for one without the file
@@ -146,7 +146,7 @@ def is_empty(url: str) -> bool:
         return bool(names) and all(is_generation(name) for name in names)
     if not path.is_dir():
         return False
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         lock = path / LOCK_NAME
         locked = lock.parent.is_dir()
         return all(
@@ -170,7 +170,7 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
     ours : callable
         Whether what is at the URL is of that kind.
     """
-    with storage_errors(url, "can not be read", kind=ModelError):
+    with storage_errors(url, "cannot be read", kind=ModelError):
         check_no_link(url)
         if not is_taken(url):
             return
@@ -206,7 +206,7 @@ def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
         return
     group = rf"(?:{GENERATION}/)?(?:{GROUP}|(?:{arrays})/(?:{GROUP}|c(?:/\d+)*))"
     ours = re.compile(rf"{group}|{LOCK_NAME}|{PART.pattern}")
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         fs, root = filesystem(url)
         names = [path.removeprefix(root).lstrip("/") for path in sorted(fs.find(root))]
     foreign = [n for n in names if not ours.fullmatch(n) and not is_partial(n.rpartition("/")[2])]
@@ -226,7 +226,7 @@ def attributes_of(url: str) -> dict[str, Any]:
     StoreError
         The storage does not answer: nobody knows what is there.
     """
-    with storage_errors(url, "can not be read"):
+    with storage_errors(url, "cannot be read"):
         try:
             return dict(open_group(zarr_store(url, read_only=True)).attrs)
         except NO_GROUP:

@@ -1,4 +1,4 @@
-"""Reading rows of one stored array. A chunk that can not be read is named, with its object."""
+"""Reading rows of one stored array. A chunk that cannot be read is named, with its object."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     try:
         return np.asarray(array[start:stop])
     except Exception as error:  # damaged bytes make codecs raise anything
-        reason = f"is damaged or can not be read ({type(error).__name__}: {error})"
+        reason = f"is damaged or cannot be read ({type(error).__name__}: {error})"
         raise ChunkError(array, start, reason) from error
 
 

@@ -51,7 +51,7 @@ def check_parameters(
     chunk_points: int | None,
     response_dims: int | None = None,
 ) -> None:
-    """Raise ParameterError for what `BagStore.create` can not use."""
+    """Raise ParameterError for what `BagStore.create` cannot use."""
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
     most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
     (Integer(1, most) | None_).check("chunk_points", chunk_points)

@@ -135,7 +135,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        Nothing is there, or no group; or it can not be read.
+        Nothing is there, or no group; or it cannot be read.
     """
     if not exists(url):
         raise StoreError(f"{url}: not found")
@@ -143,7 +143,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
         group = open_group(zarr_store(url, read_only=True, snapshot=snapshot))
     except StoreError:
         raise
-    except Exception as error:  # Zarr and its codecs raise anything for what they can not parse
+    except Exception as error:  # Zarr and its codecs raise anything for what they cannot parse
         refuse_exhaustion(url, error)
         if is_empty(url):
             raise InterruptedStoreError(

@@ -283,9 +283,9 @@ class Snapshot(Stored):
                 array = checked_array(
                     zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
                 )
-            except Exception as error:  # Zarr raises anything for what it can not parse
+            except Exception as error:  # Zarr raises anything for what it cannot parse
                 raise StoreError(
-                    f"{self.url}: array {name!r} can not be opened ({error})"
+                    f"{self.url}: array {name!r} cannot be opened ({error})"
                 ) from error
             self._arrays[name] = array
         return self._arrays[name]
@@ -317,7 +317,7 @@ class Snapshot(Stored):
         Raises
         ------
         StoreError
-            A row that can not be read.
+            A row that cannot be read.
         """
         for array in arrays_of(self.meta):
             rows = array.rows(self.meta)
@@ -367,7 +367,7 @@ class Snapshot(Stored):
         return points[np.repeat(present, sizes)], offsets_of(np.where(present, sizes, 0))
 
     def _check_not_compacted(self) -> None:
-        """Raise StoreError if bags seen here were deleted: whole numbers can not be missing."""
+        """Raise StoreError if bags seen here were deleted: whole numbers cannot be missing."""
         if self.stored_dtype != WHOLE:
             return
         attributes = read_attributes(self.url, self.snapshot)

@@ -110,7 +110,7 @@ class BagStore(Exported):
         ParameterError
             A parameter outside its range.
         StoreError
-            Something is stored at the URL, or it can not be written.
+            Something is stored at the URL, or it cannot be written.
         WriterBusyError
             Somebody is appending to the store that is there.
         """
@@ -174,7 +174,7 @@ class BagStore(Exported):
         DataError
             No such variable, or variables that do not fit.
         StoreError
-            Something is stored at the URL, or it can not be written.
+            Something is stored at the URL, or it cannot be written.
         """
         parts = parts_of(dataset)
         store = cls.create(url, **parts.options, overwrite=overwrite)
@@ -219,7 +219,7 @@ class BagStore(Exported):
         Raises
         ------
         DataError
-            Bags, targets, ids or responses that can not be used.
+            Bags, targets, ids or responses that cannot be used.
         WriterBusyError
             Another writer is appending.
         StoreError

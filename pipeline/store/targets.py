@@ -108,7 +108,7 @@ def target_column(
 
 
 def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
-    """Raise DataError for integers that float64, the type of targets, can not hold exactly."""
+    """Raise DataError for integers that float64, the type of targets, cannot hold exactly."""
     if labels.dtype.kind in "iu":
         labels = labels[(labels > EXACT) | (labels < -EXACT)]
     for label in labels.ravel().tolist() if labels.dtype.kind in "iuO" else ():

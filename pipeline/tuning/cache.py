@@ -60,7 +60,7 @@ class RowCache:
         Raises
         ------
         StoreError
-            The place can not be written, or another tune makes the array.
+            The place cannot be written, or another tune makes the array.
         """
         with _kept_errors(self.url):
             try:
@@ -90,7 +90,7 @@ class RowCache:
         return group
 
     def remove(self) -> None:
-        """Delete the cache; a part that can not be deleted is ignored."""
+        """Delete the cache; a part that cannot be deleted is ignored."""
         with suppress(OSError):
             remove(self.url)
 
@@ -135,7 +135,7 @@ class OpenCache:
         return _unless_missing(rows)
 
     def write(self, block: int, rows: NDArray[Any]) -> None:
-        """Keep a block; StoreError where it can not be written."""
+        """Keep a block; StoreError where it cannot be written."""
         with _kept_errors(self._cache.url):
             self._array[self._bags(block)] = rows
 
@@ -159,4 +159,4 @@ def discard_others(folder: str, identity: str) -> None:
 
 def _kept_errors(url: str) -> AbstractContextManager[None]:
     remedy = "make room, or choose another place with cache_url"
-    return storage_errors(url, "coefficients can not be kept there", remedy)
+    return storage_errors(url, "coefficients cannot be kept there", remedy)

@@ -112,12 +112,12 @@ def tune(
     Raises
     ------
     DataError
-        Not enough labelled bags, no responses where the estimator learns them, or bags that can
-        not be embedded.
+        Not enough labelled bags, no responses where the estimator learns them, or bags that
+        cannot be embedded.
     ParameterError
         A value that the search, an embedding or the estimator refuses; before any pass.
     StoreError
-        The cache or the records can not be written.
+        The cache or the records cannot be written.
     """
     parameters = _parameters(estimator, search)
     problem = pose_problem(
@@ -255,7 +255,7 @@ class _Tuner:
         return held_out_losses(self._cached(c), self.validation, solution, units, blocks, weights)
 
     def check_memory(self, candidate: Candidate) -> None:
-        """Refuse a candidate that this process can not solve for."""
+        """Refuse a candidate that this process cannot solve for."""
         n_bags, features = self.problem.source.n_bags, candidate.features
         few = self.parameters.keeps_rows(n_bags, features)
         self.parameters.check_memory(features, n_bags if few else None)

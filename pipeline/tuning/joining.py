@@ -40,7 +40,7 @@ class Tune(Protocol):
         ...
 
     def check_memory(self, candidate: Candidate) -> None:
-        """Refuse a candidate that this process can not solve for."""
+        """Refuse a candidate that this process cannot solve for."""
         ...
 
 

@@ -56,7 +56,7 @@ def fit_winner(
 ) -> DoubleBasis:
     """Return the last fit of an estimator, with the head that leads by folds.
 
-    Where its trees can not be grown, as rows do not fit in memory, the report says why under
+    Where its trees cannot be grown, as rows do not fit in memory, the report says why under
     "head", and the ridge is taken. What is in ``report`` stands in the model's.
     """
     parameters = parameters_of(made)

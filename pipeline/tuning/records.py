@@ -105,7 +105,7 @@ class Records:
     Raises
     ------
     StoreError
-        A file that holds something else, or can not be written.
+        A file that holds something else, or cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:

@@ -49,7 +49,7 @@ class Search:
     heads : list of {"ridge", "trees", "stack"}, optional
         Of the winner, see `DoubleBasisRegressor`, compared by five folds of all bags, whole groups
         where there are groups. The cheapest that is behind the best by less than half a standard
-        error is taken. Where trees can not be grown, as rows do not fit in memory, the model's
+        error is taken. Where trees cannot be grown, as rows do not fit in memory, the model's
         report says why, and the ridge is taken. None: the estimator's own.
     choose : bool, default False
         Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
@@ -88,5 +88,5 @@ class Search:
         return cls(kernels, linear=means, join=True, heads=EVERY_HEAD, choose=True)
 
     def check(self) -> None:
-        """Raise ParameterError for what can not be used."""
+        """Raise ParameterError for what cannot be used."""
         check_parameters(self)

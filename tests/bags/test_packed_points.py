@@ -35,7 +35,7 @@ def make(url, n=4, **options):
     d=st.integers(1, 3),
 )
 def test_nearest_fraction(lo, width, shares, d):
-    """Each coordinate is off by no more than half a step, and by what float32 can not hold."""
+    """Each coordinate is off by no more than half a step, and by what float32 cannot hold."""
     box = Box.of([(lo, lo + width * (j + 1)) for j in range(d)], d)
     points = box.from_unit(np.repeat(np.array(shares)[:, None], d, axis=1))
     found = decode(encode(points, FRACTIONS, box, np.array([0, len(points)]), None), box)

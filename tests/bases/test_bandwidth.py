@@ -65,7 +65,7 @@ def test_dropped_points_have_no_say():
 
 
 def test_only_resolved_bandwidths():
-    """A density of few coefficients can not be less smooth than they resolve."""
+    """A density of few coefficients cannot be less smooth than they resolve."""
     bags = Bags.from_list([np.full((50, 2), 0.3)])
     assert np.pi * 24 * choose_bandwidth([bags], np.arange(2)[None], Box.unit(2), 24) >= 2
 

@@ -140,7 +140,7 @@ def test_far_from_the_origin():
 
 
 def test_box_too_narrow_for_float32():
-    """Walls that float32 can not tell apart do not divide by zero."""
+    """Walls that float32 cannot tell apart do not divide by zero."""
     bags = Bags.from_list([np.array([[1e8]], dtype=np.float32)])
     means, _ = coefficients(bags, index_set(1, 3), box=Box((1e8 - 1,), (1e8 + 1,)))
     assert np.isfinite(means).all()

@@ -25,7 +25,7 @@ IN_NORM, OUT_NORM = 8.1, 8.4  # balls of 362 and 404 functions in three dimensio
 
 def serving() -> Iterator[Row]:
     """One bag to one density through the public API, and a thousand at a time, against the two
-    matrix products that they can not do without."""
+    matrix products that they cannot do without."""
     rng = np.random.default_rng(0)
     bags = [rng.random((N_POINTS, 3), dtype=np.float32) for _ in range(N_BAGS)]
     model = fitted(bags[:64])

@@ -36,7 +36,7 @@ class Wrong(Fault):
 
 
 class Stuck(Fault):
-    """The job can not be finished by running it again."""
+    """The job cannot be finished by running it again."""
 
     kind = "stuck"
 

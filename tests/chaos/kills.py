@@ -195,7 +195,7 @@ class Killed(Campaign):
         try:
             return self._run(self.job.look, place)
         except Stuck as error:
-            raise Wrong(f"can not be read: {error}") from error
+            raise Wrong(f"cannot be read: {error}") from error
 
     def _run(self, function: Callable[[Place], Any], place: Place) -> Any:
         return run(function, place, place=place.local, environment=self.ground.environment)

@@ -338,7 +338,7 @@ def test_a_worker_that_is_lost_while_it_looks(tmp_path, monkeypatch):
 
     monkeypatch.setattr(cluster_checks, "SECONDS_BETWEEN_TRIES", 0.0)
     check_store(Client(3), store.url)
-    with pytest.raises(ClusterError, match=r"worker b can not use the store .*closed"):
+    with pytest.raises(ClusterError, match=r"worker b cannot use the store .*closed"):
         check_store(Client(100), store.url)
 
 
@@ -375,9 +375,7 @@ def test_worker_that_can_not_see_the_store(scheduler, tmp_path):
         assert client is current_client()
     hidden = "memory://hidden.zarr"
     among_objects(seen, hidden)
-    with pytest.raises(
-        ClusterError, match=r"worker tcp://.* can not use the store memory://hidden"
-    ):
+    with pytest.raises(ClusterError, match=r"worker tcp://.* cannot use the store memory://hidden"):
         connect(scheduler, store=hidden)
     assert current_client() is None
     with pytest.raises(StoreError, match=r"nowhere\.zarr"):

@@ -1,4 +1,4 @@
-"""Every key of every job's config refuses what it can not use: one line that names it.
+"""Every key of every job's config refuses what it cannot use: one line that names it.
 
 What the config accepts goes on to the job itself, which works or ends in one line too. Two jobs
 stop at their config: `demo` and `experiment` make all that they work on themselves, which takes

@@ -1,4 +1,4 @@
-"""Every public callable refuses what it can not use, by name, in one line, at once.
+"""Every public callable refuses what it cannot use, by name, in one line, at once.
 
 Each parameter of each callable is given values of `junk_for`. The call works, if the parameter's
 constraint or annotation leaves the value open, or it ends in an error of ours of at most 1,000

@@ -292,7 +292,7 @@ def test_a_rival_between_two_commits_is_noticed(tmp_path: Path) -> None:
 def test_impossible_numbers_of_bags(
     dataset: Dataset, n_bags: int | None, error: type[Exception], message: str, tmp_path: Path
 ) -> None:
-    """A number of bags that can not be made, and a block that is too short, commit nothing."""
+    """A number of bags that cannot be made, and a block that is too short, commit nothing."""
     with pytest.raises(error, match=message):
         generate(dataset, tmp_path / "x.zarr", n_bags)
     assert error is DataError or not (tmp_path / "x.zarr").exists()

@@ -114,7 +114,7 @@ def test_integrates_to_one_in_its_box(basis):
 
 
 def test_float32_points_on_the_walls_are_inside():
-    """A float32 point on a wall that float32 can not hold is in the box."""
+    """A float32 point on a wall that float32 cannot hold is in the box."""
     box = [(0.7, 0.8)]
     densities = Densities([[1.0]], [[0]], "cosine", Box.of(box, 1))
     assert (densities.at(np.array([0.7, 0.8], dtype=np.float32)) == 1 / densities.volume).all()
@@ -140,7 +140,7 @@ def test_a_sequence_of_batches():
 
 
 def test_immutable_and_picklable():
-    """Arrays can not be written, nor changed through the caller's; pickles whole."""
+    """Arrays cannot be written, nor changed through the caller's; pickles whole."""
     a = np.array([[1.0, 0.5]])
     densities = Densities(a, [[0], [1]], "cosine", None).valid()
     with pytest.raises(ValueError, match="read-only"):
@@ -213,7 +213,7 @@ def test_refused(arguments, error, message):
 
 
 def test_refused_uses():
-    """Points, grids, marginals, samples and comparisons that can not be."""
+    """Points, grids, marginals, samples and comparisons that cannot be."""
     densities = random_series(2, index_set(2, 3, None))
     with pytest.raises(DataError, match=r"points have shape \(3,\)"):
         densities.at([0.1, 0.2, 0.3])

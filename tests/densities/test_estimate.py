@@ -128,7 +128,7 @@ def test_points_outside_are_logged(caplog):
     ],
 )
 def test_refused(arguments, error, message):
-    """What can not be estimated is refused by name."""
+    """What cannot be estimated is refused by name."""
     with pytest.raises(error, match=message):
         estimate_densities([[[0.5], [0.2]], [[1.5]]], **{"box": [(0, 1)], **arguments})
 

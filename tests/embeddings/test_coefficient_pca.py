@@ -184,6 +184,6 @@ def test_a_saved_model_keeps_its_components(tmp_path):
     ],
 )
 def test_refusals(params, message):
-    """What can not be used is named."""
+    """What cannot be used is named."""
     with pytest.raises(ParameterError, match=message):
         CoefficientPCA(**params).fit(BAGS)

@@ -162,7 +162,7 @@ def test_what_is_no_part_is_shown_and_cloned(parts):
     ],
 )
 def test_refusals(params, message):
-    """What can not be joined is named."""
+    """What cannot be joined is named."""
     with pytest.raises(ParameterError, match=message):
         EmbeddingUnion(**params).fit(BAGS)
 

@@ -103,7 +103,7 @@ def test_a_run_cut_off_anywhere(n, split_every, every, strengths):
     gone=st.sets(st.integers(0, 39)),
 )
 def test_damaged_and_lost_checkpoints(n, every, damaged, gone):
-    """What can not be read any more is done again, and nothing else."""
+    """What cannot be read any more is done again, and nothing else."""
     tasks = [str(i) for i in range(n)]
     options = {"sizes": [1] * n, "split_every": 4}
     with tempfile.TemporaryDirectory() as folder:

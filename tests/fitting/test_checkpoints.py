@@ -317,12 +317,12 @@ def test_wrong_interval(tmp_path, seconds):
 
 
 def test_bags_in_memory_have_none(tmp_path):
-    """Bags in memory can not be read again by another process."""
+    """Bags in memory cannot be read again by another process."""
     with pytest.raises(ParameterError, match="not for bags in memory"):
         regressor().fit(BAGS, Y, checkpoints=tmp_path)
 
 
 def test_place_that_can_not_be_written(store):
-    """A folder that can not be made is refused before the pass begins."""
-    with pytest.raises(StoreError, match=r"/proc/nowhere/.*can not be written"):
+    """A folder that cannot be made is refused before the pass begins."""
+    with pytest.raises(StoreError, match=r"/proc/nowhere/.*cannot be written"):
         regressor().fit(store, checkpoints="/proc/nowhere")

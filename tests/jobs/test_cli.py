@@ -169,11 +169,11 @@ def test_model_for_another_dimension_is_one_line(regression, classification, tmp
 
 
 def test_report_that_can_not_be_written(regression):
-    """A report in a place that can not be made is an error that names it."""
+    """A report in a place that cannot be made is an error that names it."""
     report = settings(report="/proc/nowhere/report.json")
     result = bags("info", regression / "bags.zarr", *report)
     assert result.exit_code == 1
-    assert "/proc/nowhere/report.json: can not be written" in result.stderr
+    assert "/proc/nowhere/report.json: cannot be written" in result.stderr
 
 
 def test_unreachable_cluster_and_unknown_profile(regression, tmp_path):

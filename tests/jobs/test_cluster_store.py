@@ -64,6 +64,6 @@ def test_a_store_that_workers_can_not_open(hidden, scheduler, tmp_path, job, tas
         given |= {"output_url": tmp_path / "predictions"}
     line = refused(1, job, *settings(**given), "--cluster", scheduler)
     assert f"{job}: worker tcp://" in line
-    assert "can not use the store memory://hidden-from-workers.zarr" in line
+    assert "cannot use the store memory://hidden-from-workers.zarr" in line
     assert list(tmp_path.iterdir()) == []
     assert current_client() is None

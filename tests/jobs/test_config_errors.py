@@ -105,7 +105,7 @@ def test_wrong_file_names_file_and_key(tmp_path, text, told):
 
 def test_missing_or_unreadable_file(tmp_path):
     """A config that is not there, or is no text, is refused by name."""
-    assert "nope.yaml: can not be read (No such file" in refused(2, "fit", tmp_path / "nope.yaml")
+    assert "nope.yaml: cannot be read (No such file" in refused(2, "fit", tmp_path / "nope.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     assert "binary.yaml: no valid YAML" in refused(2, "fit", tmp_path / "binary.yaml")
 

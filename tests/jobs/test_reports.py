@@ -42,7 +42,7 @@ def test_json_holds_plain_numbers(tmp_path):
 def test_a_directory_that_can_not_be_made(tmp_path):
     """A file where a directory should be is an error that names the file."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"report\.json: can not be written"):
+    with pytest.raises(StoreError, match=r"report\.json: cannot be written"):
         write_report(tmp_path / "file" / "report.json", {})
 
 

@@ -230,13 +230,13 @@ def test_wrong_config_is_exit_code_2(tmp_path, changes, told):
     ("changes", "code", "told"),
     [
         ({"out_dir": "x" * 300}, 2, "a name in a path has at most 255 bytes"),
-        ({"out_dir": "/proc/nowhere"}, 1, "/proc/nowhere/report: can not be written"),
+        ({"out_dir": "/proc/nowhere"}, 1, "/proc/nowhere/report: cannot be written"),
         ({"metrics_url": "x" * 300}, 2, "a name in a path has at most 255 bytes"),
-        ({"metrics_url": "/proc/nowhere/m.prom"}, 1, "m.prom: can not be written"),
+        ({"metrics_url": "/proc/nowhere/m.prom"}, 1, "m.prom: cannot be written"),
     ],
 )
 def test_no_place_for_reports_is_no_round(tmp_path, changes, code, told):
-    """Where the reports of a round can not go, no model is made."""
+    """Where the reports of a round cannot go, no model is made."""
     grow(create(tmp_path / "bags.zarr"), 20)
     line = refused(code, "retrain", *given(tmp_path, **changes))
     assert told in line

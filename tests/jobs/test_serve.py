@@ -193,7 +193,7 @@ def test_what_is_not_served(registry, tmp_path):
     assert "delete the file" in refused(2, *args)
     token.unlink()
     assert "no model was promoted" in refused(1, "serve", tmp_path / "none", "--token-file", token)
-    assert "65536 can not be listened at" in refused(1, *args, "--port", 65536)
+    assert "65536 cannot be listened at" in refused(1, *args, "--port", 65536)
 
 
 @pytest.mark.long

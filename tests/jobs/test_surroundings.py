@@ -64,7 +64,7 @@ def test_no_place_for_compiled_kernels(regression, tmp_path):
 CASES = {
     "lane": ({"BAGBASIS_LANE_CORES": "x"}, "BAGBASIS_LANE_CORES='x'; expected a positive number"),
     "negative lane": ({"BAGBASIS_LANE_CORES": "-1"}, "BAGBASIS_LANE_CORES='-1'; expected a pos"),
-    "numba": ({"NUMBA_NUM_THREADS": "0"}, "Numba can not use what the environment says"),
+    "numba": ({"NUMBA_NUM_THREADS": "0"}, "Numba cannot use what the environment says"),
 }
 
 
@@ -100,7 +100,7 @@ def test_stdout_that_takes_no_more(regression, args):
         done = bags(*args, *url, stdout=full)
     assert done.returncode == FAILED
     [line] = done.stderr.splitlines()
-    assert "what is printed can not be written (No space left on device)" in line
+    assert "what is printed cannot be written (No space left on device)" in line
 
 
 def ingest(folder, to):

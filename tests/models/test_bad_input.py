@@ -1,4 +1,4 @@
-"""What can not be fitted or predicted is refused in one line that names it."""
+"""What cannot be fitted or predicted is refused in one line that names it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_everything_held_out():
 
 
 def test_store_without_targets(tmp_path):
-    """A store that never had targets can not be fitted."""
+    """A store that never had targets cannot be fitted."""
     store = stored(tmp_path / "s.zarr", BAGS, None, [])
     with pytest.raises(DataError, match=r"has the targets \[\]"):
         small().fit(store)

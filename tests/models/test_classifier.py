@@ -200,7 +200,7 @@ def test_classes_of_the_holdout_are_known(tmp_path):
 
 
 def test_too_few_and_too_many_classes(monkeypatch):
-    """One class can not be told apart; a real-valued target is not a class."""
+    """One class cannot be told apart; a real-valued target is not a class."""
     with pytest.raises(DataError, match="needs two classes, the labels have 1"):
         classifier().fit(BAGS, np.zeros(200))
     monkeypatch.setattr("bagbasis.outcomes.training_labels.MAX_CLASSES", 100)

@@ -124,7 +124,7 @@ def test_many_targets_in_float32():
 
 
 def test_a_solution_that_is_not_finite_is_refused(tmp_path):
-    """Named by the target; so is a prediction, and an error that can not be squared."""
+    """Named by the target; so is a prediction, and an error that cannot be squared."""
     huge = np.where(np.arange(60) % 2, 1.7e308, -1.7e308)
     y = np.stack([NOISE, huge], axis=1)
     with pytest.raises(DataError, match="the solution of target 2 is not finite; its values"):

@@ -88,7 +88,7 @@ def test_chunks_of_features_fit_in_memory(store):
 
 
 def test_features_of_no_bags(tmp_path):
-    """A width can not be measured on nothing: the error says so; embeddings need none."""
+    """A width cannot be measured on nothing: the error says so; embeddings need none."""
     empty = BagStore.create(tmp_path / "s.zarr", 2)
     assert features(empty, ProjectionEmbedding(n_per_dim=3)).compute().shape == (0, 9)
     with pytest.raises(DataError, match="no bags"):

@@ -245,7 +245,7 @@ def test_interrupted_saving_of_objects(fitted, monkeypatch):
 
 
 def test_no_place_to_save(fitted, tmp_path):
-    """A place that can not be written, or a protocol that is not there, is one clear error."""
+    """A place that cannot be written, or a protocol that is not there, is one clear error."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match=r"file/m\.zarr: saving failed"):
         fitted.save(tmp_path / "file" / "m.zarr")
@@ -270,7 +270,7 @@ def test_embedding_that_is_not_registered(fitted, tmp_path):
 
     model = regressor(Mine(n_per_dim=3))
     model.fit(BAGS, Y)
-    with pytest.raises(ModelError, match="embedding of type Mine can not be saved"):
+    with pytest.raises(ModelError, match="embedding of type Mine cannot be saved"):
         model.save(tmp_path / "m.zarr")
     assert list(tmp_path.iterdir()) == []
 

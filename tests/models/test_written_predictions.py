@@ -195,7 +195,7 @@ def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
 
 
 def test_no_place_to_write(store, tmp_path):
-    """A place that can not be written is one clear error."""
+    """A place that cannot be written is one clear error."""
     (tmp_path / "file").write_text("")
     for format in ("zarr", "parquet"):
         with pytest.raises(ModelError, match=r"file/p: writing predictions failed"):
@@ -203,7 +203,7 @@ def test_no_place_to_write(store, tmp_path):
 
 
 def test_damaged_store(tmp_path):
-    """A chunk that can not be read is the store's error, and leaves no predictions."""
+    """A chunk that cannot be read is the store's error, and leaves no predictions."""
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     shard = tmp_path / "s.zarr" / "points" / "c" / "0" / "0"
     shard.write_bytes(shard.read_bytes()[:100])

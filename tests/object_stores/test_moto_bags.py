@@ -102,7 +102,7 @@ def test_moto_answer_to_a_conditional_write_is_lost(bucket, moto):
     its own content, is no second writer."""
     with writer_lock(f"{bucket}/state") as hold:
         assert hold.read("a.json") is None
-        lost = pytest.raises(StoreError, match=r"a\.json: can not be reached")
+        lost = pytest.raises(StoreError, match=r"a\.json: cannot be reached")
         with lost, moto.losing("PUT .*/state/a.json$", done=True):
             hold.write("a.json", b"ours")
         hold.write("a.json", b"ours")
@@ -201,7 +201,7 @@ def test_moto_no_such_bucket(s3):
     url = "s3://no-such-bucket/data"
     with pytest.raises(StoreError, match=r"object store service error|bucket"):
         BagStore.create(f"icechunk+{url}/s", 2)
-    with pytest.raises(StoreError, match=r"can not be written .*bucket does not exist"):
+    with pytest.raises(StoreError, match=r"cannot be written .*bucket does not exist"):
         write_file(f"{url}/run.json")
     with pytest.raises(StoreError, match="not found"):
         BagStore.open(f"{url}/s.zarr")
@@ -270,7 +270,7 @@ def test_moto_out_of_reach(bucket, monkeypatch, wrong):
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     fsspec.filesystem("s3").clear_instance_cache()
-    told = r"s3://.*: can not be reached \((NoCredentials|EndpointConnection)Error"
+    told = r"s3://.*: cannot be reached \((NoCredentials|EndpointConnection)Error"
     try:
         for action in (
             lambda: BagStore.open(f"{bucket}/s.zarr"),

@@ -54,7 +54,7 @@ def test_moto_connection_lost_in_a_save(bucket, moto, kept):
         ("m.zarr", lambda: fitted(OLD).save(url, overwrite=True)),
         ("registry", lambda: registry.register(fitted(OLD))),
     ):
-        told = "s3://.*can not be reached .*try again; (nothing|the model) was"
+        told = "s3://.*cannot be reached .*try again; (nothing|the model) was"
         lost = moto.losing(f"PUT .*/{where}.*{kept}")
         with pytest.raises(ModelError, match=told) as caught, lost:
             save()
@@ -76,7 +76,7 @@ def test_moto_connection_lost_while_the_old_model_is_looked_at(bucket, moto):
     fitted(OLD).save(url)
     for use in (lambda: fitted(NEW).save(url, overwrite=True), lambda: load_model(url)):
         lost = moto.losing("GET .*/m.zarr/zarr.json")
-        with pytest.raises(ModelError, match=r"can not be reached .*try again"), lost:
+        with pytest.raises(ModelError, match=r"cannot be reached .*try again"), lost:
             use()
     assert_is(load_model(url), OLD)
 

@@ -196,7 +196,7 @@ def test_the_first_report_stays(registry):
 @pytest.mark.parametrize("report", [{"r2": float("nan")}, {"a": np.arange(2)}, {"a": {1, 2}}])
 def test_a_report_that_json_can_not_hold(registry, report):
     """It is refused before anything is written."""
-    with pytest.raises(ParameterError, match="report can not be stored as JSON"):
+    with pytest.raises(ParameterError, match="report cannot be stored as JSON"):
         registry.register(fitted("one target"), report=report)
     assert files_of(registry) == {}
 
@@ -278,7 +278,7 @@ def test_an_empty_registry(registry):
         (lambda text: b"[]", "a list"),
         (lambda text: b"\x80{", "codec"),
         (lambda text: text.replace(b'"format_version": 1', b'"format_version": 2'), "of format 2"),
-        (lambda text: text.replace(b'"promote"', b'"rollback"'), "can not have followed"),
+        (lambda text: text.replace(b'"promote"', b'"rollback"'), "cannot have followed"),
         (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
         (lambda text: text.replace(b'"at"', b'"when"'), "TypeError"),
     ],
@@ -379,7 +379,7 @@ def test_a_place_that_is_no_registry(tmp_path):
         assert not (tmp_path / place / "models").exists()
     store.verify()
     with pytest.raises(
-        ModelError, match=r"file/zarr\.json: can not be read \(Not a directory\); the model"
+        ModelError, match=r"file/zarr\.json: cannot be read \(Not a directory\); the model"
     ):
         Registry(tmp_path / "file").register(fitted("one target"))
     with pytest.raises(ModelError, match="nowhere://r"):

@@ -340,7 +340,7 @@ def test_a_disk_that_fails(champion, saved, monkeypatch, step):
     consequence = "the champion stays" if name else "the model was not registered"
     with pytest.raises(
         ModelError,
-        match=rf"registry.*: can not be .*written \(No space left on device\); {consequence}",
+        match=rf"registry.*: cannot be .*written \(No space left on device\); {consequence}",
     ):
         champion.promote(name) if name else champion.register(saved[1])
     monkeypatch.undo()

@@ -65,7 +65,7 @@ def test_wealth_by_loops():
 
 
 def test_blocks_learn_within_a_round():
-    """A large round finds by itself what its first block has learnt; one block can not."""
+    """A large round finds by itself what its first block has learnt; one block cannot."""
     rng = np.random.default_rng(1)
     new, reference = features(rng.standard_normal((40, 1)) + 2), features(rng.normal(size=(40, 1)))
     assert Betting.begin(8).play(new, reference).log_wealth > 1

@@ -131,7 +131,7 @@ def test_deleted_points_are_not_subtracted(tmp_path):
     retrain(made)
     store.remove([7, 8]).compact()
     report = retrain(made).report
-    assert "can not be subtracted" in report["recomputed"]
+    assert "cannot be subtracted" in report["recomputed"]
     assert difference(model_of(made, report), from_scratch(store)) < 1e-8
     store.remove([9])
     report = retrain(made).report

@@ -148,7 +148,7 @@ def test_settings_of_earlier_versions(given, store, tmp_path):
     grow(store, 60)
     assert retrain(given).decision == "promoted"
     assert json.loads(path.read_text())["settings"] == state["settings"]
-    with pytest.raises(ParameterError, match="settings can not be written as JSON"):
+    with pytest.raises(ParameterError, match="settings cannot be written as JSON"):
         retrain(spec(tmp_path, settings={"model": object()}))
 
 
@@ -161,7 +161,7 @@ def test_state_in_a_place_that_is_taken(given, tmp_path, name):
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format_version": 2}'])
 def test_damaged_state(given, tmp_path, text):
-    """A state that can not be read is named; nothing is guessed."""
+    """A state that cannot be read is named; nothing is guessed."""
     Path(given.state_folder, "state.json").write_text(text)
     with pytest.raises(StoreError, match=r"state\.json: damaged"):
         retrain(given)

@@ -277,7 +277,7 @@ def test_tuned(store, tmp_path, baseline):
     ],
 )  # fmt: skip
 def test_refused(made, told):
-    """A baseline that can not be had is one error, before any bag is summed."""
+    """A baseline that cannot be had is one error, before any bag is summed."""
     model = made()
     with pytest.raises(ParameterError, match=told):
         model.fit(BAGS, RESPONSES if isinstance(model, TripleBasisRegressor) else Y)

@@ -47,9 +47,9 @@ class LostError(Exception):
         ("/a", FULL, r"^/a: saving failed \(No space left on device\); nothing was saved$"),
         ("/a", OSError("odd"), r"^/a: saving failed \(odd\); nothing was saved$"),
         ("/a", StoreError("/a/b: gone"), "^/a/b: gone; nothing was saved$"),
-        ("s3://a", LostError("no answer"), r"^s3://a: can not be reached \(LostError: no answer"),
+        ("s3://a", LostError("no answer"), r"^s3://a: cannot be reached \(LostError: no answer"),
         ("abfs://a", RuntimeError("failed to upload"), r"\(RuntimeError: failed to upload\)"),
-        ("http://a", NotImplementedError(), r"^http://a: can not be reached \(NotImplementedError"),
+        ("http://a", NotImplementedError(), r"^http://a: cannot be reached \(NotImplementedError"),
     ],
 )
 def test_errors_of_the_storage_become_ours(url, error, told):
@@ -66,7 +66,7 @@ def test_errors_of_the_storage_become_ours(url, error, told):
 )
 def test_other_errors_go_on(url, error):
     """What is ours already, and what no storage raises, is not put into other words."""
-    with pytest.raises(type(error)) as caught, storage_errors(url, "can not be read"):
+    with pytest.raises(type(error)) as caught, storage_errors(url, "cannot be read"):
         raise error
     assert caught.value is error
 
@@ -76,7 +76,7 @@ def test_an_error_that_the_caller_handles():
     absent = FileNotFoundError(2, "nothing there")
     with (
         pytest.raises(FileNotFoundError) as caught,
-        storage_errors("/a", "can not be read", passing=FileNotFoundError),
+        storage_errors("/a", "cannot be read", passing=FileNotFoundError),
     ):
         raise absent
     assert caught.value is absent
@@ -125,7 +125,7 @@ def test_an_error_while_writing_leaves_the_old_file(place):
 
 def test_a_full_disk_is_an_error_of_ours(tmp_path):
     """An OSError while writing names the file, and nothing is left."""
-    refused = pytest.raises(StoreError, match=r"a\.txt: can not be written \(No space")
+    refused = pytest.raises(StoreError, match=r"a\.txt: cannot be written \(No space")
     with refused, writing(tmp_path / "a.txt"):
         raise FULL
     assert list(tmp_path.iterdir()) == []
@@ -198,7 +198,7 @@ def test_json_of_a_format_version(place):
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "3", '{"n": "x"}', "{}", "\udcff"])
 def test_damaged_json(place, text):
-    """What can not be parsed is named, with what to do."""
+    """What cannot be parsed is named, with what to do."""
     url = f"{place}/state.json"
     with writing(url) as path:
         path.write_bytes(text.encode(errors="surrogateescape"))

@@ -80,7 +80,7 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
 @pytest.mark.parametrize(
     ("put", "told"),
     [
-        (lambda lock, keys: lock.symlink_to(keys), "can not be written .*; nothing was committed"),
+        (lambda lock, keys: lock.symlink_to(keys), "cannot be written .*; nothing was committed"),
         (lambda lock, keys: lock.hardlink_to(keys), "not a plain file of one name"),
         (lambda lock, keys: os.mkfifo(lock), "not a plain file of one name"),
     ],
@@ -114,7 +114,7 @@ def test_the_lock_is_made_in_no_folder_of_others(tmp_path):
 
 @pytest.mark.parametrize("code", ["ENOLCK", "ENOSYS", "EOPNOTSUPP"])
 def test_a_filesystem_without_locks_is_one_clear_line(tmp_path, monkeypatch, code):
-    """Where the kernel can not lock, writers are told, and what they can do."""
+    """Where the kernel cannot lock, writers are told, and what they can do."""
 
     def fail(fd, operation):
         raise OSError(getattr(errno, code), "no locks here")
@@ -163,7 +163,7 @@ def test_an_object_that_was_removed_is_none(memory_url):
 
 
 def test_a_filesystem_without_conditional_writes():
-    """Nothing is written where writers can not be told apart."""
+    """Nothing is written where writers cannot be told apart."""
     with (
         writer_lock("zip://a.json::memory://archive.zip") as hold,
         pytest.raises(StoreError),
@@ -173,7 +173,7 @@ def test_a_filesystem_without_conditional_writes():
 
 def test_a_server_that_does_not_answer_is_not_an_empty_one():
     """A refused connection is an error that says so, not "not found"."""
-    with pytest.raises(StoreError, match=r"can not be read .*Connect call failed"):
+    with pytest.raises(StoreError, match=r"cannot be read .*Connect call failed"):
         BagStore.open("http://127.0.0.1:1/s.zarr")
 
 

@@ -77,7 +77,7 @@ def test_filesystems_that_connect_at_once(url, said, monkeypatch):
         raise requests.ConnectionError("nobody answers")
 
     monkeypatch.setattr(requests, "get", get)
-    assert refused(1, "info", url) == f"bags: info: {url}: can not be read ({said})"
+    assert refused(1, "info", url) == f"bags: info: {url}: cannot be read ({said})"
 
 
 def test_a_working_folder_that_was_deleted(tmp_path, monkeypatch):

@@ -74,7 +74,7 @@ def test_a_stores_array_of_format_2(tmp_path):
     (points / "zarr.json").unlink()
     (points / ".zarray").write_text(json.dumps(of_format_2([3, 1])))
     (points / "0.0").write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
-    with pytest.raises(StoreError, match="array 'points' can not be opened"):
+    with pytest.raises(StoreError, match="array 'points' cannot be opened"):
         BagStore.open(store.url).read(0, 1)
     assert not (tmp_path / "ran").exists()
 

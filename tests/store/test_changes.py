@@ -147,7 +147,7 @@ def test_compacting_deletes_what_removed_bags_left(store, model):
 
 
 def test_a_compacted_store_is_smaller(url):
-    """A large bag that can not be compressed is off the disk; nothing else changes."""
+    """A large bag that cannot be compressed is off the disk; nothing else changes."""
     big = np.random.default_rng(0).random((200_000, 2))
     store = BagStore.create(url, 2, dtype=np.float64, chunk_points=5000)
     store.append([big, [[0.5, 0.25]]], ids=["big", "small"]).remove(["big"])

@@ -110,7 +110,7 @@ def test_leftovers_make_way_and_a_live_writer_does_not(tmp_path):
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_store_being_written_is_not_replaced(tmp_path, overwrite):
-    """`create` can not pull a store away from under a writer, even while it has no bags yet."""
+    """`create` cannot pull a store away from under a writer, even while it has no bags yet."""
     url = tmp_path / "s.zarr"
     store = BagStore.create(url, 2)
     with store.appending() as session:

@@ -109,7 +109,7 @@ def test_a_missing_array_is_named(store, name):
     (Path(store.url) / name / "zarr.json").unlink()
     fresh = BagStore.open(store.url)
     for use in (readers(fresh)[name], fresh.verify, lambda: fresh.append(two_bags(), GOOD)):
-        with pytest.raises(StoreError, match=f"array {name!r} can not be opened"):
+        with pytest.raises(StoreError, match=f"array {name!r} cannot be opened"):
             use()
 
 
@@ -163,7 +163,7 @@ def test_planted_values_are_found(store, name, row, value, message):
     ],
 )
 def test_planted_values_are_not_read(store, name, row, value, n_good, message):
-    """A range that holds one is refused, before any point is read with offsets that can not be.
+    """A range that holds one is refused, before any point is read with offsets that cannot be.
 
     The bags before it, and the other kind of bags, can be read.
     """

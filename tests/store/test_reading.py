@@ -167,7 +167,7 @@ def test_an_error_comes_where_its_value_would():
 
 
 def test_a_damaged_chunk_stops_the_batches(tmp_path):
-    """A partition that can not be read is a StoreError in the loop over partitions."""
+    """A partition that cannot be read is a StoreError in the loop over partitions."""
     store, _ = ragged_store(tmp_path / "s.zarr", [4] * 100)
     (tmp_path / "s.zarr" / "points" / "c" / "2" / "0").unlink()  # from row 256 on
     good = []

@@ -285,7 +285,7 @@ def test_deleted_objects_are_not_synced(tmp_path, change, key):
 
 
 def test_a_session_with_a_failed_write_commits_nothing(store, monkeypatch):
-    """A caller that swallows the error of a write can not commit the rest."""
+    """A caller that swallows the error of a write cannot commit the rest."""
     failing_replace(monkeypatch, "points/c/8/0", [])
 
     def swallow_an_error():

@@ -272,7 +272,7 @@ def test_a_fit_reads_one_snapshot(url, tmp_path):
 
 
 def test_refusals(store, tmp_path, monkeypatch):
-    """What can not be done is one line that names the URL."""
+    """What cannot be done is one line that names the URL."""
     append_batch(store)
     with pytest.raises(StoreError, match="exists already"):
         BagStore.create(store.url, 2)
@@ -281,7 +281,7 @@ def test_refusals(store, tmp_path, monkeypatch):
     assert not (tmp_path / "nowhere").exists()
     with pytest.raises(StoreError, match=r"expected icechunk\+file:///PATH or icechunk\+s3://"):
         BagStore.open("icechunk+gs://bucket/r")
-    with pytest.raises(StoreError, match=r"/proc/r: can not be written"):
+    with pytest.raises(StoreError, match=r"/proc/r: cannot be written"):
         BagStore.create("icechunk+file:///proc/r", 2)
     model = regressor().fit(BAGS, Y)
     with pytest.raises(ModelError, match="bag stores alone can be kept by Icechunk"):
@@ -304,7 +304,7 @@ def test_half_a_snapshot_is_no_empty_store(store, tmp_path):
         lambda: writer_store(store.url, lambda: None, store.snapshot),
     ):
         file.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(StoreError, match=r"/r: can not be (read|written) \("):
+        with pytest.raises(StoreError, match=r"/r: cannot be (read|written) \("):
             look()
         file.write_bytes(whole)
     append_batch(store)

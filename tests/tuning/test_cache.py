@@ -179,7 +179,7 @@ def test_full_disk_is_one_clear_error(tmp_path, monkeypatch):
         opened.write(0, rows_of(0))
     (tmp_path / "file").write_text("")
     monkeypatch.undo()
-    with pytest.raises(StoreError, match=r"file.*can not be kept there"):
+    with pytest.raises(StoreError, match=r"file.*cannot be kept there"):
         cache_at(tmp_path / "file").open()
 
 

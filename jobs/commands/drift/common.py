@@ -54,7 +54,7 @@ def read_watched(config: WatchedConfig) -> tuple[Any, str | None]:
     except FileNotFoundError as error:
         raise DataError(f"{url}: no file there") from error
     except (ValueError, KeyError, OSError) as error:
-        raise DataError(f"{url} can not be read as a table: {error}") from error
+        raise DataError(f"{url} cannot be read as a table: {error}") from error
 
 
 def _read_table(path: str, kind: str, columns: list[str] | None) -> Any:  # noqa: ANN401 - a frame

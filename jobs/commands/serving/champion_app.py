@@ -51,7 +51,7 @@ class Served(NamedTuple):
 class Champion:
     """The champion of a registry, loaded again when another model is promoted.
 
-    If the registry or a new champion can not be read, the last champion stays.
+    If the registry or a new champion cannot be read, the last champion stays.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Champion:
     Raises
     ------
     ModelError
-        There is no champion, or it can not be read.
+        There is no champion, or it cannot be read.
     """
 
     def __init__(self, registry: Registry) -> None:

@@ -47,7 +47,7 @@ def serve_registry(
     Raises
     ------
     ConfigError
-        Beyond loopback without TLS; a token or a certificate that can not be used; no FastAPI.
+        Beyond loopback without TLS; a token or a certificate that cannot be used; no FastAPI.
     ModelError
         No champion.
     RunError
@@ -96,9 +96,9 @@ def own_token(path: Path) -> str:
     Raises
     ------
     ConfigError
-        The file is open to others, is a link, holds no token or can not be made.
+        The file is open to others, is a link, holds no token or cannot be made.
     """
-    with storage_errors(str(path), "can not be used as a token", kind=ConfigError):
+    with storage_errors(str(path), "cannot be used as a token", kind=ConfigError):
         if not path.exists():
             with staged(path) as fresh, suppress(FileExistsError):
                 fresh.touch(PRIVATE)
@@ -122,4 +122,4 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        raise RunError(f"{host}:{port} can not be listened at ({error})") from error
+        raise RunError(f"{host}:{port} cannot be listened at ({error})") from error

@@ -114,7 +114,7 @@ def records_of(folder: str, split: str, classes: tuple[str, ...]) -> NDArray[np.
 
 def _file(path: Path) -> NDArray[np.uint8]:
     remedy = "put the binary version of CIFAR-10 there"
-    with storage_errors(path, "can not be read", remedy, DataError):
+    with storage_errors(path, "cannot be read", remedy, DataError):
         values = np.fromfile(path, dtype=np.uint8)
     records = values[: len(values) - len(values) % RECORD].reshape(-1, RECORD)
     if len(values) % RECORD or not len(values) or records[:, 0].max() >= len(CLASSES):

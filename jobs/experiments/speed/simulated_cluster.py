@@ -2,7 +2,7 @@
 
 What a scheduler does for a thousand workers can so be measured on one machine: they are real
 `distributed.Worker`, with their own connections, heartbeats, events and thread, and the scheduler
-can not tell. ``python -m bagbasis.jobs.experiments.speed.simulated_cluster`` is one of the
+cannot tell. ``python -m bagbasis.jobs.experiments.speed.simulated_cluster`` is one of the
 processes.
 """
 
@@ -112,7 +112,7 @@ def _process(security: Security, *arguments: str) -> Iterator[subprocess.Popen[s
 
 
 def _as_environment(security: Security) -> dict[str, str]:
-    """Return certificates as settings of Dask; others can not read a process's environment."""
+    """Return certificates as settings of Dask; others cannot read a process's environment."""
     prefix = "DASK_DISTRIBUTED__COMM__"
     variables = {f"{prefix}REQUIRE_ENCRYPTION": "True"}
     for role in ("scheduler", "worker"):

@@ -166,7 +166,7 @@ def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
     Raises
     ------
     ParameterError
-        Another transformer, or parameters that can not be used.
+        Another transformer, or parameters that cannot be used.
     """
     steps: list[PointStep] = []
     moments: RowMoments | None = None
@@ -191,7 +191,7 @@ def flatten(transformer: object) -> list[BaseEstimator]:
         return [step for one in inner for step in flatten(one)]
     if type(transformer) not in TRANSFORMERS.values():
         raise ParameterError(
-            f"transformer is {shown(transformer)}, which can not be fitted in one pass and saved "
+            f"transformer is {shown(transformer)}, which cannot be fitted in one pass and saved "
             f"without pickle; expected {SUPPORTED}"
         )
     assert isinstance(transformer, (StandardScaler, PCA, FunctionTransformer))
@@ -231,7 +231,7 @@ def _name_of(transformer: FunctionTransformer) -> str | None:
     if given is None:
         return None
     raise ParameterError(
-        f"the FunctionTransformer's func is {shown(given)}, which can not be saved without "
+        f"the FunctionTransformer's func is {shown(given)}, which cannot be saved without "
         f"pickle; expected one of numpy's {', '.join(FUNCTIONS)}, without kw_args"
     )
 

@@ -172,7 +172,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     ----------
     transformer : scikit-learn transformer, default StandardScaler()
         Not changed by `fit`: StandardScaler, PCA, FunctionTransformer of numpy's log, log1p,
-        log10, sqrt, cbrt or arcsinh, or a Pipeline of these. Others can not be fitted in one pass
+        log10, sqrt, cbrt or arcsinh, or a Pipeline of these. Others cannot be fitted in one pass
         and saved without pickle.
     embedding : embedding, optional
         Of the transformed points. Not fitted; without a box of its own. Default

@@ -247,7 +247,7 @@ def _named(parts: object) -> list[Named]:
 
 
 def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
-    """Return the parts, or the default ones; ParameterError for what can not be joined."""
+    """Return the parts, or the default ones; ParameterError for what cannot be joined."""
     if parts is None:
         return [("js", HDDEmbedding("js")), ("moments", MomentsEmbedding())]
     expected = "expected embeddings, or (name, embedding) pairs, as [('js', HDDEmbedding('js'))]"

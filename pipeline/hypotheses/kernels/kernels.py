@@ -48,7 +48,7 @@ class Kernel:
     """Values are over 2^exponent."""
 
     def __post_init__(self) -> None:
-        """Refuse what can not be used.
+        """Refuse what cannot be used.
 
         Raises
         ------

@@ -161,7 +161,7 @@ def read_samples(
     Raises
     ------
     DataError
-        Points beside bags, samples of different dimensions, values that can not be used, or
+        Points beside bags, samples of different dimensions, values that cannot be used, or
         fewer than two units in a sample.
     ParameterError
     """

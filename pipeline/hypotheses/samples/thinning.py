@@ -76,7 +76,7 @@ def as_bag_set(data: ComparedBags, name: str) -> BagSet:
     Raises
     ------
     DataError
-        Bags that can not be used, a range the store does not have, or fewer than two bags.
+        Bags that cannot be used, a range the store does not have, or fewer than two bags.
     """
     if isinstance(data, BagStore):
         bags = LabelledBags(data)

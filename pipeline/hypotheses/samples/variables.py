@@ -32,7 +32,7 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
     Raises
     ------
     DataError
-        Variables of different lengths, values that can not be used, or fewer than four units.
+        Variables of different lengths, values that cannot be used, or fewer than four units.
     """
     first = next(iter(data.values()))
     rows, kept, lengths, unit = {}, {}, {}, "point"

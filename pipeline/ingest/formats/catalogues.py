@@ -80,7 +80,7 @@ def ingest_catalogue(
     Raises
     ------
     DataError
-        The file can not be read; no such table or column; columns of different lengths; whatever
+        The file cannot be read; no such table or column; columns of different lengths; whatever
         `TableIngest` refuses.
     ParameterError, StoreError
         As `TableIngest`.
@@ -164,7 +164,7 @@ def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
     try:
         file = h5py.File(where)
     except OSError as error:
-        raise DataError(f"{where}: can not be read as HDF5 ({error})") from error
+        raise DataError(f"{where}: cannot be read as HDF5 ({error})") from error
     with file:
         name = "/" if table is None else str(table)
         if name not in file:
@@ -190,7 +190,7 @@ def _open_fits(where: str, table: str | int | None) -> Iterator[_Table]:
     try:
         file = fits.open(where)
     except OSError as error:
-        raise DataError(f"{where}: can not be read as FITS ({error})") from error
+        raise DataError(f"{where}: cannot be read as FITS ({error})") from error
     with file:
         tables = [one for one in file if isinstance(one, (fits.BinTableHDU, fits.TableHDU))]
         try:

@@ -77,7 +77,7 @@ def ingest_images(
     Raises
     ------
     DataError
-        No image, one that can not be read or is smaller than a patch, a table without the column
+        No image, one that cannot be read or is smaller than a patch, a table without the column
         or with files that are not there; whatever `ingest_arrays` refuses. Names the image.
     ParameterError, StoreError
         As `ingest_arrays`.
@@ -158,7 +158,7 @@ def _read(path: Path, grey: bool) -> NDArray[Any]:
                 return np.asarray(image)
             return np.asarray(image.convert("L" if grey else "RGB"))
     except (OSError, ValueError, Image.DecompressionBombError, UnidentifiedImageError) as error:
-        raise DataError(f"{path}: can not be read as an image ({error})") from error
+        raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 
 def _labels_of(files: Sequence[str], targets: Any, folder: Path) -> Mapping[str, Any] | None:

@@ -58,7 +58,7 @@ class Database:
     def fetch(self, query: str, report: Report | None = None) -> list[dict[str, Any]]:
         """Return all rows of the answer; call ``report`` with the share that is done.
 
-        DataError names a file that can not be read, StoreError a disk that is full.
+        DataError names a file that cannot be read, StoreError a disk that is full.
         """
         with self._running(query) as cursor, _watching(cursor, report):
             answer = cursor.sql(query)
@@ -102,7 +102,7 @@ class Database:
             paths = re.findall(rf"{DuckFiles.protocol}://[^\s']+", f"{error} {query}")
             hint = OTHER_ENCODING if "not utf-8" in str(error) else ""
             file = DuckFiles.url_of(paths[0])
-            raise DataError(f"{file}: can not be read ({reason}){hint}") from error
+            raise DataError(f"{file}: cannot be read ({reason}){hint}") from error
 
 
 @contextmanager

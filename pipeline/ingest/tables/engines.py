@@ -100,7 +100,7 @@ class ClusterEngine(LocalEngine):
         progress: Progress,
     ) -> list[Survey]:
         """Look at all rows; return the surveys of the pieces of the files, in order."""
-        whole: set[str] = set()  # the files that can not be cut
+        whole: set[str] = set()  # the files that cannot be cut
         size = self._piece_bytes
         while True:
             pieces = [

@@ -112,7 +112,7 @@ class TableFile:
 
     @property
     def is_gzip(self) -> bool:
-        """Whether this is a compressed CSV file, which can not be cut."""
+        """Whether this is a compressed CSV file, which cannot be cut."""
         return self.url.lower().endswith(".gz")
 
     @property
@@ -162,8 +162,8 @@ def open_table(
     Raises
     ------
     DataError
-        No file matches, a file is there twice, is of no known kind or can not be read, lacks a
-        column, or holds in it what can not be used.
+        No file matches, a file is there twice, is of no known kind or cannot be read, lacks a
+        column, or holds in it what cannot be used.
     ParameterError
         What is no expression.
     """
@@ -219,7 +219,7 @@ def reading(file: str) -> Iterator[None]:
     except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         hint = OTHER_ENCODING if isinstance(error, UnicodeDecodeError) else ""
-        raise DataError(f"{file}: can not be read ({reason}){hint}") from error
+        raise DataError(f"{file}: cannot be read ({reason}){hint}") from error
 
 
 def _find_files(source: str) -> list[str]:

@@ -157,12 +157,12 @@ class TableIngest:
     Raises
     ------
     DataError
-        Files that are not there, can not be read or differ in their columns; a value that can not
+        Files that are not there, cannot be read or differ in their columns; a value that cannot
         be used; a target that varies within a bag; a target table with unknown or repeated ids;
         a table of responses with unknown ids. Names the file, the column, the bag's id and the
         row, counted from 0 without the header.
     StoreError
-        Something is stored at the URL, or it can not be written, or the disk of temporary files
+        Something is stored at the URL, or it cannot be written, or the disk of temporary files
         is full.
     ParameterError
         Parameters that make no sense together, or what is no expression: names the key and it.

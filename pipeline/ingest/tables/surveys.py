@@ -51,7 +51,7 @@ class Survey:
     """One file, or one piece of a file, in small.
 
     ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``points`` the
-    coordinates of random rows. ``problem`` is the first row that can not be used, and what is
+    coordinates of random rows. ``problem`` is the first row that cannot be used, and what is
     wrong with it; ``sample`` the ids of random rows.
     """
 
@@ -119,7 +119,7 @@ class CheckedTable:
 def check_table(columns: Columns, surveys: Iterable[Survey], database: Database) -> CheckedTable:
     """Return the table that was surveyed.
 
-    DataError names the first row that can not be used, counted in its file from 0 without the
+    DataError names the first row that cannot be used, counted in its file from 0 without the
     header; a table without rows, a coordinate without values, or a target that is not all numbers.
     """
     table = CheckedTable(columns, tuple(surveys))
@@ -217,7 +217,7 @@ def survey_scan(
     Raises
     ------
     DataError
-        A file can not be read, has a page unlike its checksum, or holds ids beyond int64.
+        A file cannot be read, has a page unlike its checksum, or holds ids beyond int64.
     ParameterError
         An expression that DuckDB does not take for the types of its columns.
     """
@@ -271,7 +271,7 @@ def _check_expressions(scan: Scan, database: Database) -> None:
         why = database.complaint(f"SELECT {one.sql} FROM ({cells}) LIMIT 0") if is_written else ""
         if why:
             file = scan.files[0].url
-            what = f"can not be computed of the columns of {file} ({_plainly(why, scan, one)})"
+            what = f"cannot be computed of the columns of {file} ({_plainly(why, scan, one)})"
             raise ParameterError(f"{one.key}: {one.text!r} {what}")
 
 
@@ -334,7 +334,7 @@ def _is_unfit(scan: Scan, j: int) -> str:
 
 
 def _is_bad(scan: Scan, dtype: str) -> str:
-    """Return the condition that a row has no id, or a value that can not be used."""
+    """Return the condition that a row has no id, or a value that cannot be used."""
     bad = ["id IS NULL"] + ([] if scan.id_type in INTEGERS else ["id = ''"])
     for j, one in enumerate(scan.columns.coordinates):
         bad += _unread(scan, one) + ([f"x{j} IS NULL"] if one.sql else [])
@@ -405,7 +405,7 @@ def _describe(
 ) -> str:
     """Say what is wrong with a row of `Scan.values`, which ``cells`` asks for.
 
-    ``unfit`` are the targets of which there are numbers that can not be used.
+    ``unfit`` are the targets of which there are numbers that cannot be used.
     """
     if not row["id"] and row["id"] != 0:
         return "the bag id is missing, or a number that is not whole; give every row its bag's id"
@@ -417,7 +417,7 @@ def _describe(
         number = row[f"x{j}"]
         if one.sql and number is None:
             why = database.complaint(f"SELECT CAST({one.sql} AS DOUBLE) FROM ({cells})")
-            return f"{bag}: {what} can not be computed ({_plainly(why, scan, one)})"
+            return f"{bag}: {what} cannot be computed ({_plainly(why, scan, one)})"
         with np.errstate(over="ignore"):
             if number is None or not np.isfinite(np.dtype(dtype).type(number)):
                 missing = number is None or bool(one.sql and np.isnan(number))
@@ -431,7 +431,7 @@ def _describe(
             return f"{bag}: {what} {why}"
         if one.sql and row[f"e{j}"]:
             why = database.complaint(f"SELECT {one.sql} FROM ({cells})")
-            return f"{bag}: {what} can not be computed ({_plainly(why, scan, one)})"
+            return f"{bag}: {what} cannot be computed ({_plainly(why, scan, one)})"
         if j not in unfit or number is None:
             continue
         if isinf(number):
@@ -453,7 +453,7 @@ def _why_unread(row: Mapping[str, Any], scan: Scan, value: Value) -> str:
             return f"is {cell!r}, not a number"
         kind = scan.columns.types.get(name)
         return (
-            f"can not be computed: {name} is {cell!r}, not {kind} as in the first rows; correct "
+            f"cannot be computed: {name} is {cell!r}, not {kind} as in the first rows; correct "
             f"it, or set read: {{types: {{{name}: VARCHAR}}}} and cast it in the expression"
         )
     return ""

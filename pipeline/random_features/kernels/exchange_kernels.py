@@ -14,7 +14,7 @@ from ...compiling import kernel
 def drop_first(R, u, start, stop, row, tail):
     """Take the first row and column of A out of R, and of u = R⁻ᵀc, shape (n, q).
 
-    What is left is RᵀR + vvᵀ for the row v that goes: rotations add it, which rounding can not
+    What is left is RᵀR + vvᵀ for the row v that goes: rotations add it, which rounding cannot
     make indefinite. ``row`` (n,) and ``tail`` (q,) are scratch.
     """
     # loops: numba compiles numpy's broadcasting, messages and all, for parts of arrays

@@ -94,8 +94,8 @@ def test_missing_integers_of_fits(tmp_path):
         ("c.fits", {"coordinates": ["mas"]}, r"'mas' \(did you mean 'mass'"),
         ("d.h5", {"coordinates": ["short"], "targets": None}, "columns differ in length"),
         ("d.h5", {"coordinates": ["deep"], "targets": None}, "'deep' is no column of numbers"),
-        ("e.h5", {}, r"e\.h5: can not be read as HDF5"),
-        ("e.fits", {}, r"e\.fits: can not be read as FITS"),
+        ("e.h5", {}, r"e\.h5: cannot be read as HDF5"),
+        ("e.fits", {}, r"e\.fits: cannot be read as FITS"),
     ],
 )
 def test_what_is_refused(file, options, told, tmp_path):

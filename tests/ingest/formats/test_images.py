@@ -107,7 +107,7 @@ def test_sixteen_bits_and_arrays(tmp_path):
         ("photos", {"patch": 9}, DataError, "1.PNG has shape .* smaller than a patch of 9 pixels"),
         ("empty", {}, DataError, "no images; expected files such as .png"),
         ("nowhere", {}, DataError, "expected a local folder that is there"),
-        ("broken", {}, DataError, r"a\.png: can not be read as an image"),
+        ("broken", {}, DataError, r"a\.png: cannot be read as an image"),
         ([np.zeros((2, 2, 2, 2))], {}, DataError, "image 0 has shape"),
         (
             [np.full((1, 1), 256)],

@@ -130,7 +130,7 @@ REFUSED = {
     "1 +": r"is neither a column of .*f\.csv nor an expression \(syntax error",
     "hour v": "is not one expression",
     "": "is neither a column of .* nor an expression",
-    "cos(band)": r"can not be computed of the columns of .*f\.csv .*cos\(VARCHAR\)",
+    "cos(band)": r"cannot be computed of the columns of .*f\.csv .*cos\(VARCHAR\)",
 }
 
 
@@ -153,7 +153,7 @@ def test_what_is_no_expression_of_a_row(key, text, tmp_path):
     ("text", "message"),
     [
         ("cos(bnd)", r"no column 'bnd' \(did you mean 'band'\?\) \(in coordinates: 'cos\(bnd\)'\)"),
-        ("CAST(band AS DOUBLE)", "row 1: bag 'b': .* can not be computed .*'r' to DOUBLE"),
+        ("CAST(band AS DOUBLE)", "row 1: bag 'b': .* cannot be computed .*'r' to DOUBLE"),
         ("1 / (hour - 2)", "row 1: bag 'b': coordinate .* is inf, not a finite float32"),
         ("CASE band WHEN '1' THEN hour END", "row 1: bag 'b': coordinate .* is missing"),
         ("2 * late", "row 20480: bag 'b': .*: late is 'x', not DOUBLE as in the first rows"),
@@ -180,7 +180,7 @@ def test_targets_that_can_not_be_computed_or_are_no_numbers(tmp_path):
         given = {"id_column": "bag", "coordinates": ["x"], "targets": {"t": text}, **options}
         return ingest_frame(frame, tmp_path / "s.zarr", **given)
 
-    with pytest.raises(DataError, match=r"row 2: bag 3: target 't' can not be computed .*'three'"):
+    with pytest.raises(DataError, match=r"row 2: bag 3: target 't' cannot be computed .*'three'"):
         ingest("CAST(k AS DOUBLE)")
     with pytest.raises(DataError, match="row 2: target 't' is 'three', not a number"):
         ingest("k", target_types={"t": "number"})

@@ -109,7 +109,7 @@ def test_arrow_files(kind, tmp_path, client):
 def test_arrow_files_that_can_not_be_used(tmp_path):
     """The file is named, not its copy; so is the row."""
     (tmp_path / "a.arrow").write_bytes(b"no such thing")
-    with pytest.raises(DataError, match=r"a\.arrow: can not be read"):
+    with pytest.raises(DataError, match=r"a\.arrow: cannot be read"):
         ingest_tables(tmp_path / "a.arrow", tmp_path / "s.zarr", **COLUMNS)
     frame = long_frame()
     frame.loc[3, "u"] = np.nan
@@ -154,7 +154,7 @@ def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
         again = ingest_tables(*written(), mode="overwrite", **plain)
         np.testing.assert_array_equal(again.read().points, store.read().points)
     frame["letters"] = "maybe"
-    told = r"row 0: bag .* coordinate 'letters' can not be .*'maybe' to BOOL"
+    told = r"row 0: bag .* coordinate 'letters' cannot be .*'maybe' to BOOL"
     with pytest.raises(DataError, match=told):
         ingest_tables(*written(), mode="overwrite", **given)
 

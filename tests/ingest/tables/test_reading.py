@@ -112,11 +112,11 @@ def test_what_is_no_option(read, told, tmp_path):
     ("text", "read", "told"),
     [
         (b"a,1,2\n", {"names": ["bag", "x"]}, "2 columns are named, its first row has 3: ..a'"),
-        ("bag,x\nä,1\n".encode("latin-1"), None, "can not be read .*read: .encoding: latin-1"),
+        ("bag,x\nä,1\n".encode("latin-1"), None, "cannot be read .*read: .encoding: latin-1"),
         (
             "bag,x\nä,1\n".encode("utf-16"),
             None,
-            "can not be read .*read: .encoding: latin-1., or utf-16",
+            "cannot be read .*read: .encoding: latin-1., or utf-16",
         ),
         ("%\nbag,x\na,1\n".encode("utf-8-sig"), {"comment": "%"}, "mark and a comment.*skip"),
         (b'"no\nbag,x\n"a",1\n', {"skip": 1}, "has a quote without an end"),

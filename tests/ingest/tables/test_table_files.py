@@ -118,7 +118,7 @@ def test_tables_on_another_filesystem():
         assert [file.url.rsplit("/", 1)[1] for file in files] == ["a.csv", "b.csv"]
         with Database(2**28) as database:
             assert len(database.fetch(Scan(COLUMNS, files[1:]).values([0]))) == 7
-            with pytest.raises(DataError, match=r"memory://.*a\.csv: can not .*Expected 4 columns"):
+            with pytest.raises(DataError, match=r"memory://.*a\.csv: cannot .*Expected 4 columns"):
                 database.fetch(Scan(COLUMNS, files[:1]).values([0]))
         with pytest.raises(DataError, match=r"memory://.*a\.csv: no column 'y'"):
             open_table("memory://tables/a.csv", Columns(("y",)))
@@ -168,7 +168,7 @@ def test_sorting_without_room_is_one_clear_error(tmp_path):
 
 
 def test_no_memory_says_nothing_of_a_file():
-    """DuckDB got none from the system; of a file that can not be read there is no word."""
+    """DuckDB got none from the system; of a file that cannot be read there is no word."""
     error = duckdb.OutOfMemoryException("Failed to allocate block of 2 bytes (bad allocation)")
     with (
         pytest.raises(ExhaustedError, match=r"^tables: this process gets no more memory"),
@@ -199,7 +199,7 @@ def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
         path.write_bytes(whole[: end - 1] + bytes([whole[end - 1] ^ 1]) + whole[end:])
         _, [file] = open_table(path, COLUMNS)
         for i, piece in enumerate(file.cut(1, 3)):
-            refused = pytest.raises(DataError, match=f"{path}: can not be read .*checksum")
+            refused = pytest.raises(DataError, match=f"{path}: cannot be read .*checksum")
             with refused if i == group else nullcontext():
                 check_pages(piece, COLUMNS)
         with Database(2**28) as database, pytest.raises(DataError, match="checksum"):

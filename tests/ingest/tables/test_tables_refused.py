@@ -1,4 +1,4 @@
-"""Long tables that can not be used: one clear error each, and nothing left behind."""
+"""Long tables that cannot be used: one clear error each, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_files_with_differing_columns(path, tmp_path, refused):
 
 
 def test_two_columns_of_one_name(tmp_path, refused):
-    """Which of them is meant can not be known."""
+    """Which of them is meant cannot be known."""
     (tmp_path / "p.csv").write_text("bag,u,v,u\n1,2,3,4\n")
     refused(tmp_path / "p.csv", "two columns are called 'u'")
 
@@ -173,14 +173,14 @@ def test_a_file_cut_off(tmp_path, refused):
     parquet = write(good(), tmp_path / "p.parquet")
     whole = parquet.read_bytes()
     parquet.write_bytes(whole[:-40])
-    refused(parquet, parquet, "can not be read")
+    refused(parquet, parquet, "cannot be read")
     parquet.write_bytes(b"PAR1" + b"\xff" * 400 + whole[404:])
-    refused(parquet, parquet, "can not be read")
+    refused(parquet, parquet, "cannot be read")
     good_one = write(good(), tmp_path / "good.parquet")
-    refused([good_one, parquet], parquet, "can not be read")
+    refused([good_one, parquet], parquet, "cannot be read")
     gzip = write(pd.concat([good()] * 99), tmp_path / "p.csv.gz")
     gzip.write_bytes(gzip.read_bytes()[:-20])
-    refused(gzip, gzip, "can not be read")
+    refused(gzip, gzip, "cannot be read")
 
 
 def test_a_csv_row_of_another_length(tmp_path, refused):

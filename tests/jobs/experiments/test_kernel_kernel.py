@@ -62,7 +62,7 @@ def test_lean_smoother_predicts_the_same(labelled, bandwidth, monkeypatch):
 
 def test_choices(labelled):
     """Each takes the candidate that can learn: one function, a kernel that is flat, and density
-    estimates that are as wide as the box can not."""
+    estimates that are as wide as the box cannot."""
     bags, y = labelled
     train, few, test = (bags[:500], y[:500]), (bags[:200], y[:200]), (bags[500:], y[500:])
     double = fit_double_basis(train, few, CANDIDATES, 0)

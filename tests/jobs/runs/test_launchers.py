@@ -58,7 +58,7 @@ def test_a_log_that_is_a_link_is_refused(tmp_path, monkeypatch, launcher):
     theirs = tmp_path / "theirs"
     monkeypatch.setattr(submission, "local_log", lambda url: tmp_path / "log")
     (tmp_path / "log").symlink_to(theirs)
-    with pytest.raises(RunError, match="the driver can not be started"):
+    with pytest.raises(RunError, match="the driver cannot be started"):
         submit("fit", CONFIG, root=tmp_path / "runs", launcher=launcher)
     assert not theirs.exists()
 

@@ -111,7 +111,7 @@ def test_filesystem_away_at_the_end(root, launched, monkeypatch):
 
 
 def test_interrupted_is_cancelled(root, launched):
-    """An interrupt of the driver is a cancelled run, which can not be cancelled again."""
+    """An interrupt of the driver is a cancelled run, which cannot be cancelled again."""
     run = submitted(root)
     run.cancel()
     with pytest.raises(KeyboardInterrupt), driven(run).running():
@@ -277,7 +277,7 @@ def test_roots(tmp_path, launched, monkeypatch):
 
 def test_roots_are_remembered(tmp_path, launched, monkeypatch, caplog):
     """Without a root, the runs of all roots that were submitted to are there; not those of a root
-    that is gone or can not be read. Without a place to remember them, a submission only warns."""
+    that is gone or cannot be read. Without a place to remember them, a submission only warns."""
     monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     a, b = (submit("fit", CONFIG, root=tmp_path / name) for name in "ab")
@@ -329,8 +329,8 @@ def test_wrong_launcher(tmp_path):
     [
         ({"job": "fitt"}, "no job 'fitt' .did you mean 'fit'"),
         ({"job": "../../x"}, "no job '../../x'"),
-        ({"config": {**CONFIG, "n": object()}}, "'n': <object .* can not be written as JSON"),
-        ({"config": {**CONFIG, "n": float("nan")}}, "'n': nan.* can not be written as JSON"),
+        ({"config": {**CONFIG, "n": object()}}, "'n': <object .* cannot be written as JSON"),
+        ({"config": {**CONFIG, "n": float("nan")}}, "'n': nan.* cannot be written as JSON"),
     ],
 )
 def test_wrong_submissions(tmp_path, launched, changes, told):
@@ -344,7 +344,7 @@ def test_wrong_submissions(tmp_path, launched, changes, told):
 
 def test_driver_that_can_not_be_started(tmp_path):
     """A command that is not there is an error of the submission."""
-    with pytest.raises(RunError, match="can not be started"):
+    with pytest.raises(RunError, match="cannot be started"):
         launch_here(["/nowhere/python"], tmp_path / "log.txt", "run")
 
 

@@ -88,7 +88,7 @@ def test_other_files_and_parameters_are_refused(folder: Path) -> None:
     with pytest.raises(DataError, match=r"test_batch\.bin: is no file of the binary"):
         CIFAR10(folder=str(folder), split="test").block(0)
     (folder / "test_batch.bin").unlink()
-    with pytest.raises(DataError, match=r"test_batch\.bin: can not be read"):
+    with pytest.raises(DataError, match=r"test_batch\.bin: cannot be read"):
         CIFAR10(folder=str(folder), split="test", classes=("ship",)).block(0)
     with pytest.raises(ParameterError, match="split is 'all'"):
         CIFAR10(folder=str(folder), split="all")
