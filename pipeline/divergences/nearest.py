@@ -9,7 +9,8 @@ from ..execution import one_blas_thread
 from .nearest_kernels import kth_distances
 
 MANY_DIMS = 10  # from which trees of some thousand points visit most of them
-ROWS_AT_ONCE = 512  # queries whose products, in single precision, lie in the cache
+PRODUCTS_AT_ONCE = 3 << 17  # in single precision: about what a core has for itself
+PANEL = 16  # queries at a time, and multiples: BLAS takes fewer at the speed of as many
 LARGEST = 1e15  # squares of coordinates beyond do not fit in single precision with their products
 
 
@@ -36,18 +37,27 @@ class AllDistances:
         return self._farthest < LARGEST
 
     def distances(self, queries: Floats, k: int) -> Floats:
-        """Return the distance of each query to the k-th point, shape (n_queries,)."""
+        """Return the distance of each query to the k-th of as many points or more, (n_queries,)."""
         out = np.empty(len(queries))
         d = queries.shape[1]
-        for start in range(0, len(queries), ROWS_AT_ONCE):
-            rows = np.ascontiguousarray(queries[start : start + ROWS_AT_ONCE])
-            moved = rows - self._centre
-            reach = np.sqrt(np.einsum("ij,ij->i", moved, moved)) + self._farthest
-            # each of d products, their sum, and both roundings to single: generous by a factor
-            slack = (2 * (d + 8) * np.finfo(np.float32).eps * reach**2).astype(np.float32)
-            with one_blas_thread():
+        n_rows = max(PANEL, PRODUCTS_AT_ONCE // len(self._points) // PANEL * PANEL)
+        single = np.finfo(np.float32)
+        with one_blas_thread():
+            for start in range(0, len(queries), n_rows):
+                rows = np.ascontiguousarray(queries[start : start + n_rows])
+                moved = rows - self._centre
+                reach = np.sqrt(np.einsum("ij,ij->i", moved, moved)) + self._farthest
+                # Each of d products, their sum, and both roundings to single: an eighth would do.
+                # What is too small for single precision may be lost in each of them.
+                slack = 2 * (d + 8) * (single.eps * reach**2 + 2 * single.tiny)
                 products = moved.astype(np.float32) @ self._single
-            kth_distances(
-                products, self._halves, slack, rows, self._points, k, out[start : start + len(rows)]
-            )
+                kth_distances(
+                    products,
+                    self._halves,
+                    slack.astype(np.float32),
+                    rows,
+                    self._points,
+                    k,
+                    out[start : start + n_rows],
+                )
         return out

@@ -36,6 +36,23 @@ def test_ties_closer_than_single_precision():
     np.testing.assert_allclose(found, sorted_distances(np.zeros((1, 12)), points, 25), rtol=1e-15)
 
 
+@pytest.mark.parametrize("scale", [1e-18, 1e-20, 1e-22, 1e-24, 1e-150])
+def test_products_too_small_for_single_precision(scale):
+    """What the products lose counts among their errors: distances in double decide."""
+    points = RNG.normal(size=(300, 12)) * scale
+    queries = RNG.normal(size=(50, 12)) * scale
+    found = AllDistances(points).distances(queries, 25)
+    np.testing.assert_allclose(found, sorted_distances(queries, points, 25), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("n", [33, 1000])
+def test_many_points_as_near_as_the_kth(n):
+    """Whole numbers have equal distances; no bound lets only k blocks through."""
+    points = RNG.integers(0, 2, (n, 11)).astype(float)
+    found = AllDistances(points).distances(points, 7)
+    np.testing.assert_array_equal(found, sorted_distances(points, points, 7))
+
+
 def test_divergences_are_those_of_trees(monkeypatch):
     """The matrix of GloScope, k = 25, on both ways; huge coordinates go to the tree."""
     bags = [RNG.normal(i / 10, 1, (60 + 9 * i, 12)) for i in range(6)]
