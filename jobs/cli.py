@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from bagbasis.systems import check_addresses
+from bagbasis.systems import check_addresses, check_threads
 
 from .answers import answer, command_terminal, take_json
 from .interrupts import prompt_interrupts
@@ -157,6 +157,7 @@ def _run(
     # a wrong config is refused before numpy is imported, and so are too few addresses
     if name not in STORES:
         check_addresses()
+    check_threads()
     from .files import run_and_report, with_config
 
     report = run_and_report(job, name, config, command_terminal())

@@ -199,6 +199,7 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
             yield f"[{', '.join([inner] * exact)}]" if exact else f"[{inner}, ...]"
         else:
             bounds = [f"{sign} {one[key]:g}" for key, sign in _BOUNDS.items() if key in one]
+            bounds += ["that is not empty"] if "minLength" in one else []
             yield f"{_NAMES[kind]} {' and '.join(bounds)}".rstrip()
 
 

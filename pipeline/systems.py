@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,7 @@ LOCKED_BYTE = 2**30  # of Windows' locks: behind all content, which a locked byt
 POLL_SECONDS = 0.02  # between two tries where a system cannot wait for a lock or a reader
 READER_SECONDS = 5.0  # within which a reader of one small file or chunk has closed it
 LIBRARY_ADDRESSES = 3 * 2**30  # an ingest has reserved 2.9 GiB at most, a fit 1.4, on two cores
+BLAS_LIBRARIES = 2  # those of numpy and of scipy, each with a thread per core
 CORE_ADDRESSES = 2**28  # stacks, and what malloc and OpenBLAS reserve for each thread
 HELD = ".held"  # within a temporary folder, where folders themselves cannot be locked
 
@@ -252,8 +254,12 @@ def address_limit() -> int | None:
 
 def addresses_needed() -> int:
     """Return the bytes of addresses that libraries and the threads of all cores may reserve."""
+    return LIBRARY_ADDRESSES + _n_cores() * CORE_ADDRESSES
+
+
+def _n_cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return LIBRARY_ADDRESSES + (cores or 1) * CORE_ADDRESSES
+    return cores or 1
 
 
 def check_addresses() -> None:
@@ -270,6 +276,31 @@ def check_addresses() -> None:
             "little: raise that limit, and bound memory by a control group instead (a container, "
             "MemoryMax of systemd, --mem of SLURM)"
         )
+
+
+def check_threads() -> None:
+    """Raise ExhaustedError where this process can start fewer threads than libraries do.
+
+    Call it before they are loaded: an OpenBLAS that gets too few threads prints lines of its own
+    and interrupts the process, as a Ctrl-C would. The check starts that many threads and ends them.
+    """
+    needed = BLAS_LIBRARIES * _n_cores()
+    ended = threading.Event()
+    threads = [threading.Thread(target=ended.wait, daemon=True) for _ in range(needed)]
+    started = 0
+    try:
+        for thread in threads:
+            thread.start()
+            started += 1
+    except RuntimeError as error:
+        raise ExhaustedError(
+            f"this process can start {started} threads, and libraries need {needed}: raise the "
+            "limit of processes (ulimit -u, that of its job or container), or run less beside it"
+        ) from error
+    finally:
+        ended.set()
+        for thread in threads[:started]:
+            thread.join()
 
 
 def resident_limit() -> int | None:

@@ -62,6 +62,7 @@ class ClusterConfig(JobConfig):
 
     cluster: str = Field(
         default="none",
+        min_length=1,
         description="none (this process), local, a scheduler's address, or a profile",
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.config_errors import differences, refuse_credentials
-from bagbasis.errors import ConfigError, RunError, WriterBusyError, shown
+from bagbasis.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
 from bagbasis.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
 from bagbasis.storage import (
     ICECHUNK,
@@ -72,13 +72,18 @@ def submit(
     Raises
     ------
     ParameterError
-        An argument of another type.
+        An argument of another type, or an empty profile.
     ConfigError
         A job or a launcher that is not there, no place for the run, or a config with credentials,
         or with values that JSON does not have.
     StoreError, RunError
         The place cannot be written, or the driver cannot be started.
     """
+    if profile == "":
+        raise ParameterError(
+            "profile is ''; expected 'none', 'local', a scheduler's address or the name of a "
+            "profile; leave it out for the config's own"
+        )
     check_job(job)  # it goes into the name of the run's folder
     if launcher not in LAUNCHERS:
         raise ConfigError(f"no launcher {launcher!r}; there are {', '.join(sorted(LAUNCHERS))}")

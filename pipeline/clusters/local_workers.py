@@ -13,7 +13,7 @@ import dask
 from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster
 
-from ..errors import ClusterError
+from ..errors import ClusterError, refuse_exhaustion
 from ..execution import CORES_VARIABLE
 from ..storage import temporary_folder
 from .owning_client import owning
@@ -41,9 +41,11 @@ def open_local(profile: LocalProfile) -> Client:
             ends.callback(cluster.close)
             client = owning(cluster, ends.pop_all().close)
         except Exception as error:  # whatever Dask and the system make of it
+            first = _first_cause(error)
+            refuse_exhaustion("no local cluster can be started", first)
             raise ClusterError(
-                f"no local cluster can be started ({_first_cause(error)}); mend that, or work "
-                "without a cluster"
+                f"no local cluster can be started ({type(first).__name__}: {first}); mend that, or "
+                "work without a cluster"
             ) from error
     return client
 
@@ -103,8 +105,8 @@ def _silent_loggers() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _first_cause(error: BaseException) -> str:
+def _first_cause(error: BaseException) -> BaseException:
     """Return the error that others followed from: the last one names a class of Dask's alone."""
     while before := error.__cause__ or error.__context__:
         error = before
-    return f"{type(error).__name__}: {error}"
+    return error

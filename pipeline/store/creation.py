@@ -55,6 +55,8 @@ def check_parameters(
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
     most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
     (Integer(1, most) | None_).check("chunk_points", chunk_points)
+    if "" in target_names:
+        raise ParameterError(f"a target name is empty: {shown(list(target_names))}; name each")
     if len(set(target_names)) != len(target_names):
         raise ParameterError(f"target names are not unique: {shown(list(target_names))}")
     for name, classes in class_names.items():

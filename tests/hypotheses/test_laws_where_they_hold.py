@@ -60,6 +60,24 @@ def test_pairs_that_a_law_is_not_of(statistic, null, draw):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", ["bags", "rows"])
+def test_rates_of_few_pairs(kind):
+    """`mmd_linear` of 12 units beside 60 has six estimates, of which Student's law is told: near
+    α, where a normal law rejects at 10 %."""
+
+    def p_value(seed):
+        rng = np.random.default_rng([4, seed])
+        shapes = [(n, 9, 2) if kind == "bags" else (n, 2) for n in (12, 60)]
+        samples = [list(rng.normal(size=shape)) for shape in shapes]
+        if kind == "rows":
+            samples = [np.stack(sample) for sample in samples]
+        return two_sample_test(*samples, statistic="mmd_linear", seed=seed).p_value
+
+    rate = np.mean([p_value(seed) <= 0.05 for seed in range(2 * N_TESTS)])
+    assert abs(rate - 0.05) < 2.5 * ERROR / 2**0.5
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["me", "nfsic"])
 def test_rates_of_heavy_tails(statistic):
     """Neither far above α, nor next to never: five standard errors of 200 tests."""

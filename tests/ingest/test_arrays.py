@@ -148,6 +148,13 @@ def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
         ([[[1.0]]], {"targets": np.zeros((1, 1, 1))}, "shape (1, 1, 1)"),
         ([[[1.0]]], {"targets": {"a": 3.0}}, "target 'a' is 3.0; expected one per bag"),
         ([[[1.0]]], {"targets": {"a": None}}, "target 'a' is None; expected one per bag"),
+        ([[[1.0]]] * 2, {"targets": {"a": [1.0]}}, "fewer targets than bags: bag 1 has none"),
+        ([[[1.0]]], {"targets": {"a": [1.0, 2.0]}}, "more targets than bags: the bags end after 1"),
+        ([[[1.0]]], {"targets": {"a": [np.inf]}}, "target 'a' is infinite for bag 0"),
+        ([[[1.0]]], {"targets": {"a": [{}]}}, "target 'a' has dtype object; expected numbers"),
+        ([[[1.0]]], {"targets": {"a": [1j]}}, "target 'a' has dtype complex128; expected numbers"),
+        ([[[1.0]]], {"targets": {"a": [[1.0]]}}, "target 'a' has shape (1, 1); expected (1,)"),
+        ([[[1.0]]], {"targets": {"a": [1.0], "b": [1.0, 2.0]}}, "target 'a' has shape (1,); expec"),
         ([([[1.0]], "label")], {}, "class_names"),
         ([[[1.0]]], {"box": [(0, 1), (0, 1)]}, "2 dimensions"),
         ([[[1.0]], [[1.0]]], {"responses": [[1.0]]}, "fewer responses than bags: bag 1"),
@@ -168,6 +175,21 @@ def test_arrays_that_can_not_be_used(items, options, words, place, batches):
         ingest_arrays(iter(items), place, **options)
     assert words in str(caught.value)
     assert not exists(normalize_url(place))
+
+
+@pytest.mark.parametrize("options", [{"targets": {"": [1.0]}}, {"target_names": [""]}])
+def test_a_target_without_a_name_is_refused(options, place):
+    """Nobody could ask for it by name; nothing is left behind."""
+    with pytest.raises(ParameterError, match=r"a target name is empty: \[''\]; name each"):
+        ingest_arrays([([[1.0]], 1.0) if "target_names" in options else [[1.0]]], place, **options)
+    assert not exists(normalize_url(place))
+
+
+def test_a_target_that_is_nan_has_no_label(place):
+    """NaN and None are bags without a label, whatever the other values are."""
+    targets = {"a": [1.0, np.nan], "b": ["x", None]}
+    store = ingest_arrays([[[1.0]]] * 2, place, targets=targets)
+    np.testing.assert_array_equal(store.targets(), [[1.0, 0.0], [np.nan, np.nan]])
 
 
 def test_an_iterable_that_fails_leaves_nothing(url, batches):

@@ -48,6 +48,7 @@ FIT = CONFIGS / "fit.yaml"
         ({"holdout": 1}, ["'holdout' is 1", "a number >= 0 and < 1"]),
         ({"holdout": "{group: y}"}, ["'holdout.group'", "did you mean 'groups'?"]),
         ({"data_url": ""}, ["'data_url' is None", "a text"]),
+        ({"cluster": "''"}, ["'cluster' is ''; expected a text that is not empty"]),
         ({"model__embedding__name": "projecton"}, ["'model.embedding.name'", "'projection'"]),
         ({"model__embedding__n_per_dim": 2.5}, ["'model.embedding.n_per_dim' is 2.5"]),
         ({"model__alpha__x": 1}, ["'model.alpha' is 'gcv' and has no keys"]),

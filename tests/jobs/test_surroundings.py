@@ -125,6 +125,37 @@ def test_few_addresses(regression, tmp_path, job):
     assert done.returncode == 0, done.stderr
 
 
+# an account that is limited, as root is not, and may read what root may: Python is in its home
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+READER = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+
+
+@pytest.mark.parametrize("n_processes", [1, 4])
+@pytest.mark.parametrize("cluster", ["none", "local"])
+def test_few_processes(tmp_path, n_processes, cluster):
+    """Of so few OpenBLAS says lines of its own, and interrupts the job: we say one line."""
+    tmp_path.chmod(0o777)
+    keys = settings(url=tmp_path / "new.zarr", n_bags=2, dataset="gmm_components", cluster=cluster)
+    done = subprocess.run(
+        [
+            *((*NOBODY, *READER) if os.getuid() == 0 else ()),
+            *("prlimit", f"--nproc={n_processes}"),
+            *(sys.executable, "-m", "bagbasis.jobs", "generate", *map(str, keys)),
+        ],
+        cwd="/",
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(CONFIGS.parent)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == FAILED
+    [line] = done.stderr.splitlines()
+    assert line.startswith("bags: generate: ")
+    assert "ulimit -u" in line
+    assert not (tmp_path / "new.zarr").exists()
+
+
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError(BROKEN)])
 @pytest.mark.parametrize(
     ("opening", "where"),

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from bagbasis import load_model
-from bagbasis.errors import RunError
+from bagbasis.errors import ParameterError, RunError
 from bagbasis.jobs.runs import Status, attach, record as states, runs_in, submit
 from tests.execution.gated import alive, kill, until
 from tests.jobs.running import CONFIGS, done, refused, settings
@@ -166,6 +166,12 @@ def test_refused_before_anything_runs(tmp_path, root):
     assert "'holdoutt'" in refused(2, "submit", "fit", *wrong, "--root", root)
     assert "nobody: no run there" in refused(1, "attach", "nobody", "--root", root)
     assert "nobody: no run there" in refused(1, "cancel", "nobody", "--root", root)
+    nowhere = settings(data_url="a", model_url="b")
+    assert "'cluster' is ''" in refused(
+        2, "submit", "fit", *nowhere, "--root", root, "--cluster", ""
+    )
+    with pytest.raises(ParameterError, match=r"profile is ''; expected 'none', 'local', a sched"):
+        submit("fit", {"data_url": "a", "model_url": "b"}, profile="", root=root)
     assert not root.exists()
 
 
