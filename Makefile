@@ -8,7 +8,7 @@ export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.venv/networks
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 
-.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-oldest test-newest test-elsewhere test-clusters venv lint docs bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-oldest test-newest test-elsewhere test-clusters venv lint docs bench bench-page chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -90,6 +90,10 @@ docs: venv
 
 bench: venv
 	$(BIN)/python -m tests.benchmarks
+
+# All suites, or SUITES="floor peers": also into docs/bench.jsonl, and from there into docs/performance.md.
+bench-page: venv
+	$(BIN)/python -m tests.benchmarks --keep $(SUITES)
 
 # Five minutes, or MINUTES=, or HOURS=; as root with full disks and lost networks, too.
 chaos: venv

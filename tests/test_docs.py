@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import h5py
@@ -21,6 +22,8 @@ from bagbasis.jobs import shell
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT, EXIT_CODES
 from bagbasis.jobs.experiments.data.real.recipe import packaged_file
 from bagbasis.yaml_text import parse_yaml
+from tests.benchmarks import kept
+from tests.benchmarks.pairing import Row
 from tests.ingest.formats.annotated import write_h5ad
 
 ROOT = Path(__file__).parents[1]
@@ -162,6 +165,36 @@ def test_links_lead_somewhere(page):
     made = ("deploying.md", "changes.md", "api/")
     for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
         assert (page.parent / link).exists() or link.startswith(made), link
+
+
+def test_page_of_ratios_has_the_kept_rows():
+    """All of them, and no other: `make bench-page` writes both."""
+    rows, page = kept.read_rows(), kept.PAGE.read_text()
+    shown = page.split(kept.BEGIN)[1].split(kept.END)[0]
+    assert shown == kept.tables(rows)
+    assert [line for line in shown.splitlines() if line.startswith("### ")] == [
+        f"### `{suite}`" for suite in dict.fromkeys(row["suite"] for row in rows)
+    ]
+    for row in rows:
+        assert f"| {kept.number(row['ours'])} | {kept.number(row['other'])} | " in shown
+
+
+def test_rows_that_are_measured_again_replace_those_of_their_suite(tmp_path, monkeypatch):
+    """The page follows, in the order of the suites, and the rest of it stays."""
+    monkeypatch.setattr(kept, "KEPT", tmp_path / "bench.jsonl")
+    monkeypatch.setattr(kept, "PAGE", tmp_path / "performance.md")
+    kept.PAGE.write_text(f"before\n{kept.BEGIN}{kept.END}after\n")
+    row = asdict(Row("fit | peer", 2.0, 1.0, 2.1, 1.9, 2.2, "≤ 1.15", is_of_first=True))
+    kept.keep("floor", ["peers", "floor"], [row])
+    kept.keep("peers", ["peers", "floor"], [row | {"is_of_first": False, "ratio": 0.5}])
+    kept.keep("floor", ["peers", "floor"], [row | {"ratio": 1.3}, row | {"low": 2.1, "high": 2.1}])
+    assert [one["suite"] for one in kept.read_rows()] == ["peers", "floor", "floor"]
+    text = kept.PAGE.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| fit \\| peer | 2 | 1 |  | 0.5 (1.9 to 2.2) | ≤ 1.15 |\n" in text
+    assert "| 1.3 (1.9 to 2.2) |  | ≤ 1.15 |\n| fit \\| peer | 2 | 1 | 2.1 |  | ≤ 1.15 |" in text
+    assert "| 2.1 (1.9 to 2.2) |" not in text
 
 
 def test_exit_codes_of_retrain_are_the_real_ones():

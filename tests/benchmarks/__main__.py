@@ -1,6 +1,8 @@
 """`make bench`: run the suites (or those named) and print each ratio when it is measured.
 
-With ``--json`` each row is a line of JSON instead, to keep: ``python -m tests.benchmarks --json``.
+With ``--json`` each row is a line of JSON instead. ``--keep`` (`make bench-page`) also keeps the
+rows in `docs/bench.jsonl`, in place of those of the same suites, and writes the tables of
+`docs/performance.md` from them.
 """
 
 from __future__ import annotations
@@ -14,20 +16,26 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from .kept import keep
 from .pairing import Row
 from .suites import SUITES, one_lane
 
 LINE = "{ratio:>9}  {range:<18}{ours:>11}{other:>11}  {target:<14}{name}"
 
 
-def measured(names: list[str]) -> Iterator[Row]:
+def measured(names: list[str], is_kept: bool) -> Iterator[Row]:
     """Yield each suite's rows as they come, and say on standard error how far it is."""
     one_lane()
     started = time.monotonic()
     for i, name in enumerate(names):
         minutes = (time.monotonic() - started) / 60
         print(f"[{i + 1}/{len(names)}] {name}, after {minutes:.1f} min", file=sys.stderr)
-        yield from SUITES[name]()
+        rows = []
+        for row in SUITES[name]():
+            yield row
+            rows.append(asdict(row))
+        if is_kept:
+            keep(name, list(SUITES), rows)
 
 
 def text(row: Row) -> str:
@@ -46,6 +54,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; all without any")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each row")
+    parser.add_argument("--keep", action="store_true", help="show them in docs/performance.md")
     given = parser.parse_args(arguments)
     unknown = sorted(set(given.suites) - set(SUITES))
     if unknown:
@@ -54,7 +63,7 @@ def main(arguments: list[str]) -> int:
         print(f"{platform.machine()}, {os.cpu_count()} cores; medians in seconds, pairs in turn")
         columns = ("ratio", "range", "ours", "other", "target", "name")
         print(LINE.format(**{column: column for column in columns}))
-    for row in measured(given.suites or list(SUITES)):
+    for row in measured(given.suites or list(SUITES), given.keep):
         print(json.dumps(asdict(row), ensure_ascii=False) if given.json else text(row), flush=True)
     return 0
 

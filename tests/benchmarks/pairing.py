@@ -10,7 +10,10 @@ from bagbasis.jobs.experiments.kit.timing import in_turn
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: the medians in seconds and the ratio pair by pair."""
+    """One comparison: the medians in seconds and the ratio pair by pair.
+
+    The ratio is other / ours, or ours / other if ``is_of_first``.
+    """
 
     name: str
     ours: float
@@ -19,6 +22,7 @@ class Row:
     low: float
     high: float
     target: str
+    is_of_first: bool = False
 
 
 def pair(
@@ -41,4 +45,4 @@ def pair(
     ratio, low, high = found["ratio"], found["low"], found["high"]
     if floor:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    return Row(name, found["ours"], found["peer"], ratio, low, high, target)
+    return Row(name, found["ours"], found["peer"], ratio, low, high, target, floor)

@@ -122,14 +122,14 @@ def first_example() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as kernels:
         cold, warm = (_cpu_seconds(example.group(1), kernels) for _ in range(2))
     name = "first example, CPU seconds without kernels / with them kept"
-    yield Row(name, cold, warm, cold / warm, cold / warm, cold / warm, "10 s")
+    yield Row(name, cold, warm, cold / warm, cold / warm, cold / warm, "10 s", True)
 
 
 def memory(n_bags: int = 100_000, n_features: int = 2048) -> Iterator[Row]:
     """Peak memory of a fit in its own process at N and at 10 N, both past the fixed buffers."""
     small, large = (_peak_mib(n, n_features) for n in (n_bags, 10 * n_bags))
     name = f"peak memory at 10 N ({large:.0f} MiB) / at N ({small:.0f} MiB), N = {n_bags:,}"
-    yield Row(name, large, small, large / small, large / small, large / small, "≤ 1.05")
+    yield Row(name, large, small, large / small, large / small, large / small, "≤ 1.05", True)
 
 
 def solving() -> Iterator[Row]:
@@ -208,7 +208,7 @@ def fractions(n_bags: int = 50_000) -> Iterator[Row]:
     ratio = sizes[0] / sizes[1]
     reads = [partial(_read_through, store) for store in stores]
     name = f"uint16 / float32, {source.n_points:,} points"
-    yield Row(f"{name}: bytes", *sizes, ratio, ratio, ratio, "≤ .55")
+    yield Row(f"{name}: bytes", *sizes, ratio, ratio, ratio, "≤ .55", True)
     yield pair(f"{name}: reading", *reads, repeats=15, target="≤ .7", floor=True)
 
 
@@ -230,7 +230,7 @@ def _choice(name: str, *given: Any) -> Row:
     seconds = report["choice"]["seconds"]
     limit = max(10.0, 0.1 * (time.process_time() - begun - seconds))
     ratio = seconds / limit
-    return Row(name, seconds, limit, ratio, ratio, ratio, "≤ 1")
+    return Row(name, seconds, limit, ratio, ratio, ratio, "≤ 1", True)
 
 
 def _read_through(store: BagStore) -> None:
