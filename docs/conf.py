@@ -29,7 +29,15 @@ extensions = [
 ]
 exclude_patterns = ["tutorials/*"]
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"secondary_sidebar_items": ["page-toc"], "show_prev_next": False}
+html_theme_options = {
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "header_links_before_dropdown": 5,
+    "navbar_persistent": ["search-button"],
+}
+# pages without pages below them have no use for a list of these
+html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "papers"}
+html_static_path, html_css_files = ["static"], ["pages.css"]
 html_title = "bagbasis"
 copybutton_exclude = ".linenos, .gp, .go"
 html_show_sourcelink = False

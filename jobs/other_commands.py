@@ -200,7 +200,7 @@ def drive(url: str, attempt: str, log: str) -> None:
 def serve(
     url: str, host: str, port: int, token_file: str | None, certificate: str | None, key: str | None
 ) -> None:
-    """Answer requests for predictions with the champion of REGISTRY_URL, whichever it is by then.
+    """Answer requests for predictions with the current champion of REGISTRY_URL.
 
     POST /predict takes {"bag": [[…], …]} or {"bags": […]} as JSON; GET /health, GET /model.
     """

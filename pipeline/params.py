@@ -162,7 +162,7 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
 
 
 def refuse_masked(name: str, value: object) -> None:
-    """Raise DataError for masked values: numpy drops masks, and takes what they hide for data.
+    """Raise DataError for masked values: numpy drops the mask and uses the hidden values as data.
 
     Those of pandas' arrays, which have a mask too, become NaN or NA.
     """

@@ -1,4 +1,4 @@
-"""`Sums`, the base of what is summed over disjoint sets of bags or rows."""
+"""`Sums`, the base class of quantities that add up over disjoint sets of bags or rows."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def is_own(found: os.stat_result) -> bool:
 
 
 def flush(fd: int) -> None:
-    """Return when what was written to an open file is on the disk."""
+    """Wait until the data written to an open file is on the disk."""
     # of macOS, whose fsync leaves it in the disk's own memory
     if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
         with suppress(OSError):  # of filesystems that have only fsync
@@ -181,7 +181,7 @@ def flush_name(path: str | os.PathLike[str]) -> None:
 
 
 def replace_file(fresh: Path, path: Path) -> None:
-    """Rename a file to ``path`` in one step, whatever file is there."""
+    """Rename a file to ``path`` in one step, and replace a file that is there."""
     _while_read(lambda: fresh.replace(path))
 
 

@@ -28,7 +28,7 @@ def units_of(columns: Floats) -> Integers:
 
 
 def units_of_labels(labels: Floats, predicted: Floats) -> Integers:
-    """Return the units of labels (n, k); of columns of zeros, those of what is predicted."""
+    """Return a unit per label column (n, k); a column of zeros has its predictions' unit."""
     own = units_of(labels)
     return np.where(own == NO_UNIT, units_of(predicted), own)
 

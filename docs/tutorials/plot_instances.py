@@ -14,6 +14,7 @@ do all of them?
 from importlib.util import find_spec
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
@@ -43,12 +44,18 @@ embeddings = {
     "mean map": MeanMapEmbedding(),
     "extremes": ExtremesEmbedding(),
 }
+fig, ax = plt.subplots(figsize=(6, 2.5), layout="constrained")
 for name, embedding in embeddings.items():
     scaled = PointTransformer(StandardScaler(), embedding)
     model = DoubleBasisClassifier(scaled, random_features=False)
     scores = cross_val_score(model, bags, sings, cv=10)
     error = scores.std(ddof=1) / np.sqrt(len(scores))
     print(f"{name}: accuracy {scores.mean():.3f} ± {error:.3f}")
+    ax.errorbar(scores.mean(), name, xerr=error, fmt="o", color="tab:blue", capsize=4)
+ax.axvline(1 - sings.mean(), color="gray", label='always "no"')
+ax.set_xlabel("accuracy over ten folds, ± one standard error")
+ax.legend(loc="lower right")
+ax.margins(y=0.3)
 
 # %%
 # Extremes see the outermost syllables alone, and do worse: here all syllables of a recording speak,

@@ -67,7 +67,8 @@ for name, embedding in embeddings.items():
 # What has to be beaten is no constant alone, but ridge regression on the means of the bags:
 
 model = DoubleBasisRegressor(MomentsEmbedding(), random_features=False).fit(store, target="lang")
-judge_fit(model, store)
+for name, value in judge_fit(model, store).items():
+    print(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}")
 
 # %%
 # Here the means are enough: how pupils differ within a class adds nothing that 133 classes could

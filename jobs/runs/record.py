@@ -99,7 +99,7 @@ def read_state(url: str) -> RunState:
 
 
 def read_record(url: str, hold: Hold | None = None) -> dict[str, Any]:
-    """Return what was submitted; RunError where no run is in this folder.
+    """Return the submitted record of a run; RunError if the folder holds no run.
 
     Parameters
     ----------

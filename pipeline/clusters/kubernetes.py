@@ -43,7 +43,7 @@ def open_kubernetes(profile: KubernetesProfile) -> OperatorCluster:
     Raises
     ------
     ConfigError
-        A manifest that cannot be read, or that is none of a DaskCluster.
+        A manifest that cannot be read, or that does not describe a DaskCluster.
     ClusterError
         Kubernetes does not answer, or refuses the object: no operator, no right, the name taken.
     """

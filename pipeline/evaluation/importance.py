@@ -114,7 +114,7 @@ def permutation_importance(
     sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> Importance:
-    """Return how much the score of a fitted model owes to each coordinate of the points.
+    """Return the drop in score when each coordinate is permuted between bags.
 
     What is exchangeable is the bag, not the point: points of a bag belong together, and a label
     is the bag's. So a bag gets the coordinate's values of another bag, as many as it has points

@@ -143,7 +143,7 @@ CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
 def checkpoints_of(
     given: CheckpointsLike, seconds: float = SECONDS
 ) -> AbstractContextManager[Checkpoints | None]:
-    """Take what was given as ``checkpoints=``; a URL's are removed when the block ends well.
+    """Yield the checkpoints of ``checkpoints=``; a URL's are removed when the block succeeds.
 
     ``seconds`` is for those of a URL, as in `Checkpoints`.
     """

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class HypothesisResult:
-    """What a test found, and what was tested.
+    """The result of a test: statistic, p-value and effect, and how they were computed.
 
     Attributes
     ----------

@@ -330,7 +330,7 @@ class MeasuredBox:
 
     @property
     def warnings(self) -> list[str]:
-        """Return what a user should know of the points; nothing if the box was given."""
+        """Return warnings about the points; none if the box was given."""
         return warnings_of_range(self._lo, self._hi) if len(self._numbers) else []
 
     @property
@@ -344,7 +344,7 @@ class MeasuredBox:
 def warnings_of_range(
     lo: NDArray[Any], hi: NDArray[Any], names: Sequence[str] | None = None
 ) -> list[str]:
-    """Return what a user should know of coordinates from ``lo`` to ``hi``, shape (d,)."""
+    """Return warnings about coordinates that range from ``lo`` to ``hi``, shape (d,)."""
     constant = np.flatnonzero(np.equal(lo, hi)).tolist()
     if not constant:
         return []

@@ -93,7 +93,7 @@ class Column:
         return values
 
     def at(self, index: Integers) -> NDArray[Any]:
-        """Return the values of some bags, shape (n,); those of a store are read run by run."""
+        """Return the values of some bags, shape (n,); a store's values are read run by run."""
         if self.given is not None:
             found: NDArray[Any] = self.given[index]
             return found

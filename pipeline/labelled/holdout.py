@@ -95,7 +95,7 @@ class Holdout:
         DataError
             An unknown column, groups of which none can be held out, or no bag after the time.
         ParameterError
-            Bags in memory, which have no columns, or a date that is none.
+            Bags in memory have no columns; or the date cannot be parsed.
         """
         if self.after is not None:
             refuse_offset(self.after)

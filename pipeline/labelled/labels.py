@@ -103,7 +103,7 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class ResponseBags:
-    """One response bag per bag; ``values`` are those of bags in memory."""
+    """One response bag per bag; ``values`` holds the responses of bags in memory."""
 
     values: Responses | None = None
 

@@ -73,7 +73,7 @@ class Folds(Protocol):
 
 @dataclass(frozen=True)
 class IndexFolds:
-    """Folds of equally many bags: of n_folds neighbours each is in another one.
+    """Folds of equally many bags: n_folds neighbouring bags are in different folds.
 
     A hash of the neighbours' place turns their order.
     """

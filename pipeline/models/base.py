@@ -44,7 +44,7 @@ MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
 
 
 class DoubleBasis(BaseEstimator):
-    """A Double-Basis estimator: its parameters, and what is known once it is fitted.
+    """A Double-Basis estimator: its parameters, and its attributes after a fit.
 
     Attributes
     ----------

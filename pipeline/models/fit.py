@@ -135,7 +135,7 @@ def make_model(
 def report_fit(
     plan: FitPlan, sums: FitStatistics, solver: str, baseline_alpha: float | None
 ) -> dict[str, Any]:
-    """Return what a fit has counted, in types that JSON knows."""
+    """Return the counts of a fit, in types that JSON knows."""
     optional: Mapping[str, Any] = {
         "weight_fitted": None if plan.weights is None else sums.weight,
         "baseline_alpha": baseline_alpha,

@@ -50,7 +50,7 @@ class PredictedRows(NamedTuple):
 
     @classmethod
     def none(cls, k: int) -> PredictedRows:
-        """Return those of no bags."""
+        """Return the predictions for no bags."""
         return cls(np.empty((0, k)), np.empty((0, 2)), np.empty((0, k)), np.empty((0, k, 0)))
 
 
@@ -145,7 +145,7 @@ class FittedEstimator(Protocol[Model]):
 
 
 def model_of(estimator: FittedEstimator[Model]) -> Model:
-    """Return what the fit of an estimator has made; ModelError before a fit."""
+    """Return the fitted model of an estimator; ModelError before a fit."""
     if not hasattr(estimator, "model_"):
         raise ModelError("the model is not fitted; call fit before predicting")
     return estimator.model_

@@ -1,4 +1,4 @@
-"""`load_model`: a fitted estimator of any kind from what was saved of it."""
+"""`load_model`: loads a saved estimator of any kind."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class RidgeModel:
     # ------------------------------------------------------------------ predicting
 
     def predict(self, X: BagsLike, array: str = "predictions") -> Array:
-        """Return one of the arrays of `Prediction`; that of a store is lazy, chunked by bags."""
+        """Return one of the arrays of `Prediction`; for a store it is lazy and chunked by bags."""
         column = self.outcome.stored()[array]
         of_bags = _PredictedArray(self, array)
         return self.apply(X, of_bags, column.tail, column.dtype)
@@ -245,7 +245,7 @@ class RidgeModel:
         return PredictedRows(out, scores, spread, of_folds)
 
     def knowing_bags(self, labelled: Iterable[Batch]) -> Self:
-        """Return the model whose posterior tells the noise of labels from that of bags.
+        """Return the model whose posterior separates the noise of labels from the noise of bags.
 
         ``labelled`` are some of the bags fitted.
         """

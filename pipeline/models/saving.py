@@ -112,7 +112,7 @@ def check_model_place(url: str, overwrite: bool) -> None:
 
 
 def write_state(state: ModelState, place: str) -> None:
-    """Write what a model holds to a place where nothing is yet; see `save_model` for others.
+    """Write a model to an empty place; `save_model` replaces one that is there.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def state_of(model: Saveable) -> ModelState:
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
-    """Return whether a run or job of that name saved what is at the URL.
+    """Return whether a run or job of that name saved the model at the URL.
 
     Nothing belongs to the run None.
     """
@@ -150,7 +150,7 @@ def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
 
 
 def read_state(url: str) -> dict[str, Any]:
-    """Return what the attributes of a saved model say of it.
+    """Return the state of a saved model from its attributes.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]
 
 
 def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
-    """Return an estimator's parameters as JSON holds them, those of both bases among them."""
+    """Return an estimator's parameters, including both bases', as JSON holds them."""
     nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
     plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
     if SECOND_BASIS not in params:  # of a network

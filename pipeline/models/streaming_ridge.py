@@ -72,7 +72,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
     ) -> StreamingRidge:
-        """Add rows to what was learnt.
+        """Add a batch of rows.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         return self
 
     def solve(self, alpha: float | str | None = None) -> StreamingRidge:
-        """Solve with a penalty, or by a rule that chooses one; None: that of the estimator."""
+        """Solve with a penalty, or with a rule that chooses one; None takes the estimator's."""
         check_is_fitted(self, "folds_")
         chosen = self.alpha if alpha is None else self.PARAMETERS["alpha"].check("alpha", alpha)
         total = reduce(add, self.folds_)

@@ -113,7 +113,7 @@ class DriftDetector(BaseEstimator):
     # ------------------------------------------------------------------ fit
 
     def fit(self, reference: Any) -> Self:  # noqa: ANN401 - see below
-        """Keep what a comparison needs of a reference; its rows are read once.
+        """Read a reference once, and keep what later comparisons need.
 
         Parameters
         ----------

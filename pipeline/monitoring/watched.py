@@ -111,7 +111,7 @@ Source = Rows | StoredBags
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """How what is watched becomes rows.
+    """Turns the watched data (frames, arrays or bags) into rows.
 
     Attributes
     ----------

@@ -151,7 +151,7 @@ class RAM(Conditional):
 
 
 class MultiInd(Conditional):
-    """One mixture per coordinate, whatever the others are."""
+    """One mixture per coordinate, independent of the other coordinates."""
 
     mixtures: jax.Array
     of_condition: eqx.nn.Linear
@@ -246,5 +246,5 @@ def condition_layer(n_condition: int, n_outputs: int, key: jax.Array) -> eqx.nn.
 
 
 def padded_condition(condition: jax.Array) -> jax.Array:
-    """Return the condition; a 0 where there is none."""
+    """Return the condition, or a 0 if the model has none."""
     return condition if len(condition) else jnp.zeros(1)

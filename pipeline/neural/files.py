@@ -89,7 +89,7 @@ def write_leaves(
 
 
 def read_leaves(folder: str, like: Any, fingerprint: str) -> tuple[Any, list[Any]] | None:
-    """Return the state in a folder with its history; None if there is none.
+    """Return the state in a folder with its history, or None if the folder has none.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def select_coordinates(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Selection:
-    """Return the k variables that tell most of a target, with little said twice.
+    """Return the k variables that explain a target best, with little redundancy.
 
     One pass sums products of features of all variables and of the target; every criterion reads
     them alone, for all rows and without each fold. The time is n (J n_features)².

@@ -310,12 +310,12 @@ class Outcome(ABC):
 
     @property
     def scored_names(self) -> tuple[str, ...]:
-        """Names of what is scored."""
+        """Names of the scored quantities: targets, a class, or whole densities."""
         return self.names or tuple(f"target {j + 1}" for j in range(self.n_targets))
 
     @abstractmethod
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
-        """Return what the loss of each bag is compared with, shape (n, m).
+        """Return the reference loss of each bag, with which its loss is compared, shape (n, m).
 
         A score is 1 − mean loss / mean reference, see `determination`.
 
@@ -344,7 +344,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def details(self, judged: Judged) -> Found:
-        """Return what reports and pictures tell of the errors on a batch of bags."""
+        """Return the details of the errors on a batch of bags, for reports and pictures."""
 
     def exponents(self, targets: Rows, scores: Rows | None = None) -> Integers:
         """Return the units 2^e that encoded labels (n, k) are judged in, shape (k,): 1 by default.

@@ -226,7 +226,7 @@ class Classes(Outcome):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """See `Outcome.from_dict`; models of before named no classes."""
+        """See `Outcome.from_dict`; models saved by earlier versions have no class names."""
         classes, class_names = values[cls.key], values.get("class_names", [])
         if len(classes) != k or len(class_names) not in (0, k):
             raise ValueError(f"{k} rows of coefficients, but classes {classes} {class_names}")

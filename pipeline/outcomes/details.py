@@ -108,7 +108,7 @@ class ErrorSums(Protocol):
 
     @property
     def references(self) -> Rows:
-        """Sums of what the losses are compared with."""
+        """Sums of the reference losses, with which the losses are compared."""
         ...
 
     @property

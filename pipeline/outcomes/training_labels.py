@@ -41,7 +41,7 @@ def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
 
 
 def n_targets_of(source: LabelledBags) -> int:
-    """Return how many targets there are; DataError for those of bags in memory that are none."""
+    """Return the number of targets; DataError if the labels of bags in memory are not targets."""
     targets = source.labels.values if isinstance(source.labels, Targets) else None
     if targets is not None:
         if targets.dtype.kind not in "iufb":

@@ -70,7 +70,7 @@ class FeatureSpec(Protocol):
         ...
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return what a saved model keeps beside the description."""
+        """Return the arrays that a saved model keeps beside the description."""
         ...
 
     @classmethod

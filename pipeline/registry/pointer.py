@@ -83,7 +83,7 @@ class Pointer:
 
     @classmethod
     def read(cls, url: str, read: Callable[[str], bytes | None]) -> Pointer:
-        """Return the pointer stored at a URL; one without history where there is none.
+        """Return the pointer stored at a URL, or a new one without history.
 
         Raises
         ------

@@ -82,7 +82,7 @@ class GateResult:
         level: float,
         gate: DriftGate,
     ) -> GateResult:
-        """Judge what a test found."""
+        """Judge the result of a test."""
         drifted = found.p_value <= level and found.effect >= gate.least_effect
         values = found.statistic, found.p_value, found.effect
         return cls(*values, n_reference, n_new, bool(drifted))
@@ -267,7 +267,7 @@ def residual_products(
     new_ranges: Sequence[Range],
     seed: int,
 ) -> tuple[Floats, Floats]:
-    """Return rows whose products are those of features times those of residuals, on average.
+    """Return rows whose products are, on average, products of features times products of residuals.
 
     z ⊗ r would be as wide as D times the number of targets; so each is multiplied by columns of
     random signs, and then the two with each other.

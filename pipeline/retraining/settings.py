@@ -41,7 +41,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Window:
-    """The newest bags: a number of them, or those of some days; all bags if neither is given.
+    """The newest bags: a number of them, or of some days; all bags if neither is given.
 
     The day of a bag is that of the round that first found it. So the bags of a round leave a window
     of days together, and only when there is a new round.
@@ -150,7 +150,7 @@ class Spending:
     alpha_spent: float = 0.0
 
     def spend(self, gate: DriftGate) -> tuple[float, Spending]:
-        """Return the level of all gates of a round, and what is left to spend after it.
+        """Return the level of all gates of a round, and the level that remains for later rounds.
 
         What is left is shared evenly by the remaining rounds. So the levels add up to at most
         alpha, even if alpha and horizon were changed between rounds.

@@ -178,12 +178,12 @@ class Field:
         draws += (values - draws[:, place] - noise)[:, None] * gain[:, None]
 
     def check_place(self, place: object) -> int:
-        """Return a row of ``places``; ParameterError for what is none."""
+        """Return the index of a row of ``places``; ParameterError for anything else."""
         return Integer(0, self.n_places - 1).check("place", place)
 
 
 def seeded(seed: object) -> np.random.Generator:
-    """Return a generator as it is, or that of a seed; ParameterError for what is neither."""
+    """Return a generator as it is, or make one from a seed; refuse anything else."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(Seed.check("seed", seed))

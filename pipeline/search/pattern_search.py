@@ -97,6 +97,6 @@ class PatternSearch:
         return int(best[self.field.variance[best].argmax()])
 
     def observe(self, place: int, values: ArrayLike) -> None:
-        """Take what was observed at a place; see `Field.observe`."""
+        """Add an observation at a place; see `Field.observe`."""
         self.field = self.field.observe(place, values)
         self.flagged |= self.chances() > self.threshold

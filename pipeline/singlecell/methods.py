@@ -159,7 +159,7 @@ class BagbasisSamples(_Samples):
         task: str = "classification",
         n_neighbors: int = 3,
     ) -> dict[str, Any]:
-        """Return how well neighbours tell a column of obs, as patpy's method of that name.
+        """Return how well neighbours predict a column of obs, as patpy's method of that name does.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class BagbasisSupervised(_Samples):
             self.models_[label] = model.fit(self.bags_[np.flatnonzero(known)], y)
 
     def predict(self, label: str) -> pd.Series | pd.DataFrame:
-        """Return what is predicted for every sample, in patpy's form.
+        """Return the prediction for every sample, in patpy's form.
 
         Of numbers a Series; of classes a DataFrame with ``prob_CLASS`` and ``LABEL_pred``. Samples
         that the model was fitted to are among them: judge it by `cross_val_score`.

@@ -26,7 +26,7 @@ N_COMPONENTS = 10  # of a diffusion map, as is usual for pseudotime
 def information_retention(
     distances: ArrayLike, target: ArrayLike, task: str = "classification", n_neighbors: int = 3
 ) -> float:
-    """How well the nearest samples tell a covariate: 0 as well as chance, 1 perfectly.
+    """How well the nearest samples predict a covariate: 0 is chance, 1 is perfect.
 
     Each sample is predicted from its ``n_neighbors`` nearest others, weighted by 1 / distance. Of
     L classes the score is (F1 − 1/L) · L / (L − 1) with the macro F1, of numbers the absolute
@@ -71,7 +71,7 @@ def batch_score(
     technical: Mapping[str, tuple[ArrayLike, str]],
     n_neighbors: int = 3,
 ) -> float:
-    """How little the nearest samples tell of technical covariates: 1 is nothing at all.
+    """How little the nearest samples reveal of technical covariates: 1 is nothing at all.
 
     Parameters
     ----------

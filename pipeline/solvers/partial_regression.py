@@ -133,7 +133,7 @@ class PartialSummary:
 
 
 def beside_own(whole: Rows, n_features: int) -> PartialSummary:
-    """Return what is left of targets of which each has a column a after the features."""
+    """Return the residual targets after a regression on each target's own column a."""
     d, again = n_features, partial(beside_own, n_features=n_features)
     if isinstance(whole, RidgeRows):
         z, a = whole.z[:, :d], whole.z[:, d:].astype(np.float64)
@@ -163,7 +163,7 @@ def _slopes(covariances: Floats, variances: Floats, squares: Floats) -> Floats:
 
 
 def beside_linear(whole: Rows, n_features: int, alpha: float) -> PartialSummary:
-    """Return what is left beside a ridge with the penalty λ₀ on the columns after the features."""
+    """Return the residual sums after a ridge with penalty λ₀ on the columns after the features."""
     again = partial(beside_linear, n_features=n_features, alpha=alpha)
     axes: Floats | None = None
     statistics = whole

@@ -67,7 +67,7 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
     """Return the ridge solution at one λ ≥ 0.
 
     λ = 0 is least squares; where the centred ZᵀZ is singular (numerically: eigenvalues below
-    ``noise`` times the trace of ZᵀZ, which is what its rounding goes with) the solution of least
+    ``noise`` · trace(ZᵀZ), the size of its rounding errors) the solution of least
     norm.
     """
     check_rows(summary)
@@ -120,7 +120,7 @@ def score_validation(
     noise: float,
     units: Floats | None = None,
 ) -> Path:
-    """Return errors of penalties on held-out rows, from what is known of these.
+    """Return the errors of penalties on held-out rows, from the sums over these rows.
 
     With several targets each one's error is divided by its ``units``, by default its variance,
     and they are averaged.

@@ -47,7 +47,7 @@ def fits_exactly(n_bags: int, n_features: int, is_path: bool) -> bool:
 
 
 def check_solver(solver: str, alpha: object, grid: Floats, of_sums: str) -> None:
-    """Raise ParameterError if conjugate gradients cannot do what is asked.
+    """Raise ParameterError if conjugate gradients cannot solve this problem.
 
     ``of_sums`` is the parameter, with its value, that needs sums; "" if there is none.
     """

@@ -98,7 +98,7 @@ class RidgeMoments(Sums):
         )
 
     def completed(self, by: Completion) -> Self:
-        """Return the sums of rows z, of those of rows that are begun."""
+        """Return the sums of complete rows z, from the sums of rows that are begun."""
         cross = np.ascontiguousarray(by.sums(self.cross.T).T)
         return replace(self, sum_z=by.sums(self.sum_z), cross=cross)
 

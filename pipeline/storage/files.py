@@ -38,7 +38,7 @@ def storage_errors(
     kind: type[BagbasisError] = StoreError,
     passing: type[OSError] | tuple[type[OSError], ...] = (),
 ) -> Iterator[None]:
-    """Turn what the storage raises within the block into one error of ours.
+    """Turn any error that the storage raises in the block into one of our errors.
 
     The message is ``URL: ACTION (REASON); CONSEQUENCE``. Our own errors pass unchanged, except a
     StoreError where another kind is wanted: it gets the kind and the consequence. Besides OSErrors
@@ -175,7 +175,7 @@ def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
-    """Return what is stored at the URL now; None where nothing is.
+    """Return the bytes stored at the URL now, or None if there are none.
 
     Raises
     ------
@@ -341,7 +341,7 @@ def discard_empty(url: str | os.PathLike[str]) -> None:
 
 
 def discard(url: str | os.PathLike[str]) -> None:
-    """Delete what is no longer needed, and ignore what cannot be deleted."""
+    """Delete files that are no longer needed, and ignore those that cannot be deleted."""
     with suppress(StoreError):
         remove(url)
 

@@ -186,7 +186,7 @@ def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
 
 
 def take_lock(fd: int, url: str, *, wait: bool = False) -> None:
-    """Lock an open file with the kernel's lock, which goes with the process.
+    """Lock an open file with the kernel's lock, which is released when the process ends.
 
     Raises
     ------

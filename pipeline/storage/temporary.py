@@ -17,7 +17,7 @@ SECONDS_UNTIL_HELD = 60.0  # a folder that is younger may be about to be locked
 
 @contextmanager
 def temporary_folder(prefix: str, parent: str | None = None) -> Iterator[str]:
-    """Yield a new folder of this account alone; remove it, and those of killed processes.
+    """Yield a new folder of this account alone; remove it and the folders of killed processes.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ class Transaction(WriterStore):
         super().__init__(url, store, still_ours)
 
     def new_group(self, attributes: dict[str, Any]) -> zarr.Group:
-        """Return a group with these attributes, empty, in the place of what was there."""
+        """Return a new, empty group with these attributes; it replaces the previous one."""
         return zarr.open_group(self, mode="w", zarr_format=3, attributes=attributes)
 
     def commit(self) -> str:

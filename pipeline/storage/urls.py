@@ -60,7 +60,7 @@ def local_path(url: str) -> Path | None:
 
 
 def is_transactional(url: str) -> bool:
-    """Whether Icechunk keeps what is at the URL."""
+    """Whether Icechunk stores the data at the URL."""
     return url.startswith(ICECHUNK)
 
 

@@ -98,7 +98,7 @@ def current_snapshot(url: str) -> str | None:
 
 
 def delete_history(url: str, before: datetime) -> None:
-    """Delete the snapshots that were committed before a time, and what they alone hold."""
+    """Delete the snapshots committed before a time, and the data that only they hold."""
     if is_transactional(url):
         transactions.delete_history(url, before)
 
@@ -219,7 +219,7 @@ def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
 
 
 def attributes_of(url: str) -> dict[str, Any]:
-    """Return the attributes of a Zarr group; empty where there is none that Zarr can parse.
+    """Return the attributes of a Zarr group; empty if no group can be parsed there.
 
     Raises
     ------

@@ -92,7 +92,7 @@ class WriterStore(WrapperStore[Store]):
             await self._store.set_if_not_exists(key, value)
 
     def new_group(self, attributes: dict[str, Any]) -> zarr.Group:
-        """Replace what is there by an empty group with these attributes; return it.
+        """Replace the current group by an empty one with these attributes, and return it.
 
         The attributes are written first, by one rename, and stay while the rest is deleted: a
         process that is killed meanwhile leaves a group that has them. The lock of the writers stays

@@ -81,7 +81,7 @@ def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
 
 
 def is_fill(rows: NDArray[Any], fill: object) -> NDArray[np.bool_]:
-    """Return which values are those of rows that were never written."""
+    """Return which values belong to rows that were never written."""
     same: NDArray[np.bool_] = np.isnan(rows) if rows.dtype.kind == "f" else rows == fill
     return same
 

@@ -330,7 +330,7 @@ def arrays_of(meta: StoreMeta) -> tuple[Array, ...]:
 
 
 def points_of(meta: StoreMeta) -> list[PointArray]:
-    """Return the arrays of points: that of the bags, and that of responses if there are any."""
+    """Return the arrays of points: one for the bags, and one for responses if there are any."""
     return [array for array in arrays_of(meta) if isinstance(array, PointArray)]
 
 

@@ -117,7 +117,7 @@ class Snapshot(Stored):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype that points are read as, those of responses among them."""
+        """Dtype that points are read as, also the points of responses."""
         return points_dtype(self.stored_dtype)
 
     @property

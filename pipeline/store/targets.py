@@ -125,7 +125,7 @@ def beyond_exact(label: str) -> str:
 
 
 def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers") -> Floats:
-    """Return labels as float64, NaN where there is none; DataError for text and other objects."""
+    """Return labels as float64, NaN for a missing label; DataError for text and other objects."""
     if array.dtype.kind in "biufO":
         check_integers(array, f"{what}:")
         if array.dtype.kind == "O":

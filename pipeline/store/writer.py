@@ -187,7 +187,7 @@ class AppendSession:
         self._meta = replace(self._meta, merged=uuid.uuid4().hex)
 
     def known(self, ids: IdsLike) -> NDArray[np.bool_]:
-        """Return which ids the store holds already, those of this session among them.
+        """Return which ids the store holds already, including ids of this session.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class AppendSession:
             return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
-        """Give the store a box with the commit: that of points measured while they are written.
+        """Set the store's box at the commit, measured from the points while they are written.
 
         Raises
         ------

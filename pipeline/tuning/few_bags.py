@@ -73,7 +73,7 @@ def tune_few(
 
 
 def widths_with(search: Search, choice: Choice) -> tuple[float, ...]:
-    """Return the multipliers of a search, with that of the choice among them."""
+    """Return the multipliers of a search, including the one that the choice took."""
     second = choice.random_features
     given = {float(one) for one in search.scale_multipliers}
     if second is not False and np.isfinite(second.scale_multiplier):

@@ -212,7 +212,7 @@ class _Tuner:
         return Tuning(*tuned)
 
     def clean(self, kept: int | None) -> None:
-        """Delete the caches but that of a candidate and of the targets; None: these as well."""
+        """Delete all caches except one candidate's and the targets'; None: these as well."""
         self._discard([] if kept is None else [kept])
         if kept is None:
             self._targets.remove()
@@ -239,7 +239,7 @@ class _Tuner:
         return score
 
     def losses(self, c: int, score: Score) -> Losses:
-        """Return what the error of a score of the last rung is the mean of, bag by bag."""
+        """Return the loss of each bag, whose mean is the score of the last rung."""
         statistics = self._statistics(c, len(self.rungs) - 1, silent)
         held_out, weights = statistics.validation, self.problem.weights
         assert held_out is not None

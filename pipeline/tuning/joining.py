@@ -36,7 +36,7 @@ class Tune(Protocol):
         ...
 
     def losses(self, c: int, score: Score) -> Losses:
-        """Return what the error of a score of the last rung is the mean of."""
+        """Return the losses whose mean is the score of the last rung."""
         ...
 
     def check_memory(self, candidate: Candidate) -> None:

@@ -1,4 +1,4 @@
-"""The last fit of a tune: its penalty, and what the winner has to beat on bags kept out."""
+"""The last fit of a tune: its penalty, and the baselines that the winner has to beat."""
 
 from __future__ import annotations
 

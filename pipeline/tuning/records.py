@@ -114,7 +114,7 @@ class Records:
         self._scores = self._load()
 
     def get(self, key: str) -> Score | None:
-        """Return the score of a key; None where there is none yet."""
+        """Return the score of a key, or None if it has no score yet."""
         return self._scores.get(key)
 
     def put(self, key: str, score: Score) -> None:

@@ -122,7 +122,7 @@ class CachedBags(RowsOfBags):
 
 
 class ScoreSums:
-    """The statistics of the blocks of one task; those of ``validation`` are held apart."""
+    """The statistics of the blocks of one task; statistics for ``validation`` are kept apart."""
 
     def __init__(
         self,

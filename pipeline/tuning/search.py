@@ -69,7 +69,7 @@ class Search:
 
     @classmethod
     def auto(cls, n_dims: int = 1) -> Self:
-        """Return a search for users who have no embedding in mind.
+        """Return a search that also chooses the embedding.
 
         It begins with what ``embedding="auto"`` chooses. Of more than 2,000 bags it compares this
         with ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein,

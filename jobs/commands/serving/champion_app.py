@@ -156,7 +156,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
 
 
 def answer(served: Served, body: bytes) -> dict[str, Any]:
-    """Return what the model predicts for the bag, or the bags, of a request.
+    """Return the model's prediction for the bag, or the bags, of a request.
 
     Raises
     ------

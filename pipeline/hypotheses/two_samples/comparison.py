@@ -52,7 +52,7 @@ class TwoSamples:
 
     @cached_property
     def units(self) -> NDArray[np.int64]:
-        """The unit of each row, shape (m + n,); those of the second sample come last."""
+        """The unit of each row, shape (m + n,); units of the second sample come last."""
         return np.concatenate([self.first.units, self.first.n_units + self.second.units])
 
     @property
@@ -150,7 +150,7 @@ class TwoSamples:
         return _residuals(sums[:m], sizes[:m]), _residuals(sums[m:], sizes[m:])
 
     def standard_error(self, witness: Floats, chance: float) -> float:
-        """Return that of an MMD²; NaN for series, whose units are not independent.
+        """Return the standard error of an MMD²; NaN for series, whose units depend on each other.
 
         Its variance is four times that of the witness function's means, which a difference
         brings, and the variance of the null. What is seen of the first is too large by twice the
@@ -197,7 +197,7 @@ class TwoSampleStatistic(Statistic):
 
     @abstractmethod
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """Return the statistic and its null, that of ``samples.null``.
+        """Return the statistic and its null distribution, of the kind ``samples.null``.
 
         Parameters
         ----------

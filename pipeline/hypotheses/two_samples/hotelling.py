@@ -21,7 +21,7 @@ LEARNING_RIDGE = 1e-5  # of a row's features, whose variances are from about 1e-
 
 @dataclass(frozen=True, eq=False)
 class TSquared:
-    """T² of splits, the first of which is that of the samples.
+    """Hotelling's T² of splits; the first split is the two samples.
 
     Attributes
     ----------

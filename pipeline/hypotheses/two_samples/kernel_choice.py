@@ -33,7 +33,7 @@ LEVEL = 0.05  # of that threshold
 def choose_kernel(
     name: str, criterion: str, samples: TwoSamples
 ) -> tuple[Kernel, TwoSamples, dict[str, Any]]:
-    """Return the kernel of the best bandwidth, what is left to be tested, and how it was chosen.
+    """Return the kernel of the best bandwidth, the units left for the test, and how it was chosen.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class UnitSums:
         return out
 
     def standard_error(self, weights: Floats, chance: float) -> float:
-        """Return that of Σ weight · MMD²; see `TwoSamples.standard_error`.
+        """Return the standard error of Σ weight · MMD²; see `TwoSamples.standard_error`.
 
         Parameters
         ----------

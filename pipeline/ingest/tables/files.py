@@ -75,7 +75,7 @@ class TableFile:
     vectors : mapping from str to tuple of str
         Columns whose lists hold vectors or records, and what each entry of one is called.
     parts : tuple of (str, str or None)
-        Columns that are told by the names of folders, as st=JFK, and their values: texts of all
+        Columns made from the names of folders, such as st=JFK, and their values: texts of all
         rows, None for a missing one.
     copy : str
         The Parquet file that has the rows of an Arrow file; empty for others.
@@ -102,7 +102,7 @@ class TableFile:
     stop: int | None = None
 
     def type_of(self, name: str) -> str:
-        """Return Arrow's name of a column's type; of one that folders tell `UNTYPED`."""
+        """Return Arrow's name of a column's type; `UNTYPED` for a column made from folder names."""
         return self.types[self.names.index(name)] if name in self.names else UNTYPED
 
     @property

@@ -66,7 +66,7 @@ class Line(OptionalPart):
         return cls(coef, np.reshape(ridge.intercept_, -1) - coef @ scaler.mean_), each[best]
 
     def predict(self, means: NDArray[np.float32]) -> Floats:
-        """Return what the line says of means (n, d), shape (n, k)."""
+        """Return the line's predictions for means (n, d), shape (n, k)."""
         return np.asarray(means, np.float64) @ self.coef.T + self.intercept
 
     def check(self, n_targets: int, n_features: int) -> None:

@@ -174,7 +174,7 @@ class Trees(OptionalPart):
         return len(self.starts)
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
-        """Return what the trees say of rows (n, n_inputs), shape (n, k)."""
+        """Return the trees' predictions for rows (n, n_inputs), shape (n, k)."""
         out = np.tile(self.base, (len(rows), 1))
         edges = even_edges(len(rows), SECONDS_PER_TREE * self.n_trees)
         run_kernel(add_trees, edges, rows, self.nodes, self.values, self.starts, self.columns, out)

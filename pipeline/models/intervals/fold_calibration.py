@@ -105,7 +105,7 @@ class FoldCalibration(OptionalPart):
         return np.ascontiguousarray(out.reshape(-1, n_folds, k).transpose(0, 2, 1))
 
     def ends(self, rows: Floats, of_folds: Floats, coverage: float) -> tuple[Floats, Floats]:
-        """Return lower and upper ends for predictions (n, k), those of folds (n, k, K)."""
+        """Return lower and upper ends for predictions (n, k), given those of folds (n, k, K)."""
         rank = self.rank(coverage)
         lower, upper = np.empty(rows.shape), np.empty(rows.shape)
         edges = even_edges(len(rows), SECONDS_PER_ERROR * max(1, self.errors.size))
@@ -223,7 +223,7 @@ class FoldedModel:
 
 
 def without_each(parts: Sequence[Summary]) -> Iterator[Summary]:
-    """Yield what is known of the rows without each part: sums are subtracted."""
+    """Yield the sums over all rows except each part, by subtraction."""
     if isinstance(parts[0], RidgeStatistics):
         sums = cast(Sequence[RidgeStatistics], parts)
         whole = reduce(operator.add, sums)

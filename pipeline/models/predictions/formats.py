@@ -14,7 +14,7 @@ ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
 
 def format_of(url: str, given: str | None, default: str = "zarr") -> str:
-    """Return the format of predictions that go to a URL: what is given, or what its name says.
+    """Return the format of predictions at a URL: the given one, or the one its name ends in.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 A core has eight tiles of 16 rows of 64 bytes: 32 bfloat16 or 16 float32. It multiplies two of the
 former into one of the latter in 16 cycles, 32 times as many products as its float32 units make.
-Tiles are named by their numbers, which are constants of the code; memory is told by addresses. A
+Tiles are selected by compile-time numbers, memory by raw addresses. A
 thread says first what its tiles look like (`configure_tiles`), and in the end that it has done.
 """
 

@@ -1,4 +1,4 @@
-"""The Zarr convention `ragged`: what tells other programs which arrays of a group are bags.
+"""The Zarr convention `ragged`: attributes that say which arrays of a group hold bags.
 
 A convention is a set of attributes that readers may ignore (zarr-conventions-spec). Its page is
 ``docs/ragged-convention.md``, its schema ``docs/ragged-convention.schema.json``.
@@ -25,7 +25,7 @@ FRACTION_STEPS = int(np.iinfo(FRACTIONS).max) - 1  # of a box's side; the larges
 
 
 def first_attributes(meta: StoreMeta) -> dict[str, Any]:
-    """Return the attributes of a new store: its own, and those of the convention."""
+    """Return the attributes of a new store, and the attributes of the convention."""
     return {**meta.to_attributes(), CONVENTIONS: [CONVENTION], NAME: _ragged(meta)}
 
 

@@ -65,7 +65,7 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
 
 
 def parts_of(dataset: Dataset) -> Parts:
-    """Return what a store of a data set is made of; see `BagStore.from_xarray`.
+    """Return the arrays from which a store of a data set is made; see `BagStore.from_xarray`.
 
     Raises
     ------
