@@ -26,7 +26,7 @@ OF_FCS = ("cofactor", "compensate")
 PATCHES, FCS = (".h5", ".hdf5"), (".fcs",)  # files that are a bag each
 FOR_BAG_FILES = (
     *("points", "url", "coordinates", "targets", "target_table", "target_id_column"),
-    *("box", "dtype", "chunk_points"),
+    *("box", "dtype", "chunk_points", *MODES, "known_ids"),
 )
 
 Values = list[str | dict[str, str]] | dict[str, str]
@@ -73,7 +73,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.ingest import Tally
 
     begun, tally = time.perf_counter(), Tally()
-    with running_on(config.cluster), console.progress("ingest", "points") as progress:
+    unit = "files" if _are_bag_files(config) else "points"
+    with running_on(config.cluster), console.progress("ingest", unit) as progress:
         store = _ingest(config, progress, tally)
     report = {
         "url": store.url,
@@ -95,8 +96,8 @@ def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
     from bagbasis.errors import ConfigError
     from bagbasis.ingest import TableIngest, ingest_npz
 
-    if all(path.lower().endswith(PATCHES + FCS) for path in _paths(config)):
-        return _ingest_bag_files(config)
+    if _are_bag_files(config):
+        return _ingest_bag_files(config, progress)
     values = config.model_dump(exclude=set(OF_JOB)) | {"progress": progress}
     if not (isinstance(config.points, str) and config.points.lower().endswith(".npz")):
         for key in ("id_column", "coordinates"):
@@ -115,11 +116,15 @@ def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
     return ingest_npz(values.pop("points"), target_names=values.pop("targets") or (), **values)
 
 
+def _are_bag_files(config: Config) -> bool:
+    return all(path.lower().endswith(PATCHES + FCS) for path in _paths(config))
+
+
 def _paths(config: Config) -> list[str]:
     return [config.points] if isinstance(config.points, str) else list(config.points)
 
 
-def _ingest_bag_files(config: Config) -> BagStore:
+def _ingest_bag_files(config: Config, progress: Progress) -> BagStore:
     """Ingest files that are a bag each: slides in HDF5, or FCS."""
     from bagbasis.errors import ConfigError
     from bagbasis.ingest import ingest_fcs, ingest_patches
@@ -128,11 +133,8 @@ def _ingest_bag_files(config: Config) -> BagStore:
     used = (*FOR_BAG_FILES, *(OF_FCS if is_fcs else ()))
     values = config.model_dump(exclude=set(OF_JOB))
     for key, field in Config.model_fields.items():
-        if key not in (*used, *MODES, "report") and getattr(config, key) != field.get_default():
+        if key not in (*used, "report") and getattr(config, key) != field.get_default():
             what = "files that are a bag each have no such key"
             raise ConfigError(f"key {key!r} is for tables; points is {config.points!r}: {what}")
-    if config.mode == "append":
-        raise ConfigError("mode 'append' is for tables; ingest to a new store, and merge them")
-    overwrite = config.overwrite or config.mode == "overwrite"
     given = {key: values[key] for key in used if values[key] is not None}
-    return (ingest_fcs if is_fcs else ingest_patches)(**given, overwrite=overwrite)
+    return (ingest_fcs if is_fcs else ingest_patches)(**given, progress=progress)

@@ -41,7 +41,10 @@ class AllDistances:
         out = np.empty(len(queries))
         d = queries.shape[1]
         n_rows = max(PANEL, PRODUCTS_AT_ONCE // len(self._points) // PANEL * PANEL)
+        n_rows = min(n_rows, len(queries))
         single = np.finfo(np.float32)
+        # reused: a new array of this size would be new pages of memory each time
+        products = np.empty((n_rows, len(self._points)), np.float32)
         with one_blas_thread():
             for start in range(0, len(queries), n_rows):
                 rows = np.ascontiguousarray(queries[start : start + n_rows])
@@ -50,9 +53,10 @@ class AllDistances:
                 # Each of d products, their sum, and both roundings to single: an eighth would do.
                 # What is too small for single precision may be lost in each of them.
                 slack = 2 * (d + 8) * (single.eps * reach**2 + 2 * single.tiny)
-                products = moved.astype(np.float32) @ self._single
+                some = products[: len(rows)]
+                np.matmul(moved.astype(np.float32), self._single, out=some)
                 kth_distances(
-                    products,
+                    some,
                     self._halves,
                     slack.astype(np.float32),
                     rows,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
-from ..execution import available_memory, lane_cores
+from ..execution import available_memory, lane_cores, one_blas_thread
 from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]
@@ -29,13 +29,16 @@ def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> N
 
     The first exception cancels what has not begun.
     """
-    pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="divergences")
-    try:
-        for future in as_completed([pool.submit(task, i) for i in range(n)]):
-            future.result()
-            done()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with (
+        one_blas_thread()
+    ):  # said here: OpenBLAS does not always heed what its callers' threads say
+        pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="divergences")
+        try:
+            for future in as_completed([pool.submit(task, i) for i in range(n)]):
+                future.result()
+                done()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class PairCount:

@@ -1,6 +1,7 @@
-"""Ingest without a cluster: a new store from an iterable of arrays, or from an .npz file.
+"""Ingest without a cluster, from an iterable of arrays or from an .npz file.
 
-If anything fails, from a bad value to a full disk, no store is left behind.
+If anything fails, from a bad value to a full disk, no new store is left behind, and nothing is
+appended to one that was there.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import chain
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from ..bags import FRACTIONS, GIVE_BOX, MOST_DIMS, PACKED, Box, box_or_quantile, range_of
+from ..bags import FRACTIONS, GIVE_BOX, MOST_DIMS, PACKED, Box
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
 from ..execution import computed
 from ..parameters import (
@@ -36,9 +37,10 @@ from ..params import check_dtype
 from ..storage import normalize_url, remove, writer_lock
 from ..store import BagStore, check_place, is_vacant
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
-from .npz import NpzBags, read_npz
+from .boxes import Boxes, MeasuredBox
+from .npz import read_npz
 
-MOST_NAMED = 5  # coordinates in a warning
+NO_BAGS = "no bags: the iterable is empty"
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable
     ids=Items | None_,
     responses=Items | None_,
     response_dims=Integer(1, MOST_DIMS) | None_,
+    mode=MODE,
     overwrite=Boolean,
     chunk_points=Integer() | None_,
 )
@@ -95,10 +98,13 @@ def ingest_arrays(
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: DTypeLike = np.float32,
+    mode: str = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
 ) -> BagStore:
     """Make a store from an iterable that is consumed once, some tens of MiB at a time.
+
+    Or append to one, which keeps its box, its dtype and its classes; all bags, or none.
 
     Parameters
     ----------
@@ -108,13 +114,14 @@ def ingest_arrays(
         an array, the target and the bag's response. Arrays may be Dask's: ``delayed`` calls that
         return one, or arrays of ``dask.array``.
     url : str or path
-        Of the new store.
+        Of the store.
     targets : mapping, array or iterable, optional
         Instead of targets in the items: a mapping from name to (n_bags,), an array (n_bags,) or
         (n_bags, n_targets), or an iterable with the target of one bag after the other. NaN is
         not labelled.
     target_names : sequence of str
-        Default: the names of a mapping, else "target", or "target_0", … if there are several.
+        Default: the names of a mapping; else those of a store that is appended to, or "target", or
+        "target_0", … if there are several.
     class_names : mapping from target name to sequence of str, optional
         The classes of targets that are text. Needed where targets come bag by bag, else the
         sorted labels.
@@ -129,8 +136,10 @@ def ingest_arrays(
         Default: the range of the points but for outliers, see `TableIngest`.
     dtype : float32 (default), float64, uint8, or uint16 with a given box
         Of the stored points, see `BagStore.create`.
+    mode : {"create", "append", "overwrite"}
+        As for `TableIngest`.
     overwrite : bool
-        Replace a store that is there.
+        Replace a store that is there, as mode="overwrite".
     chunk_points : int, optional
         See `BagStore.create`.
 
@@ -145,24 +154,38 @@ def ingest_arrays(
     StoreError
         Something is stored at the URL, or it cannot be written.
     """
-    classes = {name: list(labels) for name, labels in (class_names or {}).items()}
+    new = {
+        "class_names": class_names,
+        "response_dims": response_dims,
+        "box": box,
+        "response_box": response_box,
+        "chunk_points": chunk_points,
+    }
+    kept = BagStore.open(url) if check_mode(mode, overwrite, **new) else None
+    known = (class_names or {}) if kept is None else kept.meta.class_names
+    classes = {name: list(labels) for name, labels in known.items()}
     names = list(target_names)
     if targets is not None and not is_iterable(targets):
         raise DataError(f"targets is {shown(targets)}; expected one per bag")
+    if kept is not None:
+        response_dims = kept.response_dims
+        names, arrays = _names_of_kept(kept, names, targets, arrays)
     rows = None if targets is None else iter(targets)
     if is_whole(targets):
         classes, columns = columns_of(targets, names, classes)
         names = list(columns)
         rows = iter(zip(*columns.values(), strict=True)) if columns else None
-    with new_store(url, overwrite) as create:
-        batches = batches_of(
-            computed(arrays),
-            rows,
-            names,
-            None if ids is None else iter(ids),
-            None if responses is None else iter(responses),
-            response_dims,
-        )
+    batches = batches_of(
+        computed(arrays),
+        rows,
+        names,
+        None if ids is None else iter(ids),
+        None if responses is None else iter(responses),
+        response_dims,
+    )
+    if kept is not None:
+        return _append(kept, batches, ids is not None)
+    with new_store(url, overwrite or mode == "overwrite") as create:
         source = {"job": "ingest", "from": "arrays"}
         options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}
         return _write(create, batches, Boxes(box, response_box), source, options, response_dims)
@@ -228,7 +251,11 @@ def ingest_npz(
     file = normalize_url(path)
     if check_mode(mode, overwrite, box=box, response_box=response_box, chunk_points=chunk_points):
         with _naming(file):
-            return _append(read_npz(file), BagStore.open(url), target_names, progress)
+            store, found = BagStore.open(url), read_npz(file)
+            names, classes = list(target_names or store.target_names), store.meta.class_names
+            _, columns = columns_of(found.targets, names, classes, len(found.bags))
+            batches = slices_of(found.bags, columns, found.ids, found.responses, progress)
+            return _append(store, batches, found.ids is not None)
     with _naming(file), new_store(url, overwrite or mode == "overwrite") as create:
         found = read_npz(file)
         classes, columns = columns_of(found.targets, list(target_names), {}, len(found.bags))
@@ -254,15 +281,25 @@ def check_mode(mode: str, overwrite: bool, **of_new_stores: object) -> bool:
     return True
 
 
-def _append(
-    found: NpzBags, store: BagStore, target_names: Sequence[str], progress: Progress | None
-) -> BagStore:
-    names, classes = list(target_names or store.target_names), store.meta.class_names
-    _, columns = columns_of(found.targets, names, classes, len(found.bags))
+def _names_of_kept(
+    store: BagStore, names: Sequence[str], targets: Any, arrays: Iterable[Any]
+) -> tuple[list[str], Iterable[Any]]:
+    """Return the names of targets that come without, those of the store, and the arrays."""
+    given = iter(arrays)
+    head = list(islice(given, 1))
+    has_targets = targets is not None or any(isinstance(item, tuple) for item in head)
+    return list(names or store.target_names) if has_targets else [], chain(head, given)
+
+
+def _append(store: BagStore, batches: Iterable[BagsToWrite], has_ids: bool) -> BagStore:
+    n_batches = 0
     with store.appending() as session:
-        for batch in slices_of(found.bags, columns, found.ids, found.responses, progress):
-            ids = None if found.ids is None else batch.ids
+        for batch in batches:
+            ids = batch.ids if has_ids else None  # the store counts on
             session.write(batch.bags, batch.targets or None, ids, responses=batch.responses)
+            n_batches += 1
+        if not n_batches:
+            raise DataError(NO_BAGS)
     return store
 
 
@@ -290,72 +327,6 @@ def _remove_uncommitted(url: str) -> None:
         remove(url)
 
 
-class Boxes(NamedTuple):
-    """The boxes of the bags and of the responses as they are given; see `box_or_quantile`."""
-
-    points: Any
-    responses: Any
-
-
-class MeasuredBox:
-    """A box that is given, or that is measured from the range and a sample of points.
-
-    The points come batch by batch. Every point gets a random number; the sample is the points with
-    the smallest numbers.
-    """
-
-    def __init__(self, box: object, n_dims: int, name: str = "box") -> None:
-        self.given = box_or_quantile(box, n_dims, name)
-        self._size = Box.sample_size(n_dims)
-        self._lo, self._hi = np.full(n_dims, np.inf), np.full(n_dims, -np.inf)
-        self._rng = np.random.default_rng(0)
-        self._numbers, self._sample = np.empty(0), np.empty((0, n_dims))
-        self._most = np.inf  # number of those sampled, when they are enough
-
-    def add(self, points: NDArray[Any]) -> None:
-        """Take note of a batch."""
-        if isinstance(self.given, Box) or not len(points):
-            return
-        lo, hi = range_of(points)
-        self._lo, self._hi = np.minimum(self._lo, lo), np.maximum(self._hi, hi)
-        drawn = self._rng.random(len(points))
-        fewer = np.flatnonzero(drawn < self._most)  # a sort of millions takes long
-        numbers = np.append(self._numbers, drawn[fewer])
-        sample = np.concatenate([self._sample, points[fewer]])
-        if len(numbers) > self._size:
-            kept = np.argpartition(numbers, self._size)[: self._size]
-            numbers, sample = numbers[kept], sample[kept]
-            self._most = numbers.max()
-        self._numbers, self._sample = numbers, sample
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return warnings about the points; none if the box was given."""
-        return warnings_of_range(self._lo, self._hi) if len(self._numbers) else []
-
-    @property
-    def box(self) -> Box | None:
-        """The box; None if there are no points."""
-        if isinstance(self.given, Box) or not len(self._numbers):
-            return None
-        return Box.around(self._lo, self._hi, self._sample, self.given)
-
-
-def warnings_of_range(
-    lo: NDArray[Any], hi: NDArray[Any], names: Sequence[str] | None = None
-) -> list[str]:
-    """Return warnings about coordinates that range from ``lo`` to ``hi``, shape (d,)."""
-    constant = np.flatnonzero(np.equal(lo, hi)).tolist()
-    if not constant:
-        return []
-    shown = [names[j] if names else j for j in constant[:MOST_NAMED]]
-    more = ", …" if len(constant) > MOST_NAMED else ""
-    return [
-        f"{len(constant)} of {len(lo)} coordinates are constant: {str(shown)[1:-1]}{more}; leave "
-        "them out, as they tell nothing and have functions of their own"
-    ]
-
-
 def _write(
     create: Callable[..., BagStore],
     batches: Iterator[BagsToWrite],
@@ -366,7 +337,7 @@ def _write(
 ) -> BagStore:
     first = next(batches, None)
     if first is None:
-        raise DataError("no bags: the iterable is empty")
+        raise DataError(NO_BAGS)
     dims = response_dims if first.responses is None else first.responses.n_dims
     of_points = MeasuredBox(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else MeasuredBox(boxes.responses, dims, "response_box")

@@ -11,6 +11,7 @@ from .constraints import Boolean, Function, Integer, None_, OneOf, Open, Real, T
 from .containers import ListOf, MappingOf, Pair
 
 MODE = OneOf("create", "append", "overwrite")
+KNOWN_IDS = OneOf("refuse", "skip")
 _TEXTS = ListOf(Text)
 _COLUMNS = ListOf(Text | MappingOf(Text, Text)) | MappingOf(Text, Text)
 _FILES = Url | ListOf(Url)
@@ -43,10 +44,30 @@ TABLES: dict[str, Table] = {
         "dtype": OneOf("float32", "float64", "uint16", "uint8"),
         "mode": MODE,
         "overwrite": Boolean,
-        "known_ids": OneOf("refuse", "skip"),
+        "known_ids": KNOWN_IDS,
         "chunk_points": Integer(1) | None_,
         "progress": Function | None_,
     },
+}
+
+# files of which each is a bag: those of slides, and of cytometry
+FILES: Table = {
+    "points": _FILES,
+    "url": Url,
+    "target_id_column": Text,
+    "targets": ListOf(Text) | None_,
+    "mode": MODE,
+    "overwrite": Boolean,
+    "known_ids": KNOWN_IDS,
+    "chunk_points": Integer(1) | None_,
+    "progress": Function | None_,
+}
+PATCHES: Table = {**FILES, "coordinates": ListOf(Text, 1)}
+FCS: Table = {
+    **FILES,
+    "coordinates": ListOf(Text, 1) | None_,
+    "cofactor": Real(gt=0) | MappingOf(Text, Real(gt=0)) | None_,
+    "compensate": Boolean,
 }
 
 _CSV = {"delimiter": "delim", "skip_rows": "skip", "columns": "names"}  # and DuckDB's names

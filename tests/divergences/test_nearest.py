@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from bagbasis.divergences import divergence_matrix, nearest, neighbours
 from bagbasis.divergences.nearest import AllDistances
+from bagbasis.divergences.resources import for_each
 
 RNG = np.random.default_rng(0)
 
@@ -51,6 +53,17 @@ def test_many_points_as_near_as_the_kth(n):
     points = RNG.integers(0, 2, (n, 11)).astype(float)
     found = AllDistances(points).distances(points, 7)
     np.testing.assert_array_equal(found, sorted_distances(points, points, 7))
+
+
+def test_blas_has_one_thread_while_bags_are_compared():
+    """The caller says so for all threads of the pool, before any of them begins."""
+    seen = []
+
+    def look(_):
+        seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+    for_each(look, 4, lambda: None)
+    assert set(seen) == {1}
 
 
 def test_divergences_are_those_of_trees(monkeypatch):

@@ -336,7 +336,10 @@ def test_ingest_files_that_are_a_bag_each(tmp_path):
         assert f"key {key!r} is for tables" in refused(
             2, "ingest", *told, *settings(**{key: value})
         )
-    assert "mode 'append'" in refused(2, "ingest", *told, *settings(mode="append"))
+    with (tmp_path / "c.fcs").open("wb") as file:
+        create_fcs(file, np.full(8, 3.0).tolist(), ["CD3", "CD4"])
+    done("ingest", *told, *settings(cofactor=5, mode="append", known_ids="skip"))
+    assert BagStore.open(tmp_path / "f.zarr").ids().tolist() == ["a", "b", "c"]
     told = settings(points=tmp_path / "labels.csv", url=tmp_path / "t.zarr", id_column="slide_id")
     line = refused(2, "ingest", *told, *settings(coordinates="[y]", cofactor=5))
     assert "key 'cofactor' is for .fcs files" in line

@@ -4,53 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from ...arrays import Floats
-from ...bags import Box
 from ...errors import DataError, closest, needing_extra, shown
-from ...parameters import Boolean, Integer, ListOf, MappingOf, None_, Real, Text, Url, checked
-from ...store import BagStore
-from ..arrays import ingest_arrays
-from .folders import Source, bag_files, check_finite, reading_bag, targets_of_files
+from ...parameters.checks import Table
+from ...parameters.ingest import FCS
+from ..calls import function_of
+from .bag_files import FileIngest
+from .folders import check_finite, reading_bag
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-FCS = (".fcs",)
 SPILLOVER = ("spillover", "spill")  # keys of the matrix, as FlowIO has them
 
 
-@checked(
-    points=Url | ListOf(Url),
-    url=Url,
-    coordinates=ListOf(Text, 1) | None_,
-    cofactor=Real(gt=0) | MappingOf(Text, Real(gt=0)) | None_,
-    compensate=Boolean,
-    target_id_column=Text,
-    targets=ListOf(Text) | None_,
-    overwrite=Boolean,
-    chunk_points=Integer() | None_,
-)
-def ingest_fcs(
-    points: Source | Sequence[Source],
-    url: Source,
-    *,
-    coordinates: Sequence[str] | None = None,
-    cofactor: float | Mapping[str, float] | None = 150.0,
-    compensate: bool = False,
-    target_table: Source | Mapping[str, Any] | pd.DataFrame | None = None,
-    target_id_column: str = "file",
-    targets: Sequence[str] | None = None,
-    box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: DTypeLike = np.float32,
-    overwrite: bool = False,
-    chunk_points: int | None = None,
-) -> BagStore:
-    """Make a store of FCS files: a file is a bag, its events are the points.
+@dataclass(frozen=True)
+class FcsIngest(FileIngest):
+    """Make a store of FCS files, or append to one: a file is a bag, its events are the points.
 
     Numbers are those of `flowio.FlowData.as_array`: linear, with each channel's gain applied. One
     file is in memory at a time.
@@ -78,9 +49,14 @@ def ingest_fcs(
     target_id_column : str
         Its column of the files' names, with or without the ending.
     targets : list of str, optional
-        Its columns to be stored: numbers, or text, which becomes classes. None: all.
+        Its columns to be stored: numbers, or text, which becomes classes. None: all, or those of
+        the store that is appended to.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
+    mode, known_ids
+        As for `TableIngest`: ``mode="append", known_ids="skip"`` takes what is new in a folder.
+    progress : callable, optional
+        Called with the files read and their number.
 
     Returns
     -------
@@ -96,18 +72,39 @@ def ingest_fcs(
     StoreError
         Something is stored at the URL, or it cannot be written.
     """
-    files = bag_files(points, FCS)
-    labels = targets_of_files(list(files), target_table, target_id_column, targets)
-    return ingest_arrays(
-        _samples(files, coordinates, cofactor, compensate),
-        url,
-        targets=labels,
-        ids=files,
-        box=box,
-        dtype=dtype,
-        overwrite=overwrite,
-        chunk_points=chunk_points,
-    )
+
+    PARAMETERS: ClassVar[Table] = FCS
+    ENDINGS: ClassVar[tuple[str, ...]] = (".fcs",)
+
+    coordinates: Sequence[str] | None = None
+    cofactor: float | Mapping[str, float] | None = 150.0
+    compensate: bool = False
+
+    def bags(self, urls: Sequence[str]) -> Iterator[Floats]:
+        """Yield the transformed channels of each file."""
+        channels = self.coordinates
+        for url in urls:
+            events = _read(url, self.compensate)
+            if channels is None:
+                channels = [events.names[j] for j in events.stained]
+                if not channels:
+                    raise DataError(
+                        f"{url}: all channels are scatter or time; name the coordinates"
+                    )
+            at = [events.find(name) for name in channels]
+            points = events.numbers[:, at]
+            check_finite(points, url, [f"channel {name!r}" for name in channels])
+            for j, name in enumerate(channels):
+                if isinstance(self.cofactor, Mapping):
+                    by = self.cofactor.get(name)
+                else:
+                    by = self.cofactor if at[j] in events.stained else None
+                if by is not None:
+                    points[:, j] = np.arcsinh(points[:, j] / by)
+            yield points
+
+
+ingest_fcs = function_of(FcsIngest, "ingest_fcs")
 
 
 @dataclass(frozen=True)
@@ -129,32 +126,6 @@ class _Events:
         known = [*self.names, *filter(None, self.markers)]
         hint = closest(channel, known)
         raise DataError(f"{self.url}: no channel {channel!r}{hint}; there are {shown(known)}")
-
-
-def _samples(
-    files: Mapping[str, str],
-    channels: Sequence[str] | None,
-    cofactor: float | Mapping[str, float] | None,
-    compensate: bool,
-) -> Iterator[Floats]:
-    """Yield the transformed channels of each file."""
-    for url in files.values():
-        events = _read(url, compensate)
-        if channels is None:
-            channels = [events.names[j] for j in events.stained]
-            if not channels:
-                raise DataError(f"{url}: all channels are scatter or time; name the coordinates")
-        at = [events.find(name) for name in channels]
-        points = events.numbers[:, at]
-        check_finite(points, url, [f"channel {name!r}" for name in channels])
-        for j, name in enumerate(channels):
-            if isinstance(cofactor, Mapping):
-                by = cofactor.get(name)
-            else:
-                by = cofactor if at[j] in events.stained else None
-            if by is not None:
-                points[:, j] = np.arcsinh(points[:, j] / by)
-        yield points
 
 
 def _read(url: str, compensate: bool) -> _Events:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import PurePosixPath
@@ -83,8 +83,11 @@ def targets_of_files(
     table: Source | Mapping[str, Any] | pd.DataFrame | None,
     id_column: str,
     targets: Sequence[str] | None,
+    stored: Collection[str] = (),
 ) -> Mapping[str, Any] | None:
     """Return the targets of bags, in their order; a bag that the table lacks is not labelled.
+
+    Rows of bags that are ``stored`` already have no use.
 
     Raises
     ------
@@ -104,7 +107,7 @@ def targets_of_files(
             hint, there = closest(name, names), shown(names)
             raise DataError(f"{place}: no column {name!r}{hint}; there are {there}")
     keys = frame[id_column].astype(str)
-    known, found = set(ids), set[str]()
+    known, found = {*ids, *stored}, set[str]()
     stems = [name if name in known else PurePosixPath(name).stem for name in keys]
     for row, name in enumerate(stems):
         if name not in known or name in found:

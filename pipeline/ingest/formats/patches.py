@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from ...bags import Box
 from ...errors import DataError, closest, needing_extra, shown
-from ...parameters import Boolean, Integer, ListOf, None_, Text, Url, checked
-from ...store import BagStore
-from ..arrays import ingest_arrays
-from .folders import Source, bag_files, check_finite, reading_bag, targets_of_files
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-HDF5 = (".h5", ".hdf5")
+from ...parameters.checks import Table
+from ...parameters.ingest import PATCHES
+from ..calls import function_of
+from .bag_files import FileIngest
+from .folders import check_finite, reading_bag
 
 
-@checked(
-    points=Url | ListOf(Url),
-    url=Url,
-    coordinates=ListOf(Text, 1),
-    target_id_column=Text,
-    targets=ListOf(Text) | None_,
-    overwrite=Boolean,
-    chunk_points=Integer() | None_,
-)
-def ingest_patches(
-    points: Source | Sequence[Source],
-    url: Source,
-    *,
-    coordinates: Sequence[str] = ("features",),
-    target_table: Source | Mapping[str, Any] | pd.DataFrame | None = None,
-    target_id_column: str = "slide_id",
-    targets: Sequence[str] | None = None,
-    box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: DTypeLike = np.float32,
-    overwrite: bool = False,
-    chunk_points: int | None = None,
-) -> BagStore:
-    """Make a store of slides: an HDF5 file is a bag, its patches are the points.
+@dataclass(frozen=True)
+class PatchIngest(FileIngest):
+    """Make a store of slides, or append to one: an HDF5 file is a bag, its patches are the points.
 
     This is the layout of CLAM and of those that follow it: ``h5_files/slide.h5`` with the arrays
     ``features``, shape (n, d) or (1, n, d), and ``coords``, shape (n, 2). One slide is in memory
@@ -67,9 +43,13 @@ def ingest_patches(
         Its column of the files' names, with or without the ending.
     targets : list of str, optional
         Its columns to be stored: numbers, or text, which becomes classes. Among them may be the
-        patient, to group slides by. None: all.
+        patient, to group slides by. None: all, or those of the store that is appended to.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
+    mode, known_ids
+        As for `TableIngest`: ``mode="append", known_ids="skip"`` takes what is new in a folder.
+    progress : callable, optional
+        Called with the files read and their number.
 
     Returns
     -------
@@ -85,30 +65,27 @@ def ingest_patches(
     StoreError
         Something is stored at the URL, or it cannot be written.
     """
-    files = bag_files(points, HDF5)
-    labels = targets_of_files(list(files), target_table, target_id_column, targets)
-    return ingest_arrays(
-        _slides(files, coordinates),
-        url,
-        targets=labels,
-        ids=files,
-        box=box,
-        dtype=dtype,
-        overwrite=overwrite,
-        chunk_points=chunk_points,
-    )
+
+    PARAMETERS: ClassVar[Table] = PATCHES
+    ENDINGS: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
+
+    coordinates: Sequence[str] = ("features",)
+    target_id_column: str = "slide_id"
+
+    def bags(self, urls: Sequence[str]) -> Iterator[NDArray[Any]]:
+        """Yield the points of each file; all have as many columns as the first."""
+        first: list[int] | None = None
+        for url in urls:
+            parts = _read(url, self.coordinates)
+            widths = [part.shape[1] for part in parts]
+            if first is not None and widths != first:
+                names = list(self.coordinates)
+                raise DataError(f"{url}: {names} have {widths} columns, not {first} as before")
+            first = widths
+            yield parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
-def _slides(files: Mapping[str, str], arrays: Sequence[str]) -> Iterator[NDArray[Any]]:
-    """Yield the points of each file; all have as many columns as the first."""
-    first: list[int] | None = None
-    for url in files.values():
-        parts = _read(url, arrays)
-        widths = [part.shape[1] for part in parts]
-        if first is not None and widths != first:
-            raise DataError(f"{url}: {list(arrays)} have {widths} columns, not {first} as before")
-        first = widths
-        yield parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+ingest_patches = function_of(PatchIngest, "ingest_patches")
 
 
 def _read(url: str, arrays: Sequence[str]) -> list[NDArray[Any]]:

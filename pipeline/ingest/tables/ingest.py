@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ...bags import Box, box_or_quantile, points_dtype
 from ...errors import DataError, ParameterError
@@ -21,6 +21,7 @@ from ...parameters.checks import Table
 from ...parameters.ingest import TABLES, refuse_gone
 from ...store import BagStore, check_parameters
 from ..arrays import check_mode, new_store
+from ..calls import check_known_ids, function_of
 from .database import Database
 from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .files import Source, TableFile, open_table
@@ -33,7 +34,6 @@ from .values import Columns, Given, names_of, values_of
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 Sources = Source | Sequence[Source] | None
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -237,8 +237,7 @@ class TableIngest:
             raise ParameterError("target_rules are given, but a target_table has a row per bag")
         new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
         check_mode(self.mode, self.overwrite, **new)
-        if self.known_ids != "refuse" and self.mode != "append":
-            raise ParameterError("known_ids is given, but mode is not 'append'")
+        check_known_ids(self.known_ids, self.mode)
         self._boxes(self._columns(None), are_files_read=False)
 
     def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
@@ -417,15 +416,4 @@ def _check_fits(
             raise ParameterError(f"target_types of {name!r}: {store.url} has it otherwise")
 
 
-def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
-    """Return a function of the parameters that the class declares as its fields."""
-
-    @wraps(ingest, assigned=("__doc__",), updated=())
-    def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
-        return ingest(*args, **kwargs).run()
-
-    run.__name__ = run.__qualname__ = "ingest_tables"  # for help, and so that it can be pickled
-    return run
-
-
-ingest_tables = _as_function(TableIngest)
+ingest_tables = function_of(TableIngest, "ingest_tables")

@@ -14,7 +14,7 @@ from ...bags import Box
 from ...errors import DataError
 from ...execution import Progress, silent, watched
 from ...store import AppendSession, BagStore
-from ..arrays import warnings_of_range
+from ..boxes import warnings_of_range
 from .bags import Labelled, SortedRows, join_tables
 from .database import Database
 from .engines import LocalEngine

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tracemalloc
+from multiprocessing import get_context
 
 import fsspec
 import h5py
@@ -11,9 +14,10 @@ import pandas as pd
 import pytest
 from flowio import FlowData, create_fcs
 
+from bagbasis import BagStore
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_fcs, ingest_patches
-from bagbasis.ingest.formats import patches
+from bagbasis.ingest.formats.patches import PatchIngest
 
 RNG = np.random.default_rng(0)
 SLIDES = {
@@ -71,12 +75,13 @@ def test_slides_at_a_url(tmp_path):
 
 def test_one_slide_is_in_memory_at_a_time(tmp_path):
     """The peak of reading is that of a slide, however many there are."""
-    files = {f"{i}": str(tmp_path / f"{i}.h5") for i in range(12)}
-    for url in files.values():
+    files = [str(tmp_path / f"{i}.h5") for i in range(12)]
+    for url in files:
         with h5py.File(url, "w") as file:
             file["features"] = np.zeros((4096, 64), np.float32)  # 1 MiB
+    ingest = PatchIngest(files, tmp_path / "s.zarr")
     tracemalloc.start()
-    rows = sum(len(points) for points in patches._slides(files, ["features"]))
+    rows = sum(len(points) for points in ingest.bags(files))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert rows == 12 * 4096
@@ -231,3 +236,109 @@ def test_a_broken_sample(samples, tmp_path):
     write_sample(samples / "u.fcs", np.ones((5, 2), np.float32), ["FSC-A", "Time"], ("", ""))
     with pytest.raises(DataError, match=r"u\.fcs: all channels are scatter or time"):
         ingest_fcs(samples, tmp_path / "s.zarr")
+
+
+def write_one(ingest, folder, name):
+    """A slide, or a sample, with one number in all its points."""
+    rows = np.full((3, 4), ord(name), np.float32)
+    folder.mkdir(exist_ok=True)
+    if ingest is ingest_fcs:
+        return write_sample(folder / f"{name}.fcs", rows)
+    with h5py.File(folder / f"{name}.h5", "w") as file:
+        file["features"] = rows
+    return folder / f"{name}.h5"
+
+
+BOTH = pytest.mark.parametrize("ingest", [ingest_patches, ingest_fcs])
+
+
+@BOTH
+def test_files_that_come_later_are_appended(ingest, tmp_path):
+    """By themselves, or with all of the folder; the store keeps its box, targets and classes."""
+    folder, url = tmp_path / "d", tmp_path / "s.zarr"
+    table = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy"), "other": 0.0})
+    options = {"target_id_column": "id", "dtype": "float64"}
+    for name in "ca":
+        write_one(ingest, folder, name)
+    steps = []
+    first = ingest(
+        folder,
+        url,
+        target_table=table[table["id"].isin(["a", "c"])].assign(kind=["y", "x"]),
+        targets=["kind"],
+        progress=lambda *step: steps.append(step),
+        **options,
+    )
+    assert steps == [(1, 2), (2, 2)]
+    box, points = first.box, first.read()
+    new = [write_one(ingest, folder, name) for name in "db"]
+    steps.clear()
+    options |= {"target_table": table, "progress": lambda *step: steps.append(step)}
+    with pytest.raises(DataError, match="id 'a'"):
+        ingest(folder, url, mode="append", **options)
+    assert BagStore.open(url).n_bags == 2
+    with pytest.raises(ParameterError, match="row 3: id 'd': no file has this name"):
+        ingest(new[1], url, mode="append", **options)
+    ingest(new[1], url, mode="append", **options | {"target_table": table[:3]})
+    for _ in range(2):
+        store = ingest(folder, url, mode="append", known_ids="skip", **options)
+        assert store.ids().tolist() == ["a", "c", "b", "d"]
+    assert steps[-2:] == [(1, 1), (1, 1)]
+    assert store.meta.class_names == {"kind": ["x", "y"]}
+    assert store.targets()[:, 0].tolist() == [1, 0, 1, 1]
+    assert store.box == box
+    for before, after in zip(points, store.read(), strict=False):
+        np.testing.assert_array_equal(before, after)
+    with pytest.raises(ParameterError, match="chunk_points is given with mode='append'"):
+        ingest(folder, url, mode="append", chunk_points=9)
+    with pytest.raises(ParameterError, match="known_ids is given, but mode is not 'append'"):
+        ingest(folder, url, known_ids="skip")
+    replaced = ingest(folder, url, mode="overwrite")
+    assert (replaced.n_bags, replaced.target_names) == (4, ())
+
+
+def test_without_labels_appended_bags_have_none(tmp_path):
+    """No table: the targets of the store are empty for them."""
+    folder, url = tmp_path / "d", tmp_path / "s.zarr"
+    write_one(ingest_patches, folder, "a")
+    ingest_patches(folder, url, target_table={"slide_id": ["a"], "y": [2.0]})
+    write_one(ingest_patches, folder, "b")
+    store = ingest_patches(folder / "b.h5", url, mode="append")
+    np.testing.assert_array_equal(store.targets(), [[2.0], [np.nan]])
+
+
+def ingest_and_be_killed(ingest, folder, url, options):
+    """Ingest, and die without any cleaning up after half of the files."""
+
+    def kill(n_read, n_files):
+        if n_read > n_files / 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    ingest(folder, url, progress=kill, **options)
+
+
+@pytest.mark.long
+@BOTH
+@pytest.mark.parametrize("mode", ["create", "append"])
+def test_a_killed_ingest_commits_nothing_and_runs_again(ingest, mode, tmp_path):
+    """The same call makes the store whole; what was there before stays as it was."""
+    folder, url, options = tmp_path / "d", tmp_path / "s.zarr", {}
+    if mode == "append":
+        write_one(ingest, folder, "a")
+        ingest(folder, url)
+        options = {"mode": "append", "known_ids": "skip"}
+    for name in "bcdef":
+        write_one(ingest, folder, name)
+    process = get_context("spawn").Process(
+        target=ingest_and_be_killed, args=(ingest, folder, url, options)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert BagStore.open(url).n_bags == (mode == "append")
+    store = ingest(folder, url, **options)
+    assert store.ids().tolist() == [*"abcdef"][mode == "create" :]
+    for name, bag in zip(store.ids().tolist(), store.read(), strict=True):
+        told = ord(name) if ingest is ingest_patches else np.arcsinh(np.float32(ord(name) / 150))
+        np.testing.assert_allclose(bag, told, rtol=1e-6)
+    store.verify()

@@ -1,0 +1,36 @@
+"""Classes of ingest as functions: declared once, called by either name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, Protocol
+
+from ..errors import ParameterError
+from ..store import BagStore
+
+P = ParamSpec("P")
+
+
+class Runs(Protocol):
+    """An ingest that has its parameters."""
+
+    def run(self) -> BagStore:
+        """Make the store, or append to it."""
+
+
+def function_of(ingest: Callable[P, Runs], name: str) -> Callable[P, BagStore]:
+    """Return a function of the parameters that a class declares as its fields, which runs it."""
+
+    @wraps(ingest, assigned=("__doc__", "__module__"), updated=())
+    def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
+        return ingest(*args, **kwargs).run()
+
+    run.__name__ = run.__qualname__ = name  # for help, and so that it can be pickled
+    return run
+
+
+def check_known_ids(known_ids: str, mode: str) -> None:
+    """Raise ParameterError where no store has ids that could be known."""
+    if known_ids != "refuse" and mode != "append":
+        raise ParameterError("known_ids is given, but mode is not 'append'")
