@@ -92,7 +92,7 @@ def two_sample_test(
         name         what                                         nulls, the default first
         ============ ============================================ ===============================
         fuse         MMD² of ten widths of two kernels,           permutation, wild_bootstrap
-                     their soft maximum, O(n)
+                     their soft maximum; O(n) of many
         agg          the same, each width tested, corrected       as fuse
         mmd_b        MMD² of all pairs, biased                    permutation, spectral, gamma,
                                                                   pearson, wild_bootstrap

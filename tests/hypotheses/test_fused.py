@@ -11,13 +11,15 @@ from bagbasis.execution import lane
 from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.lanes import use_cores
 from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test
+from bagbasis.hypotheses.kernels.kernels import Kernel, tiles
 from bagbasis.hypotheses.kernels.scales import Scales
 from bagbasis.hypotheses.nulls.permutation import draw_splits, p_values
 from bagbasis.hypotheses.samples.samples import read_samples
-from bagbasis.hypotheses.two_samples import unit_sums
+from bagbasis.hypotheses.two_samples import unit_grams, unit_sums
 from bagbasis.hypotheses.two_samples.aggregated import aggregate
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
-from bagbasis.hypotheses.two_samples.fused import BOTH
+from bagbasis.hypotheses.two_samples.fused import BOTH, EXACT_SECONDS
+from bagbasis.hypotheses.two_samples.unit_grams import seconds_of_pairs
 from bagbasis.hypotheses.two_samples.unit_sums import bucket_labels, plan_units
 from tests.oracles.fused import fuse_by_matrices, perturbed_uniforms, two_mixtures
 
@@ -72,16 +74,45 @@ def test_groups_are_compared_across(exact):
     assert r.unit == "group"
 
 
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("sizes", [(40, 31), (200, 31), (900, 40), (31, 900)])
-def test_buckets_change_no_statistic(sizes, monkeypatch):
+def test_buckets_change_no_statistic(sizes, exact, monkeypatch):
     """Joined rows: the statistic of all rows, whatever the units; all rows are in some unit."""
     a, b = RNG.standard_normal((sizes[0], 2)), RNG.standard_normal((sizes[1], 2))
-    statistic = Fuse(n_frequencies=8, exact=False)
+    statistic = Fuse(n_frequencies=8, exact=exact)
     whole = two_sample_test(a, b, statistic=statistic, n_permutations=1)
     monkeypatch.setattr(unit_sums, "plan_units", lambda n, m, _: plan_units(n, m, 24))
     r = two_sample_test(a, b, statistic=statistic, n_permutations=99)
     assert r.statistic == pytest.approx(whole.statistic, abs=1e-10)
     assert np.ptp(r.null_distribution) > 0
+
+
+@pytest.mark.parametrize("matrices", [71, 7], ids=["each row", "few units"])
+def test_kernel_values_are_summed_tile_by_tile(matrices, monkeypatch):
+    """Units of any size, in any order of the rows, over the edges of tiles: as of matrices."""
+    monkeypatch.setattr(unit_grams, "tiles", lambda n: tiles(n, 16))
+    rows = np.vstack([X, Y])
+    units = RNG.permutation(71) if matrices == 71 else RNG.choice([0, 1, 4, 5], 71)
+    members = units == np.arange(matrices)[:, None]
+    kernels = [Kernel(name, w) for name in ("gaussian", "laplacian", "matern") for w in (0.3, 2.0)]
+    found = unit_grams.unit_grams(rows, units, matrices, kernels)
+    expected = [members @ one(rows, rows) @ members.T for one in kernels]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_exact_kernels_where_they_take_seconds():
+    """The default: of a few thousand rows the kernels' own values, of more random features."""
+    a, b = RNG.standard_normal((450, 2)), RNG.standard_normal((300, 2))
+    own, exact = (
+        two_sample_test(a, b, statistic=Fuse(exact=which), n_permutations=19)
+        for which in (None, True)
+    )
+    assert own.statistic == exact.statistic
+    np.testing.assert_array_equal(own.null_distribution, exact.null_distribution)
+    kernels = [Kernel(name, 1.0) for name in ("gaussian", "laplacian") for _ in range(10)]
+    for n_rows, n_dims in ((12_700, 2), (4_180, 512)):
+        assert seconds_of_pairs(n_rows, n_dims, kernels) <= EXACT_SECONDS
+        assert seconds_of_pairs(n_rows + 10, n_dims, kernels) > EXACT_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -134,12 +165,13 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
             assert one.details["bags_left_out_of_a"] > 0
 
 
-def test_the_same_bits_on_any_number_of_cores():
-    a, b = RNG.standard_normal((3000, 5)), RNG.standard_normal((2500, 5))
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_same_bits_on_any_number_of_cores(exact):
+    a, b = RNG.standard_normal((1700, 5)), RNG.standard_normal((1100, 5))
     found = []
     for n in (1, 2, 3):
         with use_cores(n):
-            found.append(two_sample_test(a, b, n_permutations=49))
+            found.append(two_sample_test(a, b, statistic=Fuse(exact=exact), n_permutations=49))
     for other in found[1:]:
         assert other.statistic == found[0].statistic
         np.testing.assert_array_equal(other.null_distribution, found[0].null_distribution)
@@ -269,9 +301,9 @@ def test_agg_says_which_scales_reject():
     scales = r.details["scales"]
     corrected = np.array(scales["corrected"])
     assert r.p_value == corrected.min() <= 0.01
-    narrow = np.array(scales["bandwidth"]) < 3
-    assert (corrected[narrow] <= 0.05).any()
-    assert (corrected[~narrow] > 0.05).all()
+    widths = np.array(scales["bandwidth"])  # the components have standard deviation 1 and 2
+    assert (corrected[widths < 3] <= 0.05).any()
+    assert (corrected[widths > 8] > 0.05).all()
     assert "scales that reject" in r.report()
 
 

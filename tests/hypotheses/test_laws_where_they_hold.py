@@ -7,6 +7,7 @@ import pytest
 
 from bagbasis.errors import DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
+from bagbasis.hypotheses.dependence.nfsic import RIDGE, LocationSums, nfsic_of_orders
 
 N_TESTS = 200
 ERROR = (0.05 * 0.95 / N_TESTS) ** 0.5  # of a rate of 5 %
@@ -94,3 +95,31 @@ def test_rates_of_heavy_tails(statistic):
 
     rate = np.mean([p_value(seed) <= 0.05 for seed in range(N_TESTS)])
     assert 0.01 <= rate < 0.05 + 5 * ERROR
+
+
+@pytest.mark.parametrize("draw", [cauchy, lambda rng, n: rng.poisson(0.5, n).astype(float)])
+def test_law_of_nfsic_by_orders(draw):
+    """Its mean is that of λ̂ over orders, with Σ̂ as it is, or larger."""
+    rng = np.random.default_rng(2)
+    K, L = (np.exp(-((draw(rng, 100)[:, None] - np.arange(3)) ** 2)) for _ in range(2))
+    sums = LocationSums.of(K, L)
+    inverse = np.linalg.inv(sums.covariances()[1] + RIDGE * np.eye(3))
+    moved = [LocationSums.of(K, L[rng.permutation(100)]).covariances()[0] for _ in range(4000)]
+    of_orders = np.mean([100 * u @ inverse @ u for u in moved])
+    null = sums.null()
+    assert null.name == "chi_square"
+    assert null.values.mean() > 0.95 * of_orders
+    assert null.values.mean() < 1.1 * max(of_orders, 3.3)
+    orders = np.array([rng.permutation(100) for _ in range(400)])
+    of_law = np.quantile(null.values, 0.95)
+    assert (nfsic_of_orders(K, L, iter([orders])) > of_law).mean() < 0.08
+
+
+def test_nfsic_of_counts():
+    """Of 300 counts of few values Σ̂ alone has p ≤ .05 in a seventh of the tests."""
+    values = []
+    for seed in range(100):
+        x, y = np.random.default_rng([3, seed]).poisson(0.3, (2, 300)).astype(float)
+        given = {"statistic": "nfsic", "null": "chi_square", "seed": seed}
+        values.append(independence_test(x, y, **given).p_value)
+    assert (np.array(values) <= 0.05).mean() <= 0.05

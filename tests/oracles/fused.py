@@ -33,10 +33,10 @@ def fuse_by_matrices(
     first: NDArray,
     groups: NDArray | None = None,
 ) -> float:
-    """T of MMD-FUSE: log of the mean of exp(λ MMD² / norm), over λ."""
+    """T of MMD-FUSE: log of the mean of exp(λ MMD² / norm), over λ = 4 √(n(n − 1))."""
     of = groups if groups is not None else np.arange(len(first))
     n = min(len(np.unique(of[first])), len(np.unique(of[~first])))
-    strength = (n * (n - 1)) ** 0.5
+    strength = 4 * (n * (n - 1)) ** 0.5
     terms = [
         np.exp(
             strength

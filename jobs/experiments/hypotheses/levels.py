@@ -259,6 +259,8 @@ def _statistic(name: str, what: str) -> Any:  # noqa: ANN401 - of three question
     fields: dict[str, Any] = {}
     if _is_light(name, what):
         fields["n_frequencies"] = FEW_WAVES
+    if name in TWO_SAMPLE and what == "buckets":
+        fields["exact"] = False  # of so few points kernels of all pairs would be the default
     if name in FIT and what == "series":
         fields["memory"] = MEMORY
     return STATISTICS[name](**fields) if fields else name

@@ -1,4 +1,4 @@
-"""Sums of sines and cosines of phases at one scale, over the rows of each unit; serial."""
+"""Sums over the rows of units: of sines and cosines at one scale, and of kernel values; serial."""
 
 from __future__ import annotations
 
@@ -38,3 +38,32 @@ def add_waves(turns, scale, units, out):
             s, c = half_turn(_F(t - np.rint(t)))
             sines[j] += np.float64(TWO * s * c)
             cosines[j] += np.float64(ONE - TWO * s * s)
+
+
+@kernel()
+def add_pairs(values, left, right, is_diagonal, out):
+    """Add the values of pairs of rows to the sum of their units, each pair of different rows once.
+
+    A pair of two rows of one unit counts twice, in either order, as pairs of two units do in two
+    places: of these only the lower triangle is written.
+
+    Parameters
+    ----------
+    values : float64, shape (n, m)
+    left, right : int64, shapes (n,), (m,), ascending
+        Units; those on the left are not below those on the right.
+    is_diagonal : bool
+        Both are the same rows: those on the right count up to the one on the left.
+    out : float64, shape (n_units, n_units), added to
+    """
+    for i in range(values.shape[0]):
+        unit, j = left[i], 0
+        stop = i if is_diagonal else values.shape[1]
+        while j < stop:
+            other, total = right[j], 0.0
+            while j < stop and right[j] == other:
+                total += values[i, j]
+                j += 1
+            out[unit, other] += 2 * total if unit == other else total
+        if is_diagonal:
+            out[unit, unit] += values[i, i]

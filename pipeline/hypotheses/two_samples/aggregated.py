@@ -35,7 +35,8 @@ class Aggregate(ManyScales):
         R, per width; a sine and a cosine each.
     exact : bool, optional
         Whether the kernels' own values are taken in place of random features, in time and memory
-        quadratic in rows. Default of up to 400 rows in all.
+        quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
+        rows of two numbers in all, 4,200 of 512.
     """
 
     name: ClassVar[str] = "agg"

@@ -22,6 +22,7 @@ from ..nulls.permutation import split_blocks
 from ..samples.row_sources import EmbeddedRows, bucket_of
 from ..samples.samples import Sample
 from .comparison import TwoSamples
+from .unit_grams import unit_grams
 
 ROWS_PER_READ = 4096  # of an array, converted at a time
 SPLITS_PER_BLOCK = 1000  # whose sums of one scale are in memory: some MiB
@@ -295,15 +296,9 @@ def _grams(
 ) -> Floats:
     """Return the sums of kernel values between units, shape (K, n_units + 2, n_units + 2)."""
     n, m = counts
-    ids = np.concatenate([
+    units = np.concatenate([
         np.where(labels[0] < n, labels[0], n + m),
         np.where(labels[1] < m, n + labels[1], n + m + 1),
     ])  # fmt: skip
-    members = np.zeros((n + m + 2, len(ids)))
-    members[ids, np.arange(len(ids))] = 1.0
     rows = np.concatenate([sample.rows for sample in both])
-    distances = {kernel.name: kernel.distances(rows, rows) for kernel in scales.kernels}
-    return np.array([
-        members @ kernel.of_distances(distances[kernel.name].copy()) @ members.T
-        for kernel in scales.kernels
-    ])  # fmt: skip
+    return unit_grams(rows, units, n + m + 2, scales.kernels)
