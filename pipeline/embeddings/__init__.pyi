@@ -11,10 +11,12 @@ from .composed.coefficient_pca import (
     CoefficientPCASpec as CoefficientPCASpec,
 )
 from .composed.point_maps import (
+    PointMap as PointMap,
     transformer_of as transformer_of,
     transformer_to_list as transformer_to_list,
 )
 from .composed.point_transformer import (
+    PointScales as PointScales,
     PointTransformer as PointTransformer,
     PointTransformerSpec as PointTransformerSpec,
 )

@@ -44,7 +44,7 @@ from ..storage import (
     writer_lock,
     zarr_store,
 )
-from .content import content_name
+from .content import content_name, is_content
 from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
@@ -334,7 +334,7 @@ class Registry:
                 return ModelError(f"{url}: damaged model ({record.damage})")
             saved_state(url)
             group = open_group(zarr_store(url, read_only=True))
-            if content_name(group) != name:
+            if not is_content(group, name):
                 return ModelError(f"{url}: damaged model (its content is not what its name says)")
         except ModelError as error:
             return error

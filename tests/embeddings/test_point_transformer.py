@@ -202,3 +202,22 @@ def test_refusals(params, message):
     """Others are refused by name, with those that are supported."""
     with pytest.raises((ParameterError, DataError), match=message):
         PointTransformer(**params).fit(Bags.from_list(BAGS))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scales_are_those_of_transformers(dtype, monkeypatch):
+    """Bits of steps, box and points; what two transformers begin with is measured once."""
+    points = 3 + np.random.default_rng(2).normal(size=(60, 3)) * [1, 10, 100]
+    bags = Bags(points.astype(dtype), np.arange(0, 61, 6))
+    passes, measure = [], point_transformer._measure
+    monkeypatch.setattr(
+        point_transformer, "_measure", lambda *given: passes.append(1) or measure(*given)
+    )
+    scales = point_transformer.PointScales(bags)
+    drawn_in = make_pipeline(StandardScaler(), FunctionTransformer(np.arcsinh))
+    found = [scales.put(one) for one in (StandardScaler(), drawn_in)]
+    assert len(passes) == 1
+    for one, (mapped, put, box) in zip((StandardScaler(), drawn_in), found, strict=True):
+        outer = PointTransformer(one, MomentsEmbedding()).fit(bags)
+        assert (outer.spec_.steps, outer.spec_.box) == (mapped.steps, box)
+        np.testing.assert_array_equal(outer.transform_points(bags).points, put.points)

@@ -16,7 +16,7 @@ import zarr
 
 from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, load_model
 from bagbasis.errors import ModelError, ParameterError
-from bagbasis.registry import Registry, registry as registry_module
+from bagbasis.registry import Registry, content, registry as registry_module
 from bagbasis.storage.lock import Hold, writer_lock
 from tests.models.predicting import BAGS, FITS, Y, fitted, regressor
 from tests.oracles.labelled import stored
@@ -124,6 +124,23 @@ def test_how_a_fit_went_is_not_in_the_name(registry):
     one, other = regressor().fit(BAGS, Y), regressor().fit(BAGS, Y)
     other.model_.report.update({"seconds": {"solve": 1e9}, "n_bags_resumed": 5})
     assert registry.register(one) == registry.register(other)
+
+
+def test_what_a_choice_took_is_not_in_the_name(registry, monkeypatch):
+    """Two fits that chose the same embedding are one model; a name with the seconds is known."""
+
+    def chosen(seconds):
+        model = regressor().fit(BAGS, Y)
+        model.model_.report["choice"] = {"chosen": "moments", "tried": [], "seconds": seconds}
+        return model
+
+    name = registry.register(chosen(1.5))
+    assert registry.register(chosen(2.5)) == name
+    monkeypatch.setattr(registry_module, "content_name", lambda group: content._names(group)[1])
+    earlier = registry.register(chosen(2.5))
+    assert earlier != name
+    registry.promote(earlier)  # which refuses a model that is not what its name says
+    assert registry.current() == earlier
 
 
 def test_a_saved_model_keeps_the_versions_it_was_fitted_with(registry, tmp_path):

@@ -148,7 +148,7 @@ class PointMap:
         return Bags.trusted(np.ascontiguousarray(points), bags.offsets)
 
 
-Measure = Callable[[Sequence[PointStep], bool], RowMoments]
+Measure = Callable[[tuple[PointStep, ...], bool], RowMoments]
 """Takes a pass: the moments of all points after some steps, and whether axes are made of them."""
 
 
@@ -176,7 +176,7 @@ def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
         if isinstance(one, FunctionTransformer):
             step, moments = PointStep(_name_of(one)), None
         else:
-            moments = measure(steps, rotates) if moments is None else moments
+            moments = measure(tuple(steps), rotates) if moments is None else moments
             fit = _scaling if isinstance(one, StandardScaler) else _components
             step = fit(one, moments)
             moments = _moments_after(step, moments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -261,6 +261,31 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         return cls(**{**params, "transformer": transformer, "embedding": inner})
 
 
+class PointScales:
+    """Points of bags in memory after transformers, each as `PointTransformer` fits it to all.
+
+    A pass over the points that several transformers begin with is taken once.
+    """
+
+    def __init__(self, bags: Bags) -> None:
+        self._bags = bags
+        self._measure = cache(partial(_measure, ChoiceSample.whole(bags)))
+
+    def put(self, transformer: object) -> tuple[PointMap, Bags, Box]:
+        """Return a transformer's fitted steps, bags of the points after them, and their box.
+
+        Raises
+        ------
+        BagError
+            A point that is transformed to no finite numbers.
+        ParameterError
+            Another transformer than `PointTransformer` takes.
+        """
+        mapped = PointMap(fit_steps(transformer, self._measure))
+        bags = mapped(self._bags)
+        return mapped, bags, box_of_sample(ChoiceSample.whole(bags))
+
+
 def box_of_sample(sample: ChoiceSample) -> Box:
     """Return the unit cube if it holds the points of a sample, else a box around them.
 
@@ -280,10 +305,10 @@ def box_of_sample(sample: ChoiceSample) -> Box:
     return Box.around(lo, hi, np.concatenate(kept))
 
 
-def _measure(sample: ChoiceSample, steps: Sequence[PointStep], rotates: bool) -> RowMoments:
+def _measure(sample: ChoiceSample, steps: tuple[PointStep, ...], rotates: bool) -> RowMoments:
     """Return the moments of all points after some steps, by one pass."""
     note(sample.progress, "moments of all points")
-    source, mapped = sample.every_bag, PointMap(tuple(steps))
+    source, mapped = sample.every_bag, PointMap(steps)
     n = mapped.n_outputs(source.n_dims)
     diagonal = n > VARIANCES_ALONE and not rotates
     seconds = _seconds(steps, source.n_dims) + seconds_per_row(n, diagonal)

@@ -35,12 +35,13 @@ def extreme_quantiles(
     columns, n_shares = groups[0], len(shares)
     scale = 1.0 / np.sqrt(out.shape[1])
     longest = longest_bag(begin, end, offsets)
-    unit = np.empty((longest, len(columns)), np.float64)
+    point = np.empty(len(columns), np.float64)
+    unit = np.empty((len(columns), longest), np.float64)
     values = np.empty(longest, np.float64)
     bounds = np.empty((MOST_HALVINGS, 2), np.int64)
     for i in range(begin, end):
         bag = points[offsets[i] : offsets[i + 1]]
-        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, unit)
+        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, point, unit)
         if kept == 0:
             out[i] = np.nan
             continue

@@ -8,6 +8,7 @@ from ...compiling import kernel, subkernel
 from .confine_kernels import confine
 
 SHORT = 24  # values that are sorted by insertion
+AT_ONCE = 512  # points whose products are summed together: they stay in the nearest cache
 MOST_HALVINGS = 64  # of any number of values: the longer part waits, the shorter one is sorted
 
 
@@ -33,12 +34,13 @@ def sliced_quantiles(
     columns = groups[0]
     scale = 1.0 / np.sqrt(out.shape[1])
     longest = longest_bag(begin, end, offsets)
-    unit = np.empty((longest, len(columns)), np.float64)
+    point = np.empty(len(columns), np.float64)
+    unit = np.empty((len(columns), longest), np.float64)
     values = np.empty(longest, np.float64)
     bounds = np.empty((MOST_HALVINGS, 2), np.int64)
     for i in range(begin, end):
         bag = points[offsets[i] : offsets[i + 1]]
-        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, unit)
+        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, point, unit)
         if kept == 0:
             out[i] = np.nan
             continue
@@ -59,24 +61,33 @@ def longest_bag(begin, end, offsets):
 
 
 @subkernel()
-def keep_points(bag, columns, lo, inverse, drop, unit):
-    """Write the points of a bag, scaled to the unit cube; return how many stay and are outside."""
+def keep_points(bag, columns, lo, inverse, drop, point, unit):
+    """Write the points of a bag, scaled to the unit cube; return how many stay and are outside.
+
+    ``unit`` has a column per point, so that `project` takes many of them at once; ``point`` is
+    scratch of one.
+    """
     kept, outside = 0, 0
     for row in range(len(bag)):
-        inside = confine(bag[row], columns, lo, inverse, unit[kept])
+        inside = confine(bag[row], columns, lo, inverse, point)
         outside += not inside
-        kept += inside or not drop
+        if inside or not drop:
+            for j in range(len(point)):
+                unit[j, kept] = point[j]
+            kept += 1
     return kept, outside
 
 
 @subkernel()
 def project(unit, direction, values):
     """Write the products of the first points with a direction, one per value."""
-    for row in range(len(values)):
-        value = 0.0
+    for start in range(0, len(values), AT_ONCE):
+        some = values[start : start + AT_ONCE]
+        some[:] = 0.0
         for j in range(len(direction)):
-            value += unit[row, j] * direction[j]
-        values[row] = value
+            coordinates = unit[j, start : start + AT_ONCE]
+            for row in range(len(some)):
+                some[row] += coordinates[row] * direction[j]
 
 
 @subkernel()

@@ -23,9 +23,8 @@ from ...bags import Bags, Box
 from ...embeddings import (
     ChoiceSample,
     Embedding,
-    MomentsEmbedding,
-    PointTransformer,
-    PointTransformerSpec,
+    PointMap,
+    PointScales,
 )
 from ...errors import BagbasisError, BagError
 from ...execution import Progress, lane, note
@@ -172,6 +171,7 @@ class _Search:
         self._sample, self._second = sample, second
         self._landmarks = sample.rows.landmarks
         self._scales: dict[str, tuple[Bags, Box]] = {AS_THEY_ARE: (sample.bags, box)}
+        self._points = PointScales(sample.bags)
         self._alike: set[str] = set()
         self._judged: list[Judged] = []
         self._left_out: dict[str, str] = {}
@@ -332,13 +332,11 @@ class _Search:
         """Make the points on a scale, unless embeddings would see the same as before."""
         if scale in self._scales or scale in self._alike:
             return
-        bags, (_, box) = self._sample.bags, self._scales[AS_THEY_ARE]
-        outer = PointTransformer(transformer_of_scale(scale), MomentsEmbedding(covariance=False))
-        spec = outer.resolve(bags.n_dims, box, ChoiceSample.whole(bags))
-        if scale == STANDARDISED and _is_alike(spec, box):
+        mapped, bags, box = self._points.put(transformer_of_scale(scale))
+        if scale == STANDARDISED and _is_alike(mapped, box, self._scales[AS_THEY_ARE][1]):
             self._alike.add(scale)
         else:
-            self._scales[scale] = spec.mapped(bags), spec.box
+            self._scales[scale] = bags, box
 
     def report(self, best: Judged) -> dict[str, Any]:
         """Return what was tried, the best first."""
@@ -369,11 +367,11 @@ class _Search:
         return {**found, "left_out": self._left_out} if self._left_out else found
 
 
-def _is_alike(spec: PointTransformerSpec, box: Box) -> bool:
+def _is_alike(mapped: PointMap, found_box: Box, given_box: Box) -> bool:
     """Return whether the box of standardised points is about the one of the points themselves."""
-    [step] = spec.steps
+    [step] = mapped.steps
     center, scale = np.array(step.center), np.array(step.scale)
-    found, given = np.array(spec.box.bounds), np.array(box.bounds)
+    found, given = np.array(found_box.bounds), np.array(given_box.bounds)
     sides = given[:, 1] - given[:, 0]
     moved = np.abs(found * scale[:, None] + center[:, None] - given)
     return bool((moved <= SAME_BOX * sides[:, None]).all())

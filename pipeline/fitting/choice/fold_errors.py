@@ -196,22 +196,28 @@ class _Repeat:
     """The sums of the folds of one repeat."""
 
     def __init__(self, z: Floats, rows: FoldRows, folds: Integers) -> None:
-        self._rows = rows
-        self._places = [np.flatnonzero(folds == j) for j in range(int(folds.max()) + 1)]
-        roots = np.sqrt(rows.weights)[:, None]
-        ones = np.column_stack([z, rows.y, np.ones(len(z))]) * roots
+        self._rows, m = rows, z.shape[1]
+        order = np.argsort(folds, kind="stable")
+        ends = np.cumsum(np.bincount(folds))[:-1]
+        ordered = z[order]
+        self._places, self._z = np.split(order, ends), np.split(ordered, ends)
         # one matrix has all sums: of products, of rows, and of weights
-        sums = [ones[places].T @ ones[places] for places in self._places]
-        self._z = [z[places] for places in self._places]
-        whole = np.sum(sums, axis=0)
-        self._fits = [_Centred.from_sums(whole - part, z.shape[1]) for part in sums]
+        joined = np.empty((len(z), m + rows.y.shape[1] + 1))
+        joined[:, :m] = ordered
+        joined[:, m:-1] = rows.y[order]
+        joined[:, -1] = 1.0
+        joined *= np.sqrt(rows.weights[order])[:, None]
+        sums = [part.T @ part for part in np.split(joined, ends)]
+        whole = sum(sums[1:], start=sums[0])
+        self._fits = [_Centred.from_sums(whole - part, m) for part in sums]
+        self._scratch = np.empty((m, m), order="F")
 
     def losses(self, alpha: float) -> Floats:
         """Return the loss of each row, with a penalty per bag."""
         rows = self._rows
         out = np.empty(len(rows))
         for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
-            coef, intercept = fit.solve(alpha)
+            coef, intercept = fit.solve(alpha, self._scratch)
             left = z @ coef + intercept - rows.y[places]
             out[places] = (left**2 / rows.units).mean(axis=1)
         return out
@@ -224,7 +230,7 @@ class _Centred:
     Attributes
     ----------
     gram : float64, shape (m, m)
-        In the order of LAPACK, which then copies nothing.
+        Symmetric, in the order of LAPACK, which then copies nothing.
     cross : float64, shape (m, k)
     means : float64, shape (m + k,)
     weight : float
@@ -246,15 +252,19 @@ class _Centred:
         gram, cross = np.outer(means[:m], means[:m]), np.outer(means[:m], means[m:])
         gram *= weight
         np.subtract(sums[:m, :m], gram, out=gram)
-        return cls(np.asfortranarray(gram), sums[:m, m:-1] - weight * cross, means, weight)
+        return cls(gram.T, sums[:m, m:-1] - weight * cross, means, weight)
 
-    def solve(self, alpha: float) -> tuple[Floats, Floats]:
-        """Return coefficients (m, k) and intercepts (k,); the mean without any rows."""
+    def solve(self, alpha: float, scratch: Floats) -> tuple[Floats, Floats]:
+        """Return coefficients (m, k) and intercepts (k,); the mean without any rows.
+
+        ``scratch`` has the shape and order of the Gram matrix: fresh memory for each penalty took
+        half as long as its Cholesky factor.
+        """
         m = len(self.gram)
         if not self.weight > 0:
             return np.zeros(self.cross.shape), np.zeros(self.cross.shape[1])
-        gram = self.gram.copy(order="F")
-        gram[np.diag_indices(m)] += alpha * self.weight
-        factor = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+        np.copyto(scratch, self.gram)
+        scratch[np.diag_indices(m)] += alpha * self.weight
+        factor = scipy.linalg.cho_factor(scratch, lower=True, overwrite_a=True, check_finite=False)
         coef: Floats = scipy.linalg.cho_solve(factor, self.cross, check_finite=False)
         return coef, self.means[m:] - self.means[:m] @ coef
