@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from ..arrays import Floats
 from ..bags import Bags
 from ..errors import DataError, StoreError
-from ..execution import Progress
+from ..execution import Cost, Progress
 from ..labelled import Holdout, LabelledBags, SampleWeight, Weights
 from ..models import (
     DoubleBasis,
@@ -86,6 +86,11 @@ class MeansRidge:
     def score(self) -> float:
         """Squared error of predictions of bags that were left out one by one, in ``units``."""
         return -float(self.ridge[-1].best_score_)
+
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`."""
+        return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""

@@ -89,6 +89,11 @@ class MomentsForest:
         forest.set_params(n_jobs=1)  # several threads would add the trees in any order
         return cls(outcome, ForestFeatures(n_dims), forest, mean, units, len(rows))
 
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`."""
+        return self.features.cost
+
     def decision_rows(self, bags: Bags) -> Floats:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array

@@ -95,6 +95,11 @@ class ScoringModel(Protocol):
         """The mean of the encoded labels fitted, shape (k,), where the outcome keeps it."""
         ...
 
+    @property
+    def prediction_cost(self) -> Cost:
+        """What predictions take: `features`, and what else a model sees of a bag."""
+        ...
+
     def decision_rows(self, bags: Bags) -> Floats:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         ...

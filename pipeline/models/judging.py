@@ -256,4 +256,4 @@ def judging_cost(model: ScoringModel) -> Cost:
     """Return the cost of predicting bags and of the rows that are compared."""
     features, k = model.features, model.outcome.n_targets
     rows = 8 * (features.n_features + 4 * k)
-    return features.cost + Cost(0.0, features.n_features * k * SECONDS_PER_PRODUCT, rows)
+    return model.prediction_cost + Cost(0.0, features.n_features * k * SECONDS_PER_PRODUCT, rows)

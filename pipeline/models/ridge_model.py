@@ -13,7 +13,14 @@ from numpy.typing import DTypeLike, NDArray
 from ..arrays import Floats, Integers
 from ..bags import Bags, as_bags
 from ..errors import ModelError
-from ..execution import SECONDS_PER_PRODUCT, even_edges, multiply, one_blas_thread, run_kernel
+from ..execution import (
+    SECONDS_PER_PRODUCT,
+    Cost,
+    even_edges,
+    multiply,
+    one_blas_thread,
+    run_kernel,
+)
 from ..fitting import ROWS_PER_BLOCK, FeatureMap, bag_variances
 from ..labelled import BagsLike, Batch
 from ..outcomes import OUTCOMES, Outcome, Prediction
@@ -127,7 +134,7 @@ class RidgeModel:
         if not isinstance(X, BagStore):
             return of_bags(as_bags(X))
         self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
-        return lazy_predictions(of_bags, self.features, X, tail, dtype)
+        return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `with_columns`."""
@@ -197,6 +204,13 @@ class RidgeModel:
     def interval_rows(self, bags: Bags) -> PredictedRows:
         """Return what the ends of intervals are made of, for bags in memory."""
         return self._rows(bags, folded=True)
+
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`; trees see columns of their own of each bag."""
+        if self.trees is None:
+            return self.features.cost
+        return self.features.cost + TreeInputs(self.features).cost + self.trees.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""

@@ -104,6 +104,11 @@ class NetworkModel:
         cost = Cost(SECONDS_PER_WEIGHT * sum(sizes), 1e-5, 0, held)
         return NetworkFeatures(estimator.n_features_in_, estimator.numbers_per_point, cost)
 
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`."""
+        return self.features.cost
+
     def decision_rows(self, bags: Bags) -> Floats:
         """Return numbers, or the probability of each class, shape (n_bags, k)."""
         if not len(bags):

@@ -3,7 +3,8 @@
 ``python -m tests.benchmarks.million [EMBEDDING ...]``: names as in ``--set embedding=``; or
 ``python -m tests.benchmarks.million test``: a million bags of 20 points against a million;
 ``python -m tests.benchmarks.million drift``: half a million rows of 32 columns against as many;
-``python -m tests.benchmarks.million many``: 65,536 features by conjugate gradients beside 4,096.
+``python -m tests.benchmarks.million many``: 65,536 features by conjugate gradients beside 4,096;
+``python -m tests.benchmarks.million default``: a million bags of 16 to 64 points, and the default.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bagbasis import (
+    Bags,
     BagStore,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -133,6 +135,29 @@ def compare() -> None:
             two_sample_test(*stores, statistic=statistic)
 
 
+def default(n_bags: int = N_BAGS) -> None:
+    """Fit the default, in this process: what choosing adds to the fit that was chosen."""
+    OUTPUT.mkdir(exist_ok=True)
+    url, rng, step = OUTPUT / f"default-{n_bags}.zarr", np.random.default_rng(0), n_bags // 20
+    store = BagStore.create(url, 2, ["y"], [(-8, 8)] * 2, dtype="float32", overwrite=True)
+    with seconds_of(f"{n_bags:,} bags of 16 to 64 points"):
+        for _ in range(0, n_bags, step):
+            sizes = rng.integers(16, 65, step)
+            spread = rng.uniform(0.3, 2, step)
+            points = rng.standard_normal((sizes.sum(), 2), dtype=np.float32)
+            points[:, 0] *= np.repeat(spread, sizes)
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            store = store.append(Bags(points, offsets), np.log(spread)[:, None])
+    cpu = time.process_time()
+    with seconds_of("fit"):
+        model = DoubleBasisRegressor().fit(store, target="y")
+    whole, choice = time.process_time() - cpu, model.report_["choice"]
+    rest = whole - choice["seconds"]
+    print(f"{choice['chosen']}: {whole:.1f} CPU seconds, {rest:.1f} without the choice")
+    print(f"{whole / rest:.3f} times the fit of what was chosen")
+    rmtree(url)
+
+
 def watch() -> None:
     """Keep a reference of half a million rows, and test as many new ones, also against the file."""
     rng = np.random.default_rng(0)
@@ -168,6 +193,8 @@ if __name__ == "__main__":
         compare()
     elif sys.argv[1:] == ["drift"]:
         watch()
+    elif sys.argv[1:] == ["default"]:
+        default()
     elif sys.argv[1:] == ["many"]:
         many_features()
     else:

@@ -28,6 +28,7 @@ from bagbasis.fitting.plan import FitPlan
 from bagbasis.labelled.labelled import LabelledBags
 from bagbasis.labelled.labels import Targets
 from bagbasis.labelled.splits import Split
+from bagbasis.models import stacking
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
 from bagbasis.outcomes.reals import Reals
 from bagbasis.random_features import FourierSpec
@@ -68,6 +69,21 @@ def test_embeddings(name, n_dims, marginals):
         for dtype in ("float32", "float64"):
             peak = peak_of(lambda f=features, b=bags, t=dtype: f.embed(b, t))
             assert peak <= features.cost.bytes(n), (n, dtype)
+
+
+@pytest.mark.parametrize("head", ["trees", "stack"])
+def test_predictions_by_trees(head, monkeypatch):
+    """What trees see of bags, and what each head predicts, is declared beside the features."""
+    monkeypatch.setattr(stacking, "N_RANDOMISED", 5)
+    bags = random_bags(1024, 20, 30)
+    y = np.stack([bags.means[:, j] for j in range(12)], axis=1)
+    second = RandomFourierFeatures(16)
+    estimator = DoubleBasisRegressor(ProjectionEmbedding(marginals=1), second, head=head)
+    model = estimator.fit(bags[:60], y[:60]).model_
+    for n in (1, 64, 1024):
+        peak = peak_of(lambda some=bags[:n]: model.predicted(some))
+        assert peak <= model.prediction_cost.bytes(n), n
+        assert n < 1024 or peak > model.features.cost.bytes(n)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

@@ -23,6 +23,7 @@ from .tree_kernels import add_trees
 SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory
 LARGEST = float(np.finfo(np.float32).max)
 LEAF = -1.0
+HEADS_HELD = 5  # predictions of ridge, trees and line, and what joins them
 MOST_EMBEDDED = 256  # columns of an embedding beside those of moments
 
 
@@ -172,6 +173,11 @@ class Trees(OptionalPart):
     def n_trees(self) -> int:
         """How many trees there are."""
         return len(self.starts)
+
+    @property
+    def cost(self) -> Cost:
+        """What `predict` takes, besides the rows; each of a stack's heads has its predictions."""
+        return Cost(0.0, SECONDS_PER_TREE * self.n_trees, HEADS_HELD * 8 * len(self.base))
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
         """Return the trees' predictions for rows (n, n_inputs), shape (n, k)."""

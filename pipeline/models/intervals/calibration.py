@@ -63,7 +63,7 @@ class Calibration(OptionalPart):
         chosen = choose_calibrating(bags, model.outcome.n_targets, groups)
         if chosen is None:
             return None
-        cost = model.features.cost
+        cost = model.prediction_cost
         reduction = Reduction(partial(_Errors, model), join_rows, cost, name="calibrate")
         return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
 

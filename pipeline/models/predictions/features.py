@@ -12,13 +12,12 @@ from numpy.typing import DTypeLike, NDArray
 from ...bags import Bags
 from ...embeddings import Embedding
 from ...errors import ParameterError
-from ...execution import lazy_pass, plan_blocks, rows_of
+from ...execution import Cost, lazy_pass, plan_blocks, rows_of
 from ...fitting import FeatureMap, resolve_features
 from ...labelled import Batch, LabelledBags
 from ...parameters import Instance, None_, Text, checked
 from ...random_features import RandomFeatures
 from ...store import BagStore, Range
-from ..fitted_model import Features
 
 LazyArray = Any
 """A dask.array, which only `execution` may name."""
@@ -54,26 +53,26 @@ def features(
         raise ParameterError(f"dtype is {dtype!r}; expected 'float32' or 'float64'")
     bags = LabelledBags(store)
     whole = resolve_features(bags, embedding, random_features)
-    ranges = prediction_ranges(store, whole, whole.n_features * np.dtype(dtype).itemsize)
+    ranges = prediction_ranges(store, whole.cost, whole.n_features * np.dtype(dtype).itemsize)
     rows = rows_of("features", partial(_features_of, whole, dtype), whole.cost)
     return lazy_pass(bags, rows, ranges, (whole.n_features,), dtype)
 
 
 def lazy_predictions(
-    of_bags: OfBags, features: FeatureMap, store: BagStore, tail: tuple[int, ...], dtype: DTypeLike
+    of_bags: OfBags, cost: Cost, store: BagStore, tail: tuple[int, ...], dtype: DTypeLike
 ) -> LazyArray:
     """Return what ``of_bags`` makes of a store's bags: a dask.array of rows of shape ``tail``.
 
-    ``features`` are those that it computes.
+    ``cost`` is what it takes.
     """
-    ranges = prediction_ranges(store, features, 8 * int(np.prod(tail)))
-    rows = rows_of("predict", partial(_predict, of_bags), features.cost)
+    ranges = prediction_ranges(store, cost, 8 * int(np.prod(tail)))
+    rows = rows_of("predict", partial(_predict, of_bags), cost)
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
-def prediction_ranges(store: BagStore, features: Features, row_bytes: int = 8) -> list[Range]:
+def prediction_ranges(store: BagStore, cost: Cost, row_bytes: int = 8) -> list[Range]:
     """Cut a store into ranges of a few seconds of work, and at most 64 MiB of rows, each."""
-    return plan_blocks(store.n_bags, store.meta.n_points, row_bytes, features.cost)
+    return plan_blocks(store.n_bags, store.meta.n_points, row_bytes, cost)
 
 
 def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]:

@@ -309,14 +309,14 @@ def _predict(
     bags: LabelledBags,
     progress: Progress | None,
 ) -> Iterator[PredictedBlock]:
-    reduction = Reduction(collector=collector, merge=_merge, cost=model.features.cost)
+    reduction = Reduction(collector=collector, merge=_merge, cost=model.prediction_cost)
     return iter_pass(bags, reduction, ranges=_ranges(model, bags), progress=progress)
 
 
 def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
     """Return the ranges of bags of the tasks, which are also the chunks of written arrays."""
     assert isinstance(bags.data, BagStore)
-    return prediction_ranges(bags.data, model.features, 8 * model.outcome.n_targets)
+    return prediction_ranges(bags.data, model.prediction_cost, 8 * model.outcome.n_targets)
 
 
 def _are_predictions(url: str) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...arrays import Floats, Integers
 from ...bags import Bags
 from ...errors import ModelError
-from ...execution import Progress, Reduction, lane, run_pass
+from ...execution import Cost, Progress, Reduction, lane, run_pass
 from ...fitting import FeatureMap
 from ...outcomes import Outcome
 from ..ridge_model import NOT_FINITE
@@ -57,6 +57,11 @@ class SmootherModel:
     bandwidth: float = np.nan
     holdout: float | dict[str, Any] = 0.0
     report: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`."""
+        return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
         """Return smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
