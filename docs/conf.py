@@ -35,8 +35,8 @@ html_theme_options = {
     "header_links_before_dropdown": 5,
     "navbar_persistent": ["search-button"],
 }
-# pages without pages below them have no use for a list of these
-html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "papers"}
+# these pages have none below them, or name them in their tables
+html_sidebars = {page.stem: [] for page in HERE.glob("*.md")}
 html_static_path, html_css_files = ["static"], ["pages.css"]
 html_title = "bagbasis"
 copybutton_exclude = ".linenos, .gp, .go"
@@ -45,6 +45,9 @@ default_role = "code"
 myst_heading_anchors = 3
 # what scikit-learn and Python give to every class stands in their own pages
 OTHERS = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, object, tuple, dict"
+# the values of tables of parameters and of classes fill a page, and say nothing to a reader
+OF_CLASSES = ["   :members:", f"   :inherited-members: {OTHERS}", "   :exclude-members: PARAMETERS"]
+OF_DATA = ["   :no-value:"]
 autodoc_typehints = "none"  # numpydoc says them
 numpydoc_show_class_members = False
 sphinx_gallery_conf = {
@@ -71,7 +74,7 @@ def _page(module: ModuleType) -> str:
         value = getattr(module, one)
         kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
         lines += [f".. auto{kind}:: {name}.{one}"]
-        lines += ["   :members:", f"   :inherited-members: {OTHERS}"] if kind == "class" else []
+        lines += OF_CLASSES if kind == "class" else OF_DATA if kind == "data" else []
         lines += [""]
     return "\n".join(lines)
 

@@ -115,6 +115,7 @@ def _logged() -> Iterator[list[str]]:
 
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    handler.addFilter(lambda record: not getattr(record, "is_progress", False))
     logger = logging.getLogger("bagbasis")
     logger.addHandler(handler)
     try:

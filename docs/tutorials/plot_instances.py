@@ -54,7 +54,7 @@ for name, embedding in embeddings.items():
     ax.errorbar(scores.mean(), name, xerr=error, fmt="o", color="tab:blue", capsize=4)
 ax.axvline(1 - sings.mean(), color="gray", label='always "no"')
 ax.set_xlabel("accuracy over ten folds, ± one standard error")
-ax.legend(loc="lower right")
+ax.legend(loc="upper center")
 ax.margins(y=0.3)
 
 # %%

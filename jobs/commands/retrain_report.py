@@ -107,7 +107,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     lines = [f"Round {report['number']}: {_decision(report)}"]
     if report["corrupt"]:
         lines.append(_corruption(report))
-    if report["new_line"]:
+    if report["new_line"] and report["number"] > 1:  # the first round decides them in any case
         lines.append(f"All features were decided anew: {report['new_line']}")
     elif report["recomputed"]:
         lines.append(f"All bags were counted again: {report['recomputed']}")
@@ -191,7 +191,29 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         "challenger": report["model"],
         "champion before": report["champion_before"] or "none",
     }
-    return Part(first, header, worries, [facts(gates)], _charts(report, rounds), details)
+    return Part(
+        first,
+        header,
+        worries,
+        [facts(gates)],
+        _charts(report, rounds),
+        details,
+        answer=answer_of_round(report),
+    )
+
+
+def answer_of_round(report: dict[str, Any]) -> str:
+    """Return what was decided, and the errors it was decided by, in a sentence or two."""
+    decided = {"promoted": "The new model was promoted", "kept": "The champion was kept"}
+    said = decided.get(report["decision"], "Another round was faster, and its model stays")
+    if report["error"] is None:
+        return f"{said}."
+    said += f": {report['measure']} {report['error']:.4g} on {report['n_judged']:,} bags held out."
+    if report["champion_before"] is None:
+        return f"{said} It is the first of its line."
+    if report["champion_error"] is None:
+        return said
+    return f"{said} To beat: the champion before, {report['champion_error']:.4g}."
 
 
 def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:

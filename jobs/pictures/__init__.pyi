@@ -25,6 +25,7 @@ from .evaluation import (
     draw_predictions as draw_predictions,
     draw_residuals as draw_residuals,
     new_figure as new_figure,
+    plain_log as plain_log,
     save_figure as save_figure,
 )
 from .importances import (

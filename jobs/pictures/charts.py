@@ -77,6 +77,8 @@ class Scale:
         self._log = log and bool((found > 0).all())
         found = np.log10(found) if self._log else found
         low, high = (found.min(), found.max()) if len(found) else (0.0, 1.0)
+        # rounds and numbers of points; 0 and 1 alone are the ends of shares
+        self._is_counted = bool((found == found.round()).all()) and (low, high) != (0, 1)
         pad = PAD * (high - low) or 0.5
         self._low, self._high = low - pad, high + pad
         self._first, self._last = first, last
@@ -101,7 +103,8 @@ class Scale:
         at: list[float] = _one_two_five(self._low, self._high) if self._log else []
         at = [value for value in at if low <= value <= high]
         if len(at) < 2:
-            locator = MaxNLocator(TICKS, steps=[1, 2, 5, 10])
+            whole = {"integer": True, "min_n_ticks": 1} if self._is_counted else {}
+            locator = MaxNLocator(TICKS, steps=[1, 2, 5, 10], **whole)
             at = [v for v in np.array(locator.tick_values(low, high)).tolist() if low <= v <= high]
         return self._apart([(self(value), f"{value:.6g}") for value in at])
 

@@ -9,8 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from bagbasis.storage import writing
@@ -40,6 +42,13 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     with writing(path) as temporary:
         figure.savefig(temporary, format="png")
     return Path(path)
+
+
+def plain_log(axis: Axis) -> None:
+    """Label a logarithmic x or y axis with plain numbers: 1, 2 and 5 times powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def draw_predictions(

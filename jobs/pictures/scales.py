@@ -9,7 +9,7 @@ import numpy as np
 
 from bagbasis.hypotheses import HypothesisResult
 
-from .evaluation import BLUE, ORANGE, new_figure, save_figure
+from .evaluation import BLUE, ORANGE, new_figure, plain_log, save_figure
 from .nulls import LEVEL
 
 MOST_COORDINATES = 20  # whose bars have room for their numbers
@@ -36,9 +36,11 @@ def draw_scales(path: str | os.PathLike[str], result: HypothesisResult) -> Path:
             widths[of], values[of], "o-", color=COLORS.get(name, BLUE), label=f"{name} kernel"
         )
     axis.set_xscale("log")
+    plain_log(axis.xaxis)
     axis.set_xlabel("bandwidth: the scale of the difference")
     if weights is None:
         axis.set_yscale("log")
+        plain_log(axis.yaxis)
         axis.axhline(LEVEL, color="black", linestyle="--", linewidth=1, label=f"level {LEVEL:g}")
         axis.set_ylabel("p-value, corrected for all bandwidths")
     else:

@@ -21,6 +21,7 @@ from .model_part import (
 from .parts import Part, Table
 
 COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
+HELD_OUT = " on bags held out"  # ends the measure of `judge_fit`
 BARS = "Bars: one standard error, as if errors were normal and bags independent."
 
 
@@ -81,7 +82,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         [*_charts(result, order, names), *path_of(model)],
         card=card_of(model, said),
         answer=f"{names[result.winner]} won among {len(order)} candidates. "
-        + answer_of(f"On {n_judged:,} bags held out", measure, beside),
+        + answer_of(f"On {n_judged:,} bags held out", measure.removesuffix(HELD_OUT), beside),
     )
 
 

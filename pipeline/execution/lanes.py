@@ -180,7 +180,9 @@ def log_compilers() -> None:
 
 def _log_unless_heard(text: str) -> None:
     if not _hearing:
-        logger.warning("%s: some seconds; bags warm-up does it beforehand", text)
+        # of the moment: reports, which keep warnings, leave it out
+        shown = {"is_progress": True}
+        logger.warning("%s: some seconds; bags warm-up does it beforehand", text, extra=shown)
 
 
 class _Compiling(events.Listener):

@@ -226,6 +226,8 @@ def test_charts_lie_within_their_axes():
         assert scale.ticks
         assert all(10 <= at <= 110 for at, _ in scale.ticks)
     assert [label for _, label in scales[3].ticks] == ["0", "1", "2", "3", "4", "5"]
+    for rounds, labels in ([1.0], ["1"]), ([1.0, 2.0], ["1", "2"]):
+        assert [label for _, label in Scale(rounds, 10, 400, False).ticks] == labels
     y = [1.0, float("nan"), 3.0]
     chart = Chart("", "", "", [Series("", [1, 2, 3], y, bars=[0.5] * 3)], guide="zero")
     [(_, points)] = chart.drawn()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ from bagbasis import BagStore
 from bagbasis.bags import Box
 from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError
-from bagbasis.jobs.pictures import densities, evaluation, tuning
+from bagbasis.jobs.pictures import densities, evaluation, scales, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.errors_page import probability_table, reliability
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
@@ -196,3 +197,20 @@ def test_calibration_of_probabilities(sharpened):
     [[_, model], [_, constant]] = probability_table(errors, {}).rows
     assert model == f"{brier.mean():.4g} ± {brier.std() / 2000**0.5:.2g}"
     assert constant == f"{classes:.4g}"
+
+
+def test_widths_have_plain_labels_that_do_not_touch(monkeypatch, tmp_path):
+    """Less than two decades of widths, where matplotlib labels each tick with a product."""
+    figures = []
+    monkeypatch.setattr(scales, "save_figure", lambda figure, path: figures.append(figure))
+    widths = np.geomspace(0.18, 6.9, 10)
+    table = {"kernel": ["gaussian"] * 10, "bandwidth": widths, "weight": np.full(10, 0.1)}
+    result = SimpleNamespace(details={"scales": table}, name="fuse", p_value=0.001)
+    scales.draw_scales(tmp_path / "s.png", result)
+    [figure] = figures
+    figure.canvas.draw()
+    axis = figure.axes[0].xaxis
+    labels = [text for text in axis.get_ticklabels(which="both") if text.get_text()]
+    assert {"0.5", "1", "2", "5"} <= {text.get_text() for text in labels}
+    boxes = sorted(text.get_window_extent().intervalx.tolist() for text in labels)
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(boxes))

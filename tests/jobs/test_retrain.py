@@ -91,6 +91,15 @@ def test_rounds_and_their_reports(folder):
     assert {printed.splitlines()[0], "Rounds", "Gates of drift", "promoted"} <= set(page.texts)
     assert {*report["gates"]["gates"]} <= set(page.texts)
     assert f"{report['error']:.4g}" in page.texts
+    answer = next(text for text in page.texts if text.startswith("The new model was "))
+    assert answer == (
+        f"The new model was promoted: RMSE {report['error']:.4g} on {report['n_judged']} bags held "
+        f"out. To beat: the champion before, {report['champion_error']:.4g}."
+    )
+    assert page.texts.index(answer) < page.texts.index("What to worry about")
+    first = Page(folder / "out" / "round-000001" / "retrain.html")
+    assert any(text.endswith("It is the first of its line.") for text in first.texts)
+    assert not any("decided anew" in text for text in first.texts)
     assert f"Few bags judged the models: {report['n_judged']}." in page.worries
     assert "nothing new" in done("retrain", *given(folder))
     assert not (folder / "out" / "round-000003").exists()

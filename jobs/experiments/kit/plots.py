@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
-from ...pictures import BLUE, GREY, ORANGE
+from ...pictures import BLUE, GREY, ORANGE, plain_log
 
 __all__ = ["AT_ENDS", "BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
 
@@ -156,10 +154,3 @@ def finish(
     axis.grid(alpha=0.25)
     if axis.get_legend_handles_labels()[1]:
         axis.legend(**{"fontsize": 8, "loc": "best", **(legend or {})})
-
-
-def plain_log(axis: Axis) -> None:
-    """Label a logarithmic x or y axis with plain numbers: 1, 2 and 5 times powers of ten."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
