@@ -87,6 +87,7 @@ lint: venv
 # Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.
 docs: venv
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	$(BIN)/python -m tests.test_docs_search build/docs/searchindex.js
 
 bench: venv
 	$(BIN)/python -m tests.benchmarks

@@ -239,7 +239,8 @@ class Bags(Ragged):
                 f"expected bags in memory, got {shown(arrays)}; read some by its read()"
             )
         if isinstance(arrays, (str, bytes, Mapping)) or not is_iterable(arrays):
-            raise DataError(f"expected a list with one array per bag, got {shown(arrays)}")
+            a_store = "; BagStore.open(url) opens a store" if isinstance(arrays, str) else ""
+            raise DataError(f"expected a list with one array per bag, got {shown(arrays)}{a_store}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
         if not parts:

@@ -54,7 +54,7 @@ def with_targets(
     if len(bags) == 0:
         raise DataError("no bags to fit")
     if y is None:
-        raise DataError("y is missing: one target, or a row of targets, a bag")
+        raise DataError("y is missing: give one target, or a row of targets, for each bag")
     return with_values(bags, y)
 
 

@@ -169,6 +169,7 @@ def test_overflow_to_float32_is_refused():
     ("arrays", "message"),
     [
         ([], "no bags"),
+        ("s.zarr", r"one array per bag, got 's.zarr'; BagStore.open\(url\) opens a store"),
         ([[1.0], []], "bag 1 is empty"),
         ([np.zeros((1, 2)), np.empty((0, 2))], "bag 1 is empty"),
         ([np.zeros((1, 2)), np.zeros((1, 3))], "bag 1 has dimension 3, bag 0 has 2"),
