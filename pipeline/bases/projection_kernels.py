@@ -41,7 +41,7 @@ def _paired_dots(left, right, rows, m, left_sums, right_sums):
     Six loads feed eight multiply-adds, where a single dot product loads two for each.
     """
     zero = rows.dtype.type(0)
-    count = min(len(left_sums), len(right_sums))
+    count = len(left_sums) if len(left_sums) < len(right_sums) else len(right_sums)
     k = 0
     while k + 4 <= count:
         r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
@@ -151,9 +151,10 @@ def _add_products(tables, padded, prefixes, counts, changed, products, sums):
     for p in range(0, n_prefixes, 2):
         q = p + 1
         if n_dims == 2:
-            left, right = tables[0, prefixes[p, 0]], tables[0, prefixes[min(q, n_prefixes - 1), 0]]
+            next_one = q if q < n_prefixes else p
+            left, right = tables[0, prefixes[p, 0]], tables[0, prefixes[next_one, 0]]
         elif n_dims > 2:
-            for side in range(min(2, n_prefixes - p)):
+            for side in range(2 if q < n_prefixes else 1):
                 target = right if side else left
                 prefix, at_level = prefixes[p + side], changed[p + side]
                 _multiply(tables, prefix, at_level, padded, products, target)
@@ -161,7 +162,7 @@ def _add_products(tables, padded, prefixes, counts, changed, products, sums):
         at += len(ours)
         theirs = sums[at : at + (counts[q] if q < n_prefixes else 0)]
         at += len(theirs)
-        both = min(len(ours), len(theirs))
+        both = len(ours) if len(ours) < len(theirs) else len(theirs)
         _paired_dots(left, right, last, padded, ours, theirs)
         longer, rest = (left, ours) if len(ours) > both else (right, theirs)
         _dots(longer, last[both:], padded, rest[both:])
@@ -237,7 +238,8 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                 total = 0
                 outside = 0
                 for start in range(offsets[i], offsets[i + 1], BLOCK):
-                    m = min(BLOCK, offsets[i + 1] - start)
+                    left = offsets[i + 1] - start
+                    m = left if left < BLOCK else BLOCK
                     kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
                     outside += beyond
                     total += kept
@@ -260,7 +262,8 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                     tables[0, :, kept:padded] = 0
                     _add_products(tables, padded, prefixes, counts, changed, products, sums)
                 _write_means(sums, scales, total, out[i, group * s : (group + 1) * s])
-                n_outside[i] = max(n_outside[i], outside)
+                if outside > n_outside[i]:
+                    n_outside[i] = outside
 
     return project_bags
 

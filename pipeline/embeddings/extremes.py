@@ -16,7 +16,7 @@ from ..parameters import Integer, Table, decided
 from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .kernels.extremes_kernels import extreme_quantiles
+from .kernels.sliced_kernels import sliced_quantiles
 from .sliced import unit_vectors
 
 N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
@@ -72,7 +72,7 @@ class ExtremesSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        self.run_kernel(extreme_quantiles, bags, self.directions(), self.shares, out, outside)
+        self.run_kernel(sliced_quantiles, bags, self.directions(), 0, self.shares, out, outside)
 
 
 @lru_cache(maxsize=4)

@@ -61,7 +61,8 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        self.run_kernel(sliced_quantiles, bags, self.directions(), self.n_quantiles, out, outside)
+        given = self.directions(), self.n_quantiles, np.empty(0), out, outside
+        self.run_kernel(sliced_quantiles, bags, *given)
 
 
 @lru_cache(maxsize=4)

@@ -7,10 +7,9 @@ import pytest
 
 from bagbasis.fitting.choice.fold_errors import (
     EXPONENTS,
+    FoldJudge,
     FoldRows,
     choose_folds,
-    fold_errors,
-    landmark_features,
     median_of,
     squared_distances,
 )
@@ -42,8 +41,11 @@ def kernel_ridge(kernel, y, weights, train, test, alpha):
 def test_errors_equal_models_fitted_fold_by_fold(weighted, groups):
     x, rows = rows_of(weighted=weighted, groups=groups)
     squares = squared_distances(x, rows.landmarks)
-    kernel = np.exp(-0.5 * squares / median_of(squares) ** 2)
-    found = fold_errors(landmark_features(kernel, rows.landmarks), rows)
+    width = median_of(squares)
+    kernel = np.exp(-0.5 * squares / width**2)
+    judge = FoldJudge(rows)
+    judge.errors(np.ones(kernel.shape))  # of which the next one knows nothing
+    found = judge.errors(judge.landmark_features(judge.gaussian([squares], width)))
     losses = np.zeros((len(EXPONENTS), len(rows)))
     for e, exponent in enumerate(EXPONENTS):
         for folds in rows.folds:
@@ -96,5 +98,6 @@ def test_equal_rows_have_features():
     rows = np.zeros((6, 2))
     squares = squared_distances(rows, np.arange(6))
     assert median_of(squares) == 1.0
-    z = landmark_features(np.exp(-squares), np.arange(6))
+    rows = FoldRows(np.zeros((6, 1)), choose_folds(6), np.ones(1), np.ones(6), np.arange(6))
+    z = FoldJudge(rows).landmark_features(np.exp(-squares))
     np.testing.assert_allclose(z @ z.T, np.ones((6, 6)), atol=1e-4)

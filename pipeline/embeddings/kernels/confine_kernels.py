@@ -23,5 +23,6 @@ def confine(point, columns, lo, inverse, x):
         c = columns[j]
         v = (point[c] - lo[c]) * inverse[c]
         inside &= not (v < 0.0 or v > 1.0)
-        x[j] = min(max(v, 0.0), 1.0)
+        v = 0.0 if v < 0.0 else v
+        x[j] = 1.0 if v > 1.0 else v
     return inside

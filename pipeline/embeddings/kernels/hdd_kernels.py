@@ -192,7 +192,8 @@ def _make_powers(single: bool) -> Callable[..., Any]:
         out : shape (n, n_parts · |V|), written
         """
         n_coefficients, n_grid = to_grid.shape
-        longest = max(n_coefficients, n_grid, from_grid.shape[1]) ** g
+        longest = n_grid if n_grid > n_coefficients else n_coefficients
+        longest = (longest if longest > from_grid.shape[1] else from_grid.shape[1]) ** g
         dtype = estimates.dtype
         s = len(chosen)
         first, second = np.empty(longest, dtype), np.empty(longest, dtype)

@@ -82,17 +82,20 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
         columns = groups[0]
         n_rows, n_frequencies = turns.shape
         amplitude = 1.0 / np.sqrt(n_frequencies)
-        x = np.zeros(n_rows, out.dtype)
-        start = np.zeros(n_frequencies, out.dtype)
-        products, squares = np.empty_like(start), np.empty_like(start)
+        x = np.empty(n_rows, out.dtype)
+        start = np.empty(n_frequencies, out.dtype)
+        products, squares = np.empty(n_frequencies, out.dtype), np.empty(n_frequencies, out.dtype)
         sums = np.empty((2, n_frequencies), np.float64)
+        x[:] = 0
+        start[:] = 0
         for i in range(begin, end):
             sums[:] = 0.0
             kept, outside = 0, 0
             for first in range(offsets[i], offsets[i + 1], BLOCK):
                 products[:] = 0
                 squares[:] = 0
-                for row in range(first, min(first + BLOCK, offsets[i + 1])):
+                last = offsets[i + 1]
+                for row in range(first, last if last < first + BLOCK else first + BLOCK):
                     if len(double):
                         inside = confine(double[row], columns, lo, inverse, x)
                     else:

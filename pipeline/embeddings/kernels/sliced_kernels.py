@@ -9,14 +9,30 @@ from .confine_kernels import confine
 
 SHORT = 24  # values that are sorted by insertion
 AT_ONCE = 512  # points whose products are summed together: they stay in the nearest cache
+ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
 MOST_HALVINGS = 64  # of any number of values: the longer part waits, the shorter one is sorted
 
 
 @kernel()
 def sliced_quantiles(
-    begin, end, points, offsets, groups, lo, inverse, drop, directions, n_quantiles, out, n_outside
+    begin,
+    end,
+    points,
+    offsets,
+    groups,
+    lo,
+    inverse,
+    drop,
+    directions,
+    n_intervals,
+    shares,
+    out,
+    n_outside,
 ):
-    """Means of each bag's quantile function over n_quantiles equal intervals, per direction.
+    """Quantiles of each bag's points along directions.
+
+    Means of the quantile function over equal intervals, or values of points at some shares: both
+    in one kernel, whose sorting is most of what there is to compile.
 
     Parameters
     ----------
@@ -26,12 +42,18 @@ def sliced_quantiles(
         See `bases.kernel_arguments`; one group of all columns.
     directions : float64, shape (n_directions, d)
         Of unit length.
-    n_quantiles : int
-    out : float32 or float64, shape (n_bags, n_directions * n_quantiles), written
-        Divided by the root of its length; NaN where no point was kept.
+    n_intervals : int
+        0: values at shares.
+    shares : float64, shape (n_shares,)
+        From 0 to 1; of a share u the least value that at least this share of the points does not
+        exceed, of 0 the minimum. None with intervals.
+    out : float32 or float64, shape (n_bags, n_directions * n), written
+        n is n_intervals or n_shares. Divided by the root of its length; NaN where no point was
+        kept.
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
+    n = n_intervals + len(shares)
     scale = 1.0 / np.sqrt(out.shape[1])
     longest = longest_bag(begin, end, offsets)
     point = np.empty(len(columns), np.float64)
@@ -48,7 +70,10 @@ def sliced_quantiles(
             ordered = values[:kept]
             project(unit, directions[k], ordered)
             sort_values(ordered, bounds)
-            _interval_means(ordered, scale, out[i, k * n_quantiles : (k + 1) * n_quantiles])
+            if n_intervals > 0:
+                _interval_means(ordered, scale, out[i, k * n : (k + 1) * n])
+            else:
+                _values_at(ordered, shares, scale, out[i, k * n : (k + 1) * n])
 
 
 @subkernel()
@@ -56,7 +81,8 @@ def longest_bag(begin, end, offsets):
     """Return how many points the largest of some bags has."""
     longest = 0
     for i in range(begin, end):
-        longest = max(longest, offsets[i + 1] - offsets[i])
+        size = offsets[i + 1] - offsets[i]
+        longest = size if size > longest else longest
     return longest
 
 
@@ -101,7 +127,9 @@ def sort_values(values, bounds):
     while True:
         while last - first >= SHORT:
             a, b, c = values[first], values[(first + last) >> 1], values[last]
-            pivot = max(min(a, b), min(max(a, b), c))
+            a, b = (b, a) if b < a else (a, b)
+            b = c if c < b else b
+            pivot = b if b > a else a
             i, j = first, last
             while i <= j:
                 while values[i] < pivot:
@@ -140,8 +168,16 @@ def _interval_means(ordered, scale, out):
     for j in range(m):
         total, at, end = 0.0, j * n, (j + 1) * n
         while at < end:
-            until = min((i + 1) * m, end)
+            until = (i + 1) * m if (i + 1) * m < end else end
             total += ordered[i] * (until - at)
             i += until == (i + 1) * m
             at = until
         out[j] = scale * total / n
+
+
+@subkernel()
+def _values_at(ordered, shares, scale, out):
+    """Write sorted values at ranks; none is interpolated."""
+    for j in range(len(shares)):
+        rank = np.int64(np.ceil(shares[j] * len(ordered) - ROUNDING)) - 1
+        out[j] = scale * ordered[rank if rank > 0 else 0]

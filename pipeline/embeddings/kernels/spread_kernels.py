@@ -130,7 +130,8 @@ def spread_bags(
             sums[:] = 0.0
             total, outside = 0, 0
             for start in range(offsets[i], offsets[i + 1], BLOCK):
-                m = min(BLOCK, offsets[i + 1] - start)
+                left = offsets[i + 1] - start
+                m = left if left < BLOCK else BLOCK
                 kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
                 outside += beyond
                 total += kept
@@ -140,4 +141,5 @@ def spread_bags(
                 _spread(tables, first, kept, widths, n, sums)
             factor = scale / total if total > 0 else np.nan
             _fold(sums, n, half, g, factor, out[i, group * n_cells : (group + 1) * n_cells])
-            n_outside[i] = max(n_outside[i], outside)
+            if outside > n_outside[i]:
+                n_outside[i] = outside

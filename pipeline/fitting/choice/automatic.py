@@ -32,8 +32,7 @@ from ...random_features import Blocks, RandomFeatures, RandomFourierFeatures
 from ..problem import Problem
 from .fold_errors import (
     FoldErrors,
-    fold_errors,
-    landmark_features,
+    FoldJudge,
     median_of,
     squared_distances,
 )
@@ -169,7 +168,7 @@ class _Search:
 
     def __init__(self, sample: LabelledSample, second: Second, box: Box) -> None:
         self._sample, self._second = sample, second
-        self._landmarks = sample.rows.landmarks
+        self._landmarks, self._judge_of = sample.rows.landmarks, FoldJudge(sample.rows)
         self._scales: dict[str, tuple[Bags, Box]] = {AS_THEY_ARE: (sample.bags, box)}
         self._points = PointScales(sample.bags)
         self._alike: set[str] = set()
@@ -308,11 +307,9 @@ class _Search:
         if one.linear or self._second is False:
             kernel = parts[0]
         else:
-            factor = -0.5 / (width or 1.0) ** 2
-            kernel = np.mean([np.exp(factor * squares) for squares in parts], axis=0)
+            kernel = self._judge_of.gaussian(parts, width or 1.0)
         near = self._judged[-1].errors.alpha if self._judged else None
-        z = landmark_features(kernel, self._landmarks)
-        errors = fold_errors(z, self._sample.rows, near)
+        errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near)
         self._judged.append(Judged(one, width, errors, parts))
         return self._judged[-1]
 

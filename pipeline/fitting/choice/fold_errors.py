@@ -7,7 +7,7 @@ more rows than `LANDMARKS` they are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,37 +139,75 @@ def median_of(distances: Floats) -> float:
     return median if median > 1e-7 * float(np.sqrt(distances.max(initial=0.0))) else 1.0
 
 
-def landmark_features(kernel: Floats, landmarks: Integers) -> Floats:
-    """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), shape (n, m)."""
-    square = kernel[landmarks]
-    square = 0.5 * (square + square.T)
-    scale = float(np.trace(square)) / len(square) or 1.0
-    for jitter in (JITTER, 1e-6, 1e-4):
-        square[np.diag_indices(len(square))] += jitter * scale
-        try:
-            factor = scipy.linalg.cholesky(square, lower=True)
-        except scipy.linalg.LinAlgError:
-            continue
-        solved = scipy.linalg.solve_triangular(factor, kernel.T, lower=True)
-        return np.ascontiguousarray(solved.T)
-    raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
+class FoldJudge:
+    """Judges kernels by errors over the same folds.
 
+    A choice judges dozens of kernels, each by hundreds of factors. What a matrix of a few MiB costs
+    is mostly its memory, which comes fresh from the system each time; so there is one of each kind.
 
-def fold_errors(z: Floats, rows: FoldRows, near: float | None = None) -> FoldErrors:
-    """Return the errors of ridge regression on features (n, m), with the best of all penalties.
-
-    The search of penalties begins at ``near``, and goes downhill.
+    Parameters
+    ----------
+    rows : FoldRows
     """
-    repeats = [_Repeat(z, rows, folds) for folds in rows.folds]
-    start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
-    def losses_at(i: int) -> Floats:
-        each = [repeat.losses(10.0 ** EXPONENTS[i]) for repeat in repeats]
-        mean: Floats = np.mean(each, axis=0)
-        return mean
+    def __init__(self, rows: FoldRows) -> None:
+        self._rows = rows
+        n, m = len(rows), len(rows.landmarks)
+        self._kernel, self._term = np.empty((n, m)), np.empty((n, m))
+        self._square, self._sum = np.empty((m, m)), np.empty((m, m))
+        self._factor = np.empty((m, m), order="F")
+        self._repeats = [_Repeat(rows, folds, m) for folds in rows.folds]
 
-    best, losses = _downhill(losses_at, rows.mean, start)
-    return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
+    def gaussian(self, parts: Sequence[Floats], width: float) -> Floats:
+        """Return the mean of exp(−d² / 2 width²) of squared distances, each of shape (n, m).
+
+        It is overwritten by the next one.
+        """
+        kernel = self._kernel
+        for i, squares in enumerate(parts):
+            term = self._term if i else kernel
+            np.multiply(-0.5 / width**2, squares, out=term)
+            np.exp(term, out=term)
+            if i:
+                kernel += term
+        kernel /= len(parts)
+        return kernel
+
+    def landmark_features(self, kernel: Floats) -> Floats:
+        """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), shape (n, m)."""
+        landmarks, square, factor = self._rows.landmarks, self._sum, self._factor
+        np.take(kernel, landmarks, axis=0, out=self._square, mode="clip")
+        np.add(self._square, self._square.T, out=square)
+        square *= 0.5
+        scale = float(np.trace(square)) / len(square) or 1.0
+        for jitter in (JITTER, 1e-6, 1e-4):
+            square[np.diag_indices(len(square))] += jitter * scale
+            factor.T[...] = square  # which is symmetric
+            try:
+                found = scipy.linalg.cholesky(factor, lower=True, overwrite_a=True)
+            except scipy.linalg.LinAlgError:
+                continue
+            solved = scipy.linalg.solve_triangular(found, kernel.T, lower=True)
+            return np.ascontiguousarray(solved.T)
+        raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
+
+    def errors(self, z: Floats, near: float | None = None) -> FoldErrors:
+        """Return the errors of ridge regression on features (n, m), with the best of all penalties.
+
+        The search of penalties begins at ``near``, and goes downhill.
+        """
+        rows, repeats = self._rows, self._repeats
+        for repeat in repeats:
+            repeat.take(z)
+        start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
+
+        def losses_at(i: int) -> Floats:
+            each = [repeat.losses(10.0 ** EXPONENTS[i], self._factor) for repeat in repeats]
+            mean: Floats = np.mean(each, axis=0)
+            return mean
+
+        best, losses = _downhill(losses_at, rows.mean, start)
+        return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
 
 
 def _downhill(
@@ -193,78 +231,80 @@ def _downhill(
 
 
 class _Repeat:
-    """The sums of the folds of one repeat."""
+    """The folds of one repeat, and the sums of each."""
 
-    def __init__(self, z: Floats, rows: FoldRows, folds: Integers) -> None:
-        self._rows, m = rows, z.shape[1]
-        order = np.argsort(folds, kind="stable")
+    def __init__(self, rows: FoldRows, folds: Integers, m: int) -> None:
+        self._rows = rows
+        self._order = np.argsort(folds, kind="stable")
         ends = np.cumsum(np.bincount(folds))[:-1]
-        ordered = z[order]
-        self._places, self._z = np.split(order, ends), np.split(ordered, ends)
-        # one matrix has all sums: of products, of rows, and of weights
-        joined = np.empty((len(z), m + rows.y.shape[1] + 1))
-        joined[:, :m] = ordered
-        joined[:, m:-1] = rows.y[order]
-        joined[:, -1] = 1.0
-        joined *= np.sqrt(rows.weights[order])[:, None]
-        sums = [part.T @ part for part in np.split(joined, ends)]
-        whole = sum(sums[1:], start=sums[0])
-        self._fits = [_Centred.from_sums(whole - part, m) for part in sums]
-        self._scratch = np.empty((m, m), order="F")
+        n, width = len(rows), m + rows.y.shape[1] + 1
+        self._roots = np.sqrt(rows.weights[self._order])[:, None]
+        self._ordered, self._joined = np.empty((n, m)), np.empty((n, width))
+        self._places = np.split(self._order, ends)
+        self._z, self._parts = np.split(self._ordered, ends), np.split(self._joined, ends)
+        self._sums = [np.empty((width, width)) for _ in self._places]
+        self._whole = np.empty((width, width))
+        self._fits = [_Centred(m) for _ in self._places]
 
-    def losses(self, alpha: float) -> Floats:
-        """Return the loss of each row, with a penalty per bag."""
+    def take(self, z: Floats) -> None:
+        """Sum features, shape (n, m), over all folds but one."""
+        joined, m = self._joined, z.shape[1]
+        np.take(z, self._order, axis=0, out=self._ordered, mode="clip")
+        # one matrix has all sums: of products, of rows, and of weights
+        joined[:, :m] = self._ordered
+        joined[:, m:-1] = self._rows.y[self._order]
+        joined[:, -1] = 1.0
+        joined *= self._roots
+        for part, sums in zip(self._parts, self._sums, strict=True):
+            np.matmul(part.T, part, out=sums)
+        self._whole[...] = self._sums[0]
+        for sums in self._sums[1:]:
+            self._whole += sums
+        for sums, fit in zip(self._sums, self._fits, strict=True):
+            np.subtract(self._whole, sums, out=sums)
+            fit.take(sums)
+
+    def losses(self, alpha: float, factor: Floats) -> Floats:
+        """Return the loss of each row, with a penalty per bag; ``factor`` (m, m) is overwritten."""
         rows = self._rows
         out = np.empty(len(rows))
         for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
-            coef, intercept = fit.solve(alpha, self._scratch)
+            coef, intercept = fit.solve(alpha, factor)
             left = z @ coef + intercept - rows.y[places]
             out[places] = (left**2 / rows.units).mean(axis=1)
         return out
 
 
-@dataclass(frozen=True, eq=False)
 class _Centred:
-    """Sums of some rows about their means, from which each penalty is solved.
+    """Sums of some rows about their means, from which each penalty is solved."""
 
-    Attributes
-    ----------
-    gram : float64, shape (m, m)
-        Symmetric, in the order of LAPACK, which then copies nothing.
-    cross : float64, shape (m, k)
-    means : float64, shape (m + k,)
-    weight : float
-        Of all rows; solutions without any are 0.
-    """
+    def __init__(self, m: int) -> None:
+        self._gram = np.empty((m, m))
 
-    gram: Floats
-    cross: Floats
-    means: Floats
-    weight: float
-
-    @classmethod
-    def from_sums(cls, sums: Floats, m: int) -> _Centred:
+    def take(self, sums: Floats) -> None:
         """Take sums of products of m features, k labels and 1, shape (m + k + 1, m + k + 1)."""
-        weight = float(sums[-1, -1])
-        if not weight > 0:
-            return cls(sums[:m, :m], sums[:m, m:-1], sums[-1, :-1], 0.0)
-        means = sums[-1, :-1] / weight
-        gram, cross = np.outer(means[:m], means[:m]), np.outer(means[:m], means[m:])
-        gram *= weight
+        gram, m = self._gram, len(self._gram)
+        self._weight = float(sums[-1, -1])  # of all rows; solutions without any are 0
+        self._means, self._cross = sums[-1, :-1], sums[:m, m:-1]
+        if not self._weight > 0:
+            return
+        self._means = self._means / self._weight
+        means = self._means
+        np.multiply(means[:m, None], means[:m], out=gram)
+        gram *= self._weight
         np.subtract(sums[:m, :m], gram, out=gram)
-        return cls(gram.T, sums[:m, m:-1] - weight * cross, means, weight)
+        self._cross = self._cross - self._weight * np.outer(means[:m], means[m:])
 
-    def solve(self, alpha: float, scratch: Floats) -> tuple[Floats, Floats]:
+    def solve(self, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
         """Return coefficients (m, k) and intercepts (k,); the mean without any rows.
 
-        ``scratch`` has the shape and order of the Gram matrix: fresh memory for each penalty took
-        half as long as its Cholesky factor.
+        ``factor``, of shape (m, m) in the order of LAPACK, is overwritten.
         """
-        m = len(self.gram)
-        if not self.weight > 0:
-            return np.zeros(self.cross.shape), np.zeros(self.cross.shape[1])
-        np.copyto(scratch, self.gram)
-        scratch[np.diag_indices(m)] += alpha * self.weight
-        factor = scipy.linalg.cho_factor(scratch, lower=True, overwrite_a=True, check_finite=False)
-        coef: Floats = scipy.linalg.cho_solve(factor, self.cross, check_finite=False)
-        return coef, self.means[m:] - self.means[:m] @ coef
+        m = len(self._gram)
+        if not self._weight > 0:
+            return np.zeros(self._cross.shape), np.zeros(self._cross.shape[1])
+        factor.T[...] = self._gram  # which is symmetric
+        factor[np.diag_indices(m)] += alpha * self._weight
+        lower = scipy.linalg.cho_factor(factor, lower=True, overwrite_a=True, check_finite=False)
+        coef: Floats = scipy.linalg.cho_solve(lower, self._cross, check_finite=False)
+        return coef, self._means[m:] - self._means[:m] @ coef
