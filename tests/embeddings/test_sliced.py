@@ -58,6 +58,19 @@ def test_coarser_intervals_are_means_of_finer_ones():
     np.testing.assert_allclose(embedded(UNIT, n_quantiles=4).reshape(3, 32, 4), fine, atol=1e-14)
 
 
+@pytest.mark.parametrize("out_of_box", ["clip", "drop"])
+@pytest.mark.parametrize("size", [511, 512, 513, 1300])
+def test_bags_of_more_points_than_are_projected_at_once(size, out_of_box):
+    """Sorted projections of the points, those outside the box clipped or left out."""
+    bag = RNG.uniform(-0.1, 1, (size, 3))
+    kept = bag[(bag >= 0).all(axis=1)] if out_of_box == "drop" else bag.clip(0)
+    embedding = SlicedWassersteinEmbedding(
+        5, len(kept), out_of_box=out_of_box, box=[(0, 1)] * 3, dtype="float64"
+    ).fit([bag])
+    expected = np.sort(embedding.spec_.directions() @ kept.T, axis=1) / np.sqrt(5 * len(kept))
+    np.testing.assert_allclose(embedding.transform([bag]), expected.reshape(1, -1), atol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("n_directions", 0), ("n_quantiles", 0), ("n_quantiles", 2.5), ("seed", -1)]
 )
