@@ -27,6 +27,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
 ]
+# No intersphinx: it reads lists of other projects' names (objects.inv), which no package ships. So
+# it would need the network at each build, and links would come and go with it.
 exclude_patterns = ["tutorials/*"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
