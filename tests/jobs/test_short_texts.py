@@ -1,12 +1,14 @@
 """Long lists that people read as a line, and that reports have in full."""
 
 import json
+import logging
 
 import numpy as np
 
 from bagbasis import BagStore
 from bagbasis.bags import Box
-from bagbasis.jobs import warm_up
+from bagbasis.execution import lanes
+from bagbasis.jobs import files, warm_up
 from bagbasis.jobs.commands.stores.info import with_short_classes
 from bagbasis.jobs.pictures.bag_dots import _bag_chart
 from tests.jobs.running import done, settings
@@ -54,3 +56,11 @@ def test_warm_up_compiles_what_is_used_first(monkeypatch):
     assert {"projection, float32", "hdd, float64", "densities", "two-sample test"} <= {*names}
     monkeypatch.setattr(warm_up, "_steps", lambda: iter(steps))
     assert "classes: 0.0 s" in done("warm-up")
+
+
+def test_what_is_said_of_the_moment_is_no_worry_of_a_report():
+    """That kernels are compiled once is logged; among the warnings it would alarm each newcomer."""
+    with files._logged() as found:
+        lanes._log_unless_heard(lanes.COMPILING)
+        logging.getLogger("bagbasis.store").warning("a box is narrow")
+    assert found == ["a box is narrow"]
