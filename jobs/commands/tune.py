@@ -18,7 +18,6 @@ from ..configs import (
     MULTIPLIERS,
     RUNGS,
     DirectoryConfig,
-    FeaturesSection,
     FittingConfig,
     ModelSection,
     RidgeAlone,
@@ -29,6 +28,7 @@ from ..configs import (
     is_automatic,
     labels_of,
     section_of,
+    section_of_features,
 )
 from ..terminal import Terminal
 
@@ -126,7 +126,7 @@ def search_of(config: Config, n_dims: int) -> Search:
     """
     from bagbasis.tuning import Search
 
-    multipliers = config.search.multipliers(_random_features(config).scale)
+    multipliers = config.search.multipliers(_scale_of(config))
     settings = config.search.model_dump(include=set(RUNGS))
     given = config.search.embedding
     if given is None and is_automatic(config.model.embedding):
@@ -178,11 +178,11 @@ def rungs_of(result: Tuning, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _random_features(config: Config) -> FeaturesSection:
+def _scale_of(config: Config) -> float | str:
     second = config.model.random_features
     if second is False:
         raise ConfigError("key 'model.random_features': tune compares widths, false has none")
-    return second
+    return "median" if is_automatic(second) else second.scale
 
 
 def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
@@ -193,14 +193,10 @@ def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
 def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
     """Write the winner as a config of ``bags fit``."""
     winner = result.candidates[result.winner]
-    second: FeaturesSection | bool = False
-    if winner.scale_multiplier is not None:
-        widths = {"scale_multiplier": winner.scale_multiplier}
-        second = _random_features(config).model_copy(update=widths)
     model = config.model.model_copy(
         update={
             "embedding": embeddings[winner.embedding],
-            "random_features": second,
+            "random_features": section_of_features(result.model.random_features),
             "head": getattr(result.model, "head", "ridge"),
         }
     )

@@ -111,19 +111,26 @@ def _expand_or_auto(value: object) -> object:
 
     So ``--set model.embedding.n_per_dim=8`` needs no name.
     """
+    return _expand(_auto_or_keys(value, DEFAULT))
+
+
+def _auto_or_keys(value: object, default: str) -> object:
+    """Return the section of "auto", or that of the default kind if there are keys beside it."""
     if isinstance(value, str) and value == AUTO:
         return {"name": AUTO}
     if isinstance(value, Mapping) and value.get("name") == AUTO and len(value) > 1:
-        return {**value, "name": DEFAULT}
-    return _expand(value)
+        return {**value, "name": default}
+    return value
 
 
 def _expand_features(value: object) -> object:
+    value = _auto_or_keys(value, DEFAULT_FEATURES)
     if isinstance(value, (Mapping, Section)) or value is False:
         return value
     if isinstance(value, str) and value in _FEATURES:
         return {"name": value}
-    raise ValueError(f"{value!r} is neither false nor one of {', '.join(_FEATURES)}")
+    kinds = ", ".join([AUTO, *_FEATURES])
+    raise ValueError(f"{value!r} is neither false nor one of {kinds}")
 
 
 def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -164,6 +171,7 @@ _SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding
 for _about in (PCA, SHRUNK, POINTS):  # each may contain those before
     _SECTIONS[_about] = _section_about(_about)
 _AUTOMATIC = named_section(AUTO, {}, "embedding")  # it has no keys
+_AUTOMATIC_FEATURES = named_section(AUTO, {}, "random features")
 _FEATURES: dict[str, Any] = {
     name: named_section(name, parameters_of(kind, "random_features"), "random features")
     for name, kind in registered("RANDOM_FEATURES", "random_features").items()
@@ -195,7 +203,7 @@ if TYPE_CHECKING:
         scale: float | str
 else:
     FeaturesSection = Annotated[
-        union_of({**_FEATURES, NONE: Literal[False]}, DEFAULT_FEATURES),
+        union_of({**_FEATURES, AUTO: _AUTOMATIC_FEATURES, NONE: Literal[False]}, DEFAULT_FEATURES),
         BeforeValidator(_expand_features),
     ]
     EmbeddingSection = Annotated[
@@ -263,12 +271,25 @@ def title_of(values: Mapping[str, Any]) -> str:
     return max(fitting, key=lambda name: len(NAMED[name]))
 
 
-def build_features(section: Section | Literal[False]) -> RandomFeatures | Literal[False]:
-    """Make the random features that a section stands for; False: none."""
+def section_of_features(random_features: RandomFeatures | Literal[False]) -> FeaturesSection | bool:
+    """Return the section that `build_features` makes these of."""
+    from bagbasis.random_features import RANDOM_FEATURES
+
+    if random_features is False:
+        return False
+    [name] = [name for name, kind in RANDOM_FEATURES.items() if type(random_features) is kind]
+    section: FeaturesSection = _FEATURES[name](**random_features.get_params())
+    return section
+
+
+def build_features(section: Section | Literal[False]) -> RandomFeatures | Literal[False] | None:
+    """Make the random features that a section stands for; False: none, None: those of a fit."""
     from bagbasis.random_features import RANDOM_FEATURES
 
     if section is False:
         return False
+    if is_automatic(section):
+        return None
     values = section.model_dump()
     return RANDOM_FEATURES[values.pop("name")](**values)
 
@@ -289,7 +310,8 @@ class ModelSection(Section):
     )
     random_features: FeaturesSection = Field(
         default_factory=_FEATURES[DEFAULT_FEATURES],
-        description="second basis: features of that vector; false: none",
+        description="second basis: features of that vector; auto: landmarks beside "
+        "embedding: auto, else fourier; false: none",
     )
     response_embedding: ResponseSection | None = Field(
         default=None, description="third basis, of the response densities, with task: densities"

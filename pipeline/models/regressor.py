@@ -59,9 +59,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         to 2,000 labelled bags by errors over folds; ``report_["choice"]`` says what was tried. The
         choice depends on the data alone. None: `ProjectionEmbedding()`, the default of earlier
         versions.
-    random_features : random features, a name or False, default `RandomFourierFeatures()`
+    random_features : random features, a name or False, optional
         The second basis; a name is "fourier", "nystroem" or "learned". False: the model is linear
-        in the embedding (001, §5.2).
+        in the embedding (001, §5.2). Default: with ``embedding="auto"`` `NystroemFeatures` of as
+        many landmarks as there are labelled bags, at most 1,024; else `RandomFourierFeatures()`.
     alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "validation"}, default "gcv"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by

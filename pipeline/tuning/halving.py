@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..arrays import Floats
 from ..embeddings import spec_to_dict
@@ -26,6 +27,7 @@ from ..fitting import (
     Groups,
     Problem,
     choose_embedding,
+    default_second,
     leave_baseline,
     pose_problem,
 )
@@ -133,6 +135,9 @@ def tune(
         choice = choose_embedding(problem, parameters.random_features, seen)
         if store.n_bags <= FEW_BAGS:
             return tune_few(problem, store, estimator, search, choice, seen)
+        if parameters.random_features is None:
+            second = default_second(choice.report["n_bags"])
+            estimator = clone(estimator).set_params(random_features=second)
         tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
         search = replace(search, embeddings=tried, scale_multipliers=widths)
     tuner = _Tuner(problem, store, estimator, search, records, cache_url)

@@ -23,6 +23,7 @@ from bagbasis import (
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.lanes import use_cores
 from bagbasis.fitting.choice.short_list import short_list
+from bagbasis.random_features import FourierSpec, NystroemSpec
 
 SMALL = RandomFourierFeatures(64)
 
@@ -73,6 +74,25 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen():
     second = clone(SMALL).set_params(scale_multiplier=width)
     again = DoubleBasisRegressor(chosen.made(), second).fit(bags, y)
     np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
+def test_the_second_basis_of_a_choice_is_landmarks(kind):
+    """With as many landmarks as bags it is the kernel itself; what is given is kept."""
+    bags, y = bags_of()
+    y = y > 0 if kind is DoubleBasisClassifier else y
+    model = kind().fit(bags, y)
+    tried = model.report_["choice"]["tried"]
+    assert len(tried) > len(kind(random_features=SMALL).fit(bags, y).report_["choice"]["tried"])
+    second = model.features_.second
+    assert isinstance(second, NystroemSpec)
+    rows = model.features_.embedding.transform(bags)
+    z = second.transform_all(rows)
+    kernel = second.kernel(rows / second.scale, rows / second.scale)
+    np.testing.assert_allclose(z @ z.T, kernel, atol=1e-4)
+    given = kind(random_features=RandomFourierFeatures()).fit(bags, y)
+    assert isinstance(given.features_.second, FourierSpec)
+    assert kind("moments").fit(bags, y).features_.second.n_features == 2048
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 30, 500, 2000])

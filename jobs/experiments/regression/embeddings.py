@@ -26,7 +26,7 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
-    RandomFourierFeatures,
+    NystroemFeatures,
 )
 from bagbasis.datasets import Digits, GMMComponents
 from bagbasis.labelled import box_of_bags
@@ -86,9 +86,7 @@ class Embeddings(Experiment[Sizes]):
         n_train = len(bags) * s.n_train // (s.n_train + s.n_test)  # there are 1,797 digits
         train, test = slice(n_train), slice(n_train, None)
         kind = DoubleBasisClassifier if is_class else DoubleBasisRegressor
-        base = kind(
-            random_features=RandomFourierFeatures(s.n_features), validation_fraction=VALIDATION
-        )
+        base = kind(validation_fraction=VALIDATION)
         url = self.out_dir / "stores" / f"{p['data'].replace(' ', '-')}.zarr"
         store = BagStore.create(url, bags.n_dims, ["y", "group"], box_of_bags(bags), overwrite=True)
         store = store.append(bags[train], np.column_stack([y, groups])[train])
@@ -97,6 +95,7 @@ class Embeddings(Experiment[Sizes]):
         found = tune(store, base, search, target="y", holdout=holdout, progress=progress)
         predicted = {AUTO: found.model.predict(bags[test])}
         alone = replace(search, join=False, heads=None, choose=False)
+        base.set_params(random_features=NystroemFeatures(min(s.n_features, n_train)))
         singles = tune(store, base, alone, target="y", holdout=holdout, progress=progress)
         last = {singles.candidates[c].embedding: c for c in _by_error(singles.scores)}
         for place, name in enumerate(SINGLES):
