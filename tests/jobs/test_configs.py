@@ -20,7 +20,11 @@ from bagbasis.config_errors import key_sections
 from bagbasis.datasets import make_dataset
 from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.configs.config import ClusterConfig, load_config
-from bagbasis.jobs.configs.sections import ModelSection
+from bagbasis.jobs.configs.sections import (
+    ModelSection,
+    build_features,
+    section_of_features,
+)
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.jobs.running import CONFIGS, done, refused
 
@@ -146,6 +150,19 @@ def test_default_model_section_builds_default_estimators():
     assert model.random_features.get_params() == RandomFourierFeatures().get_params()
     assert isinstance(ModelSection(task="classification").estimator(), DoubleBasisClassifier)
     assert isinstance(ModelSection(task="densities").estimator(), TripleBasisRegressor)
+
+
+def test_random_features_are_left_to_the_fit_or_named():
+    """Auto has no keys: one beside it means the default kind; each kind has its section."""
+    for given in ("auto", {"name": "auto"}):
+        assert ModelSection(random_features=given).estimator().random_features is None
+    made = ModelSection(random_features={"name": "auto", "n_features": 64}).estimator()
+    assert made.random_features.get_params() == RandomFourierFeatures(64).get_params()
+    for made in (False, RandomFourierFeatures(8), NystroemFeatures(5), LearnedFourierFeatures(6)):
+        again = build_features(section_of_features(made))
+        assert repr(again) == repr(made)
+    with pytest.raises(ValueError, match="'sines' is neither false nor one of auto, fourier"):
+        ModelSection(random_features="sines")
 
 
 def test_baselines_have_their_tasks():

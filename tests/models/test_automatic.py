@@ -86,8 +86,10 @@ def test_the_second_basis_of_a_choice_is_landmarks(kind):
     assert len(tried) > len(kind(random_features=SMALL).fit(bags, y).report_["choice"]["tried"])
     second = model.features_.second
     assert isinstance(second, NystroemSpec)
-    rows = model.features_.embedding.transform(bags)
-    z = second.transform_all(rows)
+    rows = np.empty((len(bags), second.n_inputs))
+    model.features_.embedding.embed(bags, rows)
+    z = np.empty((len(bags), second.n_features))
+    second.transform(rows, z)
     kernel = second.kernel(rows / second.scale, rows / second.scale)
     np.testing.assert_allclose(z @ z.T, kernel, atol=1e-4)
     given = kind(random_features=RandomFourierFeatures()).fit(bags, y)

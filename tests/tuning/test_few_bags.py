@@ -7,10 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding, load_model
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    RandomFourierFeatures,
+    load_model,
+)
 from bagbasis.errors import DataError
 from bagbasis.models import stacking
-from bagbasis.tuning import Search, tune
+from bagbasis.random_features import FourierSpec, NystroemSpec
+from bagbasis.tuning import Search, halving, tune
 from tests.oracles.labelled import stored
 
 N = 60
@@ -46,6 +53,17 @@ def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     assert [score.error for score in result.scores[0].values()] == [chosen["tried"][0]["error"]]
     assert model.head == model.report_["head"]["head"]
     assert set(model.report_["head"]["errors"]) == {"ridge", "trees", "stack"}
+
+
+def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeypatch):
+    """A halving has landmarks as the default fit does; random features that are given stay."""
+    monkeypatch.setattr(halving, "FEW_BAGS", 20)
+    search = replace(Search.auto(1), heads=None, join=False)
+    for given, kind in ((None, NystroemSpec), (RandomFourierFeatures(32), FourierSpec)):
+        base = DoubleBasisRegressor(random_features=given, validation_fraction=0.4)
+        result = tune(kept(tmp_path / kind.__name__), base, search, target="y")
+        found = {type(one.features.second) for one in result.candidates}
+        assert found == {kind, type(None)}  # none: linear in means
 
 
 def test_too_few_bags_have_nothing_to_compare(tmp_path):
