@@ -79,6 +79,7 @@ class Sizes(Scale):
     n_points: dict[str, list[int]]
     n_tests: int
     n_blocks: dict[str, int]
+    published: dict[str, list[int]]
     n_permutations: int
 
 
@@ -93,12 +94,13 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
     @property
     def size(self) -> str:
         s = self.settings
-        n = {name: s.n_tests * k for name, k in s.n_blocks.items()}
+        sets = {name: s.n_tests * k for name, k in s.n_blocks.items()}
+        theirs = listing([f"{s.n_tests * len(of)} of {int(n):,}" for n, of in s.published.items()])
         return (
-            f"{n['default']} data sets per problem and size for two_sample_test(a, b) as it is, "
-            f"of {PLANE} also {n['published']} of the authors' own, "
-            f"{n['others']} for {listing(OTHERS)} with {s.n_permutations} permutations; the paper "
-            f"has {N_PUBLISHED} and 2,000 permutations."
+            f"{sets['default']} data sets per problem and size for two_sample_test(a, b) as it is, "
+            f"of {PLANE} also the authors' own ({theirs} points), "
+            f"{sets['others']} for {listing(OTHERS)} with {s.n_permutations} permutations; the "
+            f"paper has {N_PUBLISHED} and 2,000 permutations."
         )
 
     def measures(self) -> list[Measure]:
@@ -112,8 +114,9 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
             Measure(DEFAULT, self._default, f"default {label}",
                     {"block": blocks["default"], "problem n": problems}, fixed),
             Measure(ON_THEIRS, self._on_theirs, f"{ON_THEIRS} {label}",
-                    {"block": blocks[ON_THEIRS],
-                     "problem n": [one for one in problems if one[0] in PUBLISHED]}, fixed),
+                    {"problem n block": [(name, int(n), block) for name in PUBLISHED
+                                         for n, of in s.published.items() for block in of]},
+                    fixed),
             Measure("others", self._others, f"others {label}",
                     {"block": blocks["others"], "problem n": problems}, others),
         ]  # fmt: skip
