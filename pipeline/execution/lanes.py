@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 
@@ -138,14 +138,18 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._n_within == 0:
-                self._limits = _thread_pools().limit(limits=1, user_api="blas")
+                # Entered and left, not only made: threadpoolctl lets one thread set limits until
+                # it leaves, and silently ignores all others.
+                limits = _thread_pools().limit(limits=1, user_api="blas")
+                self._limits = ExitStack()
+                self._limits.enter_context(limits)
             self._n_within += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_within -= 1
             if self._n_within == 0:
-                self._limits.restore_original_limits()
+                self._limits.close()
 
 
 _ONE_THREAD = _OneThread()

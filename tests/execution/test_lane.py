@@ -58,6 +58,21 @@ def test_one_thread_while_any_is_within():
         assert blas_threads() == before
 
 
+def test_each_thread_can_say_it():
+    """Whichever thread said it before, and lives on."""
+    seen = []
+
+    def say():
+        with one_blas_thread():
+            seen.append(blas_threads())
+
+    say()
+    thread = threading.Thread(target=say)
+    thread.start()
+    thread.join()
+    assert seen == [{1}, {1}]
+
+
 @pytest.mark.long
 def test_libraries_that_come_later(monkeypatch):
     """A library of BLAS or OpenMP that is loaded after the first lane has the limits of the next,
