@@ -97,7 +97,10 @@ class Posterior(OptionalPart):
         keep = values > share * summary.trace
         kept: Floats = values[keep]
         directions = summary.coefficients(vectors[:, keep]).T
-        directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        # in the order of a saved model: products of another one round otherwise
+        directions = np.ascontiguousarray(
+            directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        )
         freedom = summary.n_weighted - 1 - float(np.sum(kept / (kept + solution.alpha)))
         noise = np.full(len(squares), np.inf)
         if freedom > 1e-9 * summary.n_weighted:

@@ -87,8 +87,9 @@ class Spectrum:
         self.right_side: Floats = self._vectors.T @ self._reflected(summary.right_side(), "T")
 
     def solve(self, alpha: float) -> Floats:
-        """See `Solver`."""
-        return self.right_side / (self.values + alpha)[:, None]
+        """See `Solver`; with λ = 0 eigenvalues that are 0 are left out."""
+        shifted, right = (self.values + alpha)[:, None], self.right_side
+        return np.divide(right, shifted, where=shifted > 0, out=np.zeros_like(right))
 
     def least_norm(self, rounding: float) -> Floats:
         """Return least squares without the eigenvalues up to ``rounding``, as `solve` does."""
@@ -98,7 +99,8 @@ class Spectrum:
 
     def degrees_of_freedom(self, alpha: float) -> float:
         """See `Solver`."""
-        return float(np.sum(self.values / (self.values + alpha)))
+        shifted = self.values + alpha
+        return float(np.sum(np.divide(self.values, shifted, where=shifted > 0, out=shifted)))
 
     def back(self, solution: Floats) -> Floats:
         """See `Solver`."""

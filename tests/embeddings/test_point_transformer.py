@@ -187,7 +187,7 @@ def test_points_without_a_logarithm():
     [
         (
             {"transformer": MinMaxScaler()},
-            r"MinMaxScaler\(\), which can .* expected Stand",
+            r"MinMaxScaler\(\), which cannot .* expected Stand",
         ),
         ({"transformer": make_pipeline(MinMaxScaler())}, "without pickle; expected Standard"),
         ({"transformer": StandardScaler}, "transformer is .*; expected StandardScaler, PCA"),

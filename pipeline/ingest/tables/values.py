@@ -93,10 +93,15 @@ class Columns:
 
 
 def values_of(key: str, given: Given) -> tuple[Value, ...]:
-    """Return coordinates or targets as they were written; ParameterError for a name given twice."""
+    """Return coordinates or targets as they were written.
+
+    ParameterError for a name that is empty or given twice.
+    """
     pairs: list[tuple[str, str]] = []
     for one in [given] if isinstance(given, Mapping) else given or ():
         pairs += one.items() if isinstance(one, Mapping) else [(one, one)]
+    if any("" in pair for pair in pairs):
+        raise ParameterError(f"{key}: '' names nothing; give a column or an expression")
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise ParameterError(f"{key} is {names}; expected a list of different names")

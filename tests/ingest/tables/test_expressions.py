@@ -129,7 +129,7 @@ REFUSED = {
     "unnest([1, 2])": "calls 'unnest'",
     "1 +": r"is neither a column of .*f\.csv nor an expression \(syntax error",
     "hour v": "is not one expression",
-    "": "is neither a column of .* nor an expression",
+    "": "'' names nothing; give a column or an expression",
     "cos(band)": r"cannot be computed of the columns of .*f\.csv .*cos\(VARCHAR\)",
 }
 
