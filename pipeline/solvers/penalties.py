@@ -24,6 +24,9 @@ LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 # Share of the score: a smaller gain from one penalty to the next counts as none. Of 1,000 bags the
 # score itself is known to 5 %.
 LEVEL = 1e-2
+# Or of the variance of the labels, which scores are in units of: where a model leaves nearly
+# nothing unexplained, less is no matter to warn of.
+LEAST_GAIN = 5e-3
 
 
 @dataclass(frozen=True)
@@ -119,14 +122,15 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
 def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bool) -> None:
     """Warn if the best penalty is the least or the largest of those allowed.
 
-    There is no warning if the score is level there: penalties beyond would hardly be better.
+    There is no warning if the score is level there, as a share or in units of the labels' variance:
+    penalties beyond would hardly be better.
     """
     best, least, largest = path.best, penalties.values.min(), penalties.values.max()
     inner = path.scores[path.alphas != best]
     if least < best < largest or not len(inner):
         return
     beside = inner[np.abs(np.log(path.alphas[path.alphas != best] / best)).argmin()]
-    if path.scores.min() >= (1 - LEVEL) * beside:
+    if path.scores.min() >= min((1 - LEVEL) * beside, beside - LEAST_GAIN):
         return
     which, other = ("least", "smaller") if best == least else ("largest", "larger")
     remedy = f"give {other} ones with alphas="

@@ -187,6 +187,7 @@ class Means:
     holdout = 0.0
     features = SimpleNamespace(n_dims=2, n_features=2, cost=Cost())
     report = MappingProxyType({})
+    prediction_cost = features.cost
     model_ = property(lambda self: self)
 
     mean_targets = None

@@ -294,6 +294,7 @@ def _score(alpha):
         ([0.5, 0.5001, 0.9], ""),  # level: smaller ones would be no better
         ([0.9, 0.5, 0.497], ""),
         ([0.5], ""),
+        ([0.012, 0.014, 0.9], ""),  # of the labels' variance: nothing is left to gain
     ],
 )
 def test_a_penalty_at_the_edge_is_said(scores, message, warned):
