@@ -101,7 +101,7 @@ KEPT = {
     },
 }  # fmt: skip
 SIZES = ("d = 8", "1,000: ", "8: ", "d = 2: ")  # of these words, no results
-ELSEWHERE = ("10⁴", "(chance .09)", "at .05", "§6.4.1", "2.0 %")  # sizes; the last is of a remark
+ELSEWHERE = ("10⁴", "(chance .09)", "at .05", "§6.4.1", "1.2 %")  # sizes; the last is of a remark
 
 
 def rows():
