@@ -115,10 +115,16 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.12g}") if isinstance(value, (float, np.floating)) else value
 
 
-def report_of(model: Any) -> dict[str, Any]:
-    """Return a report without times and places."""
-    without = ("seconds", "data_url")
-    return {key: value for key, value in model.report_.items() if key not in without}
+def report_of(model: Any) -> Any:
+    """Return a report without times and places, also those of its sections."""
+    return without_times(model.report_)
+
+
+def without_times(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    kept = {key: one for key, one in value.items() if key not in ("seconds", "data_url")}
+    return {key: without_times(one) for key, one in kept.items()}
 
 
 def fitted(model: Any, bags: Any = None) -> str:
