@@ -29,9 +29,8 @@ def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> N
 
     The first exception cancels what has not begun.
     """
-    with (
-        one_blas_thread()
-    ):  # said here: OpenBLAS does not always heed what its callers' threads say
+    # said here: OpenBLAS does not always heed what its callers' threads say
+    with one_blas_thread():
         pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="divergences")
         try:
             for future in as_completed([pool.submit(task, i) for i in range(n)]):

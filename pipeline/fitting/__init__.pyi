@@ -14,7 +14,6 @@ from .checkpoints import (
 from .choice.automatic import (
     Choice as Choice,
     choose_embedding as choose_embedding,
-    default_second as default_second,
 )
 from .choice.fold_errors import (
     FoldRows as FoldRows,

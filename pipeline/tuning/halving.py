@@ -27,7 +27,6 @@ from ..fitting import (
     Groups,
     Problem,
     choose_embedding,
-    default_second,
     leave_baseline,
     pose_problem,
 )
@@ -135,9 +134,7 @@ def tune(
         choice = choose_embedding(problem, parameters.random_features, seen)
         if store.n_bags <= FEW_BAGS:
             return tune_few(problem, store, estimator, search, choice, seen)
-        if parameters.random_features is None:
-            second = default_second(choice.report["n_bags"])
-            estimator = clone(estimator).set_params(random_features=second)
+        estimator = clone(estimator).set_params(random_features=choice.compared)
         tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
         search = replace(search, embeddings=tried, scale_multipliers=widths)
     tuner = _Tuner(problem, store, estimator, search, records, cache_url)

@@ -97,6 +97,16 @@ def test_the_second_basis_of_a_choice_is_landmarks(kind):
     assert kind("moments").fit(bags, y).features_.second.n_features == 2048
 
 
+def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypatch):
+    """Of bags of many points few are read to choose on; the fit has the others, too."""
+    monkeypatch.setattr("bagbasis.fitting.choice.sample.MOST_BAGS", 32)
+    monkeypatch.setattr("bagbasis.fitting.choice.sample.LEAST_BAGS", 32)
+    bags, y = bags_of(60)
+    found = DoubleBasisRegressor().fit(bags, y)
+    assert found.report_["choice"]["n_bags"] < 60
+    assert found.features_.second.n_features > 40
+
+
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 30, 500, 2000])
 def test_every_dimension_has_a_default(d):
     bags, y = bags_of(24, d, size=6)

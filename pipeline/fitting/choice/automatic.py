@@ -75,12 +75,15 @@ class Choice:
         Not fitted.
     random_features : RandomFeatures or False
         Likewise, with the width that was chosen.
+    compared : RandomFeatures or False
+        Likewise, without a width: those that other embeddings are to be compared with.
     report : dict
         What was tried, in types that JSON knows: see `choose_embedding`.
     """
 
     embedding: Embedding[Any]
     random_features: Second
+    compared: Second
     report: dict[str, Any]
 
 
@@ -136,10 +139,10 @@ def choose_embedding(
     if _is_default(random_features):  # others are kept
         candidates += linear_list(problem.source.n_dims)
     sample = read_sample(problem)
-    second: Second = default_second(len(sample)) if random_features is None else random_features
+    second: Second = random_features if random_features is not None else _second_of(sample)
     if len(sample) < LEAST_LABELLED:
         report = {"n_bags": len(sample), "tried": [], "chosen": candidates[0].label}
-        return Choice(candidates[0].made(), _with_width(second, None), report)
+        return Choice(candidates[0].made(), _with_width(second, None), second, report)
     note(progress, "choosing the embedding")
     with lane():
         search = _Search(sample, second, problem.source.box)
@@ -147,14 +150,14 @@ def choose_embedding(
     note(progress, f"by {best.of.label}")
     report = {**search.report(best), "seconds": time.process_time() - begun}
     kept: Second = False if best.of.linear else second
-    return Choice(best.of.made(), _with_width(kept, best.width), report)
+    return Choice(best.of.made(), _with_width(kept, best.width), second, report)
 
 
-def default_second(n_labelled: int) -> RandomFeatures:
-    """Return the second basis of a fit to so many labelled bags, or more, that is given none."""
-    if n_labelled < LEAST_LABELLED:
+def _second_of(sample: LabelledSample) -> RandomFeatures:
+    """Return the second basis of a fit that is given none."""
+    if len(sample) < LEAST_LABELLED:
         return RandomFourierFeatures()
-    return NystroemFeatures(min(n_labelled, MOST_LANDMARKS))
+    return NystroemFeatures(min(sample.n_labelled, MOST_LANDMARKS))
 
 
 def _is_default(given: Second | None) -> bool:

@@ -39,11 +39,14 @@ class LabelledSample:
         Their encoded labels, weights and folds.
     grouped : bool
         Whether folds have whole groups.
+    n_labelled : int
+        Labelled bags that they are of; of more than a million, those found in as many.
     """
 
     bags: Bags
     rows: FoldRows
     grouped: bool
+    n_labelled: int
 
     def __len__(self) -> int:
         """Count the bags."""
@@ -78,7 +81,7 @@ def read_sample(problem: Problem) -> LabelledSample:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     joined = Bags.trusted(*_ragged(bags))
     rows, grouped = fold_rows(problem, np.concatenate(index), np.concatenate(labels))
-    return LabelledSample(joined, rows, grouped)
+    return LabelledSample(joined, rows, grouped, len(places))
 
 
 def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
