@@ -97,6 +97,6 @@ def requests(n_points: int = 200, n_features: int = 2048) -> Iterator[Row]:
             lambda: server.ask("/predict", body, connection),
             lambda: model.predict(bags[:1]),
             repeats=400,
-            target="≤ 2.5",
+            target="≤ 0.0025 s",
             floor=True,
         )

@@ -217,6 +217,7 @@ def choice(n_bags: int = 100_000, n_dims: int = 5863) -> Iterator[Row]:
 
     Of many bags of few coordinates, and of few bags of as many coordinates as text has.
     """
+    DoubleBasisRegressor().fit(mixture_store(2000))  # compiles the kernels
     store, rng = mixture_store(n_bags), np.random.default_rng(0)
     yield _choice(f"choice of the default / its limit, CPU seconds, N = {n_bags:,}, d = 2", store)
     wide = [rng.random((30, n_dims)) * (rng.random(n_dims) < 0.05) for _ in range(110)]
