@@ -71,10 +71,14 @@ class Scales:
             with np.errstate(over="ignore", invalid="ignore"):  # refused
                 distances = pdist(rows, "cityblock" if name == LAPLACIAN else "euclidean")
             distances = np.where(np.isfinite(distances), distances, np.finfo(float).max)
-            positive = distances[distances > 0]
-            if not len(positive):
-                raise DataError("all rows are alike: there is no distance, and nothing to compare")
-            apart = np.where(distances > 0, distances, np.median(positive))
+            apart = distances
+            if not distances.all():
+                positive = distances[distances > 0]
+                if not len(positive):
+                    raise DataError(
+                        "all rows are alike: there is no distance, and nothing to compare"
+                    )
+                apart = np.where(distances > 0, distances, np.median(positive))
             with np.errstate(over="ignore", invalid="ignore"):
                 low, high = np.nan_to_num(np.quantile(apart, QUANTILES), nan=np.inf)
             # the Laplacian kernel of MMD-FUSE is exp(−√2 ‖Δ‖₁ / λ), ours exp(−‖Δ‖₁ / σ)
@@ -84,11 +88,10 @@ class Scales:
                     f"distances of two rows are from {low:.3g} to {high:.3g}, beyond "
                     f"{WIDTH_RANGE[0]:g} to {WIDTH_RANGE[1]:g}: take other units"
                 )
-            for width in np.geomspace(low / 2, 2 * high, N_WIDTHS):
-                kernel = Kernel(name, float(width * unit))
-                near = distances.copy() if name == LAPLACIAN else distances**2
-                kernels.append(kernel)
-                norms.append(float(np.mean(kernel.of_distances(near) ** 2) ** 0.5))
+            near = distances if name == LAPLACIAN else distances**2
+            widths = np.geomspace(low / 2, 2 * high, N_WIDTHS) * unit
+            kernels += [Kernel(name, float(width)) for width in widths]
+            norms += _norms(kernels[-N_WIDTHS:], near)
         return cls(tuple(kernels), tuple(norms), tuple(rows.mean(axis=0).tolist()),
                    n_frequencies, seed)  # fmt: skip
 
@@ -161,6 +164,17 @@ class Scales:
             bytes_per_bag=16 * len(self.centre),
             bytes_per_task=4 * 8 * self.n_features * MOST_UNITS,
         )
+
+
+def _norms(kernels: Sequence[Kernel], distances: Floats) -> list[float]:
+    """Return (mean k²)^½ of each kernel at the distances."""
+    norms = [0.0] * len(kernels)
+
+    def find_norm(k: int) -> None:
+        norms[k] = float(np.mean(kernels[k].of_distances(distances.copy()) ** 2) ** 0.5)
+
+    run_parts(find_norm, len(kernels))
+    return norms
 
 
 @lru_cache(maxsize=4)

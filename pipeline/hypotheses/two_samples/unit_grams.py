@@ -14,7 +14,9 @@ from ...arrays import Floats, Integers
 from ...execution import run_parts
 from ..kernels.kernels import Kernel, tiles
 from ..kernels.scale_kernels import add_pairs
+from ..kernels.split_kernels import mirror
 
+SIDE = 256  # of a tile: its distances, and a kernel's values of them, stay in a core's own cache
 SECONDS_PER_VALUE = 3e-9  # of a kernel, and to add it to the sum of its units; on one core
 SECONDS_PER_GAP = 5e-10  # of a coordinate of the distance of two rows, of one metric
 
@@ -37,8 +39,8 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
     rows, units = rows[order], units[order]
     out = np.zeros((len(kernels), n_units, n_units))
     metrics = {kernel.name: kernel for kernel in kernels}
-    for i in tiles(len(rows)):
-        for j in tiles(i.stop):
+    for i in tiles(len(rows), SIDE):
+        for j in tiles(i.stop, SIDE):
             distances = {name: one.distances(rows[i], rows[j]) for name, one in metrics.items()}
             same = i == j
 
@@ -50,8 +52,7 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
                 add_pairs(values, units[at[0]], units[at[1]], same, out[k])
 
             run_parts(add_kernel, len(kernels))
-    for gram in out:
-        gram += np.tril(gram, -1).T
+    run_parts(lambda k: mirror(out[k]), len(out))
     return out
 
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
-from ...execution import multiply
+from ...execution import multiply, run_parts
 from ..kernels.scales import MOST_UNITS, Scales
+from ..kernels.split_kernels import sum_over_sets
 from ..nulls.draws import generator_of
 from ..nulls.permutation import split_blocks
 from ..samples.row_sources import EmbeddedRows, bucket_of
@@ -137,23 +139,41 @@ class UnitSums:
         m, own, pairs = V @ self.sizes, V @ self.own, V @ self.own_pairs
         rest = self.sizes.sum() - m
         other, other_pairs = self.own.sum(axis=0) - own, self.own_pairs.sum() - pairs
-        out = np.empty((n, len(self.blocks)))
-        for k, block in enumerate(self.blocks):
-            total = block.sum(axis=0)
+        inner, crossed, whole = (self._of_pairs if self.is_gram else self._of_features)(splits, V)
+        second = whole - 2 * crossed + inner
+        return (
+            (inner - own) / (m**2 - pairs)[:, None]
+            + (second - other) / (rest**2 - other_pairs)[:, None]
+            - 2 * (crossed - inner) / (m * rest)[:, None]
+        )
+
+    @cached_property
+    def _totals(self) -> Floats:
+        """Of all units, shape (K, w)."""
+        totals: Floats = self.blocks.sum(axis=1)
+        return totals
+
+    def _of_features(self, splits: NDArray[np.bool_], V: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the sums of products within the first sample, with all units, and of all."""
+        inner, crossed = np.empty((2, len(V), len(self.blocks)))
+        for k, (block, total) in enumerate(zip(self.blocks, self._totals, strict=True)):
             sums = multiply(V, block)
-            if self.is_gram:
-                inner, crossed = np.einsum("ij,ij->i", sums, V), V @ total
-                all_pairs = total.sum()
-            else:
-                inner, crossed = np.einsum("ij,ij->i", sums, sums), sums @ total
-                all_pairs = total @ total
-            second = all_pairs - 2 * crossed + inner
-            out[:, k] = (
-                (inner - own[:, k]) / (m**2 - pairs)
-                + (second - other[:, k]) / (rest**2 - other_pairs)
-                - 2 * (crossed - inner) / (m * rest)
-            )
-        return out
+            inner[:, k], crossed[:, k] = np.einsum("ij,ij->i", sums, sums), sums @ total
+        return inner, crossed, np.einsum("ij,ij->i", self._totals, self._totals)
+
+    def _of_pairs(self, splits: NDArray[np.bool_], V: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return these of kernel values; of units that move by additions alone."""
+        bits = np.ascontiguousarray(np.packbits(splits, axis=1, bitorder="little").T)
+        found, sets = np.empty((len(self.blocks), len(splits))), splits.astype(np.float64)
+
+        def sum_block(k: int) -> None:
+            sum_over_sets(self.blocks[k, :-2, :-2], sets, bits, found[k])
+
+        run_parts(sum_block, len(found))
+        stays = self.blocks[:, -2]
+        beside = multiply(sets, np.ascontiguousarray(2 * stays[:, :-2].T))
+        crossed = multiply(V, np.ascontiguousarray(self._totals.T))
+        return found.T + beside + stays[:, -2], crossed, self._totals.sum(axis=1)
 
     def observed(self) -> Floats:
         """Return MMD_u² of the samples, shape (K,)."""

@@ -1,0 +1,88 @@
+"""Sums of a symmetric matrix over the pairs of a set of units, for many random sets; serial.
+
+A set is a row of zeros and ones, so that the matrix' rows are only added, never multiplied. All 16
+sums of four rows are made once, and each set takes one of them ("method of the four Russians"): a
+quarter of the additions; and of the matrix one triangle is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...compiling import kernel
+
+COLUMNS = 64  # that are summed at a time: 16 sums of them are 8 KiB
+SETS = 512  # whose sums are in the cache: 256 KiB
+TABLES = 4  # of four rows each, of which a set takes one sum each per pass over its own sums
+
+
+@kernel()
+def sum_over_sets(gram, sets, bits, out):
+    """Write Σ_ij v_i v_j g_ij of each set v.
+
+    Parameters
+    ----------
+    gram : float64, shape (n, n)
+        Symmetric.
+    sets : float64, shape (m, n)
+        Zeros and ones.
+    bits : uint8, shape (⌈n / 8⌉, m)
+        The same, eight units to a byte, the first in its lowest bit.
+    out : float64, shape (m,)
+    """
+    n_sets, n = sets.shape
+    n_groups = 2 * bits.shape[0]
+    tables = np.empty((TABLES, 16, COLUMNS))
+    sums, row = np.empty((SETS, COLUMNS)), np.zeros(COLUMNS)
+    out[:] = 0.0
+    for left in range(0, n, COLUMNS):
+        width = min(COLUMNS, n - left)
+        for start in range(0, n_sets, SETS):
+            m = min(SETS, n_sets - start)
+            sums[:m] = 0.0
+            for group in range(left // 4, n_groups, TABLES):
+                for k in range(TABLES):
+                    first = 4 * (group + k)
+                    # rows beside the columns are there with both halves, others below them once
+                    times = 1.0 if first < left + COLUMNS else 2.0
+                    table = tables[k]
+                    table[0] = 0.0
+                    for bit in range(4):
+                        size = 1 << bit
+                        if first + bit >= n:
+                            table[size : 2 * size] = table[:size]
+                            continue
+                        for j in range(width):
+                            row[j] = times * gram[first + bit, left + j]
+                        for i in range(size):
+                            for j in range(COLUMNS):
+                                table[size + i, j] = table[i, j] + row[j]
+                byte = group // 2
+                other = min(byte + 1, bits.shape[0] - 1)  # beyond the last one all sums are 0
+                for p in range(m):
+                    one, two = bits[byte, start + p], bits[other, start + p]
+                    a, b = tables[0, one & 15], tables[1, one >> 4]
+                    c, d = tables[2, two & 15], tables[3, two >> 4]
+                    own = sums[p]
+                    for j in range(COLUMNS):
+                        own[j] += (a[j] + b[j]) + (c[j] + d[j])
+            for p in range(m):
+                own, chosen = sums[p], sets[start + p]
+                a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
+                end = width // 4 * 4
+                for j in range(0, end, 4):
+                    a0 += own[j] * chosen[left + j]
+                    a1 += own[j + 1] * chosen[left + j + 1]
+                    a2 += own[j + 2] * chosen[left + j + 2]
+                    a3 += own[j + 3] * chosen[left + j + 3]
+                for j in range(end, width):
+                    a0 += own[j] * chosen[left + j]
+                out[start + p] += (a0 + a1) + (a2 + a3)
+
+
+@kernel()
+def mirror(gram):
+    """Write the lower triangle of a matrix, shape (n, n), over the upper one."""
+    for i in range(gram.shape[0]):
+        for j in range(i):
+            gram[j, i] = gram[i, j]
