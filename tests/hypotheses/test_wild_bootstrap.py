@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from scipy.stats import chi2
 
 from bagbasis.errors import BagbasisError
-from bagbasis.hypotheses import FourierMMD, two_sample_test
+from bagbasis.execution import lane
+from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
 from bagbasis.hypotheses.samples.samples import as_sample
 from bagbasis.hypotheses.two_samples import comparison
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
+from bagbasis.hypotheses.two_samples.fused import BOTH, series_sums
+from tests.oracles.fused import mmd_of_gram, mmd_of_groups, wild_mmd_by_loops
 
 X, Y = np.random.default_rng(0).standard_normal((2, 24, 2))
 GIVEN = {"null": "wild_bootstrap", "memory": 3.0, "n_permutations": 20, "seed": 4}
@@ -55,6 +61,81 @@ def test_values(grouped):
     np.testing.assert_allclose(fast.null_distribution, expected + shift, atol=0.02)
     assert np.isnan(biased.standard_error)
     assert biased.null == "wild_bootstrap"
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_values_of_many_scales(grouped):
+    """Of each kernel by loops over pairs of units: those of a unit with itself vary in no draw."""
+    a, b, units = X, Y[:21], np.arange(45)
+    given = {**GIVEN, "statistic": Fuse(8), "memory": 1.0}
+    if grouped:
+        units = np.concatenate([np.repeat(np.arange(8), 3), 8 + np.repeat(np.arange(7), 3)])
+        given["groups"] = units[:24], units[24:]
+    r = two_sample_test(a, b, **given)
+    both, first = np.concatenate([a, b]), np.arange(45) < 24
+    samples = TwoSamples(
+        *(as_sample(n, x, "point", g if grouped else None)
+          for n, x, g in (("a", a, units[:24]), ("b", b, units[24:]))),
+        WILD, 20, 4, 1.0, BOTH,
+    )  # fmt: skip
+    with lane():
+        scales = Fuse(8).choose_scales(samples)
+        features = scales(both).reshape(45, len(scales.kernels), -1).swapaxes(0, 1)
+    waves, degrees = samples.wild_waves()
+    np.testing.assert_allclose(
+        samples.wild_weights(), waves * wild_factors(20, degrees, 6)[:, None]
+    )
+    grams = [z @ z.T for z in features]
+    labels = units if grouped else None
+    drawn, observed = np.empty((20, len(grams))), np.empty(len(grams))
+    for k, gram in enumerate(grams):
+        values = wild_mmd_by_loops(gram, first, units, waves)
+        several = max(1.0, 2 * values.mean() ** 2 / values.var())
+        chance = chi2.sf(degrees / wild_factors(20, degrees, 6) ** 2, degrees)
+        values *= degrees * several / chi2.isf(chance, degrees * several)
+        side = first / 24 - ~first / 21
+        observed[k] = (
+            mmd_of_gram(gram, first) if labels is None else mmd_of_groups(gram, first, labels)
+        )
+        drawn[:, k] = values + observed[k] - side @ gram @ side
+    n = 7 if grouped else 21
+    strength, norms = 4 * (n * (n - 1)) ** 0.5, np.array(scales.norms)
+    expected = np.log(np.exp(strength * drawn / norms).mean(axis=1)) / strength
+    np.testing.assert_allclose(r.null_distribution, np.sort(expected), atol=1e-10)
+    assert r.statistic == pytest.approx(
+        np.log(np.exp(strength * observed / norms).mean()) / strength, abs=1e-10
+    )
+
+
+def test_weights_of_neighbours_do_not_widen_narrow_kernels():
+    """Of a narrow kernel, all but a unit beside itself is little: so draws vary little, too."""
+    rng, n = np.random.default_rng(5), 400
+    a, b = (as_sample(name, rng.standard_normal((n, 2)), "point") for name in "ab")
+    samples = TwoSamples(a, b, WILD, 400, 1, 20.0, "gaussian")
+    with lane():
+        scales = replace(Fuse(512).choose_scales(samples), kernels=(Kernel("gaussian", 0.05),),
+                         norms=(1.0,))  # fmt: skip
+        _, drawn = series_sums(samples, scales)
+        features = scales(samples.rows)
+    gram = features @ features.T
+    fresh = [mmd_of_gram(gram, rng.permutation(2 * n) < n) for _ in range(400)]
+    assert drawn.std() == pytest.approx(np.std(fresh), rel=0.35)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("statistic", ["fuse", "agg"])
+def test_level_of_series_at_many_scales(statistic):
+    """Neither too often nor too seldom: of 200 series at .2 within four standard errors."""
+    rng, values = np.random.default_rng(6), []
+    kind = TWO_SAMPLE[statistic](16)
+    for seed in range(200):
+        a, b = series(rng, 300, 0.5), series(rng, 240, 0.5)
+        r = two_sample_test(a, b, statistic=kind, null=WILD, memory=10.0, n_permutations=99,
+                            seed=seed)  # fmt: skip
+        values.append(r.p_value)
+    for alpha in (0.1, 0.2, 0.5):
+        share = np.mean(np.array(values) <= alpha)
+        assert abs(share - alpha) < 0.02 + 4 * (alpha * (1 - alpha) / 200) ** 0.5
 
 
 @pytest.mark.long

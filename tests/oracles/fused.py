@@ -48,6 +48,31 @@ def fuse_by_matrices(
     return float(np.log(np.mean(terms)) / strength)
 
 
+def wild_mmd_by_loops(gram: NDArray, first: NDArray, units: NDArray, waves: NDArray) -> NDArray:
+    """MMD_b² of each draw of weights, pairs of a unit with itself at the weights' mean square.
+
+    Parameters
+    ----------
+    gram : shape (n, n)
+    first, units : shape (n,)
+        Of each row: whether it is of the first sample, and its unit.
+    waves : shape (n_draws, n_units)
+    """
+    same = first[:, None] == first
+    centring = np.eye(len(gram)) - same / same.sum(axis=1)
+    centred = centring @ gram @ centring.T
+    n_units = waves.shape[1]
+    out = np.zeros(len(waves))
+    for u in range(n_units):
+        for v in range(n_units):
+            total = centred[np.ix_(units == u, units == v)].sum()
+            if u == v:
+                out += total / (first == first[units == u][0]).sum() ** 2
+            else:
+                out += waves[:, u] * waves[:, v] * total
+    return out
+
+
 def perturbed_uniforms(
     rng: np.random.Generator, n: int, n_dims: int, scale: float
 ) -> tuple[NDArray, NDArray]:

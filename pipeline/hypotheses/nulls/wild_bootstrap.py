@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.signal import fftconvolve
+from scipy.special import chdtrc, chdtri
 
 from ...arrays import Floats
 from .draws import generator_of
@@ -53,6 +54,28 @@ def wild_degrees(n: int, memory: float) -> float:
 def wild_factors(n_draws: int, degrees: float, seed: int) -> Floats:
     """(degrees / χ²)^½: an estimated variance spreads a statistic as F, not as χ²."""
     return (degrees / generator_of(seed, "weights").chisquare(degrees, n_draws)) ** 0.5
+
+
+def spread_squares(values: Floats, degrees: float, seed: int) -> Floats:
+    """Return weighted sums of squares Σ λ z² with the spread that estimates of λ give them.
+
+    One z² is spread as F of the degrees of one variance. An estimated Σ λ of several is more
+    certain, as (Σ λ)² / Σ λ² times the degrees are, which mean and variance of the draws say. All
+    columns of a draw have the same quantile of their χ².
+
+    Parameters
+    ----------
+    values : shape (n_draws, K)
+    degrees : float
+        Of one variance.
+    """
+    means, variances = values.mean(axis=0), values.var(axis=0)
+    several = 2 * means**2 / np.maximum(variances, np.finfo(float).tiny)
+    of_column = degrees * np.maximum(1.0, several)
+    drawn = generator_of(seed, "weights").chisquare(degrees, len(values))
+    above = chdtrc(degrees, drawn)
+    spread: Floats = values * of_column / chdtri(of_column, above[:, None])
+    return spread
 
 
 def wild_null(observed: float, values: Floats, scale: float) -> Null:

@@ -101,6 +101,14 @@ class TwoSamples:
         of two series of one law (Chwialkowski, Sejdinovic and Gretton 2014), and as much more as
         an estimated variance makes it.
         """
+        weights, degrees = self.wild_waves()
+        return weights * wild_factors(self.n_permutations, degrees, self.seed + 2)[:, None]
+
+    def wild_waves(self) -> tuple[Floats, float]:
+        """Return these weights before an estimated variance spreads them, and its degrees.
+
+        The mean square of a unit's weights is 1 / n² of the n rows of its sample.
+        """
         shape = self.n_permutations, self.first.n_units + self.second.n_units
         check_memory(f"{self.n_permutations:,} draws", 64 * shape[0] * shape[1], "take fewer")
         parts, variances, degrees = [], [], []
@@ -115,7 +123,7 @@ class TwoSamples:
             degrees.append(wild_degrees(sample.n_units, memory))
         # of both samples as of one (Welch and Satterthwaite)
         joint = sum(variances) ** 2 / sum(v**2 / n for v, n in zip(variances, degrees, strict=True))
-        return np.hstack(parts) * wild_factors(self.n_permutations, joint, self.seed + 2)[:, None]
+        return np.hstack(parts), joint
 
     def in_buckets(self, most: int = MOST_BUCKETS) -> TwoSamples:
         """Return the samples with neighbours joined to units where these are very many.

@@ -25,7 +25,7 @@ from ..kernels.kernels import Kernel
 from ..kernels.scales import MOST_UNITS, Scales
 from ..nulls.laws import Null, permutation_null
 from ..nulls.mean_difference import ENOUGH, RESOLUTION, STAGE
-from ..nulls.wild_bootstrap import WILD, wild_null
+from ..nulls.wild_bootstrap import WILD, spread_squares, wild_null
 from ..registry import Measured
 from ..samples.samples import as_sample
 from .comparison import TwoSamples, TwoSampleStatistic
@@ -257,12 +257,20 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
     sizes = np.append(series.unit_sizes, [0, 0]).astype(np.float64)
     n_independent = min(s.n_units if grouped else len(s) for s in (samples.first, samples.second))
     found = UnitSums.of_blocks(blocks, sizes, series.is_first_unit, n_independent, grouped)
-    weights, observed = series.wild_weights(), found.observed()
-    drawn = np.empty((len(weights), len(blocks)))
-    first = series.is_first_unit
-    share = first / sizes[:-2][first].sum() - ~first / sizes[:-2][~first].sum()
+    waves, degrees = series.wild_waves()
+    first, of_unit = series.is_first_unit, series.unit_sizes.astype(np.float64)
+    sides = first / of_unit[first].sum(), ~first / of_unit[~first].sum()
+    # Neighbours have nearly one weight, so that its square varies as a mean of few numbers does. A
+    # unit beside itself takes part with the mean square: of narrow kernels these pairs are nearly
+    # all that there is, and their weights would be all that a draw varies by.
+    excess = waves**2 - (sides[0] + sides[1]) ** 2
+    drawn, biased = np.empty((len(waves), len(blocks))), np.empty(len(blocks))
     for k, block in enumerate(blocks):
-        gap = share @ block[:-2]
-        moved = multiply(weights, np.ascontiguousarray(block[:-2]))
-        drawn[:, k] = np.einsum("ij,ij->i", moved, moved) + observed[k] - gap @ gap
-    return found, drawn
+        units = np.ascontiguousarray(block[:-2])
+        moved = multiply(waves, units)
+        means = [side @ units for side in sides]
+        left = units - of_unit[:, None] * np.where(first[:, None], *means)
+        own = np.einsum("ij,ij->i", left, left)
+        drawn[:, k] = np.einsum("ij,ij->i", moved, moved) - excess @ own
+        biased[k] = float(((means[0] - means[1]) ** 2).sum())
+    return found, spread_squares(drawn, degrees, samples.seed + 2) + found.observed() - biased
