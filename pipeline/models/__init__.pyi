@@ -84,6 +84,7 @@ from .smoothing.smoother import (
     KernelSmoother as KernelSmoother,
 )
 from .stacking import (
+    STACK as STACK,
     choose_head as choose_head,
     with_trees as with_trees,
 )

@@ -25,7 +25,7 @@ from .heads.trees import TreeInputs, Trees
 from .intervals.fold_calibration import FoldCalibration, FoldedModel
 from .ridge_model import RidgeModel
 
-RIDGE, BOTH, TREES, LINE = "ridge", "stack", "trees", "line"
+RIDGE, STACK, TREES, LINE = "ridge", "stack", "trees", "line"
 N_FOLDS = 5
 SEED = 0
 MOST_RANDOMISED = 5000  # bags; more are boosted: a forest of them would take too much room
@@ -111,7 +111,7 @@ def with_trees(
     in_units = [one / unit for one in members.values()]
     shares = best_shares(in_units, rows.y / unit, judged.weights, judged.clusters)
     stacked = np.tensordot(shares, np.array([*members.values()]), 1)
-    predicted = {RIDGE: rows.of_ridge, TREES: of_trees, BOTH: stacked}
+    predicted = {RIDGE: rows.of_ridge, TREES: of_trees, STACK: stacked}
     report = {
         **_errors(predicted, rows.y, judged),
         "head": parameters.head,
@@ -132,7 +132,7 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
     ridge, then the trees, then the stack.
     """
     report = model.report["head"]
-    tried = [name for name in (RIDGE, TREES, BOTH) if name in heads]
+    tried = [name for name in (RIDGE, TREES, STACK) if name in heads]
     errors, spreads = report["errors"], report["standard_errors"]
     least = min(errors[name] for name in tried)
     chosen = next(name for name in tried if errors[name] <= least + TIE * spreads[name])

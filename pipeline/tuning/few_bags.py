@@ -1,7 +1,9 @@
-"""A tune of few bags: what ``embedding="auto"`` chooses by folds, and a head of least error.
+"""A tune of few bags: what ``embedding="auto"`` chooses by folds, and a stack as its head.
 
 A held-out tenth of some hundred bags tells no candidates apart. Folds do, of all bags, repeated
-where there are few.
+where there are few. They do not tell heads apart: the ridge has the least error of dozens of
+candidates on the same bags, by skill and by luck. A stack has less error on other bags than the
+head of least error (`bags experiment real-bags`), and its shares can leave out what is bad.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from sklearn.base import clone
 from ..errors import DataError
 from ..execution import Progress
 from ..fitting import Choice, Problem
-from ..models import DoubleBasis
+from ..models import STACK, DoubleBasis
 from ..store import BagStore
 from .candidates import Candidate
 from .last_fit import fit_winner, judge_winner, keep_groups_whole
@@ -33,9 +35,10 @@ def tune_few(
     choice: Choice,
     progress: Progress,
 ) -> Tuning:
-    """Return the model of a choice by folds, with the head that leads by folds.
+    """Return the model of a choice by folds, with a stack as its head if the search has one.
 
-    The only candidate is the choice; the model's report has under "choice" what else was tried.
+    Otherwise it has the head that leads by folds. The only candidate is the choice; the model's
+    report has under "choice" what else was tried.
 
     Raises
     ------
@@ -52,7 +55,8 @@ def tune_few(
     second = choice.random_features
     made = clone(estimator).set_params(embedding=choice.embedding, random_features=second)
     made = keep_groups_whole(problem, made)
-    model = fit_winner(problem, made, search.heads, progress, {"choice": report})
+    heads = [STACK] if STACK in (search.heads or ()) else search.heads
+    model = fit_winner(problem, made, heads, progress, {"choice": report})
     multiplier = None if second is False else float(second.scale_multiplier)
     candidate = Candidate(0, multiplier, model.features_, choice.embedding)
     n, best = report["n_bags"], report["tried"][0]

@@ -49,8 +49,9 @@ class Search:
     heads : list of {"ridge", "trees", "stack"}, optional
         Of the winner, see `DoubleBasisRegressor`, compared by five folds of all bags, whole groups
         where there are groups. The cheapest that is behind the best by less than half a standard
-        error is taken. Where trees cannot be grown, as rows do not fit in memory, the model's
-        report says why, and the ridge is taken. None: the estimator's own.
+        error is taken; where ``choose`` compares nothing else, the stack. Where trees cannot be
+        grown, as rows do not fit in memory, the model's report says why, and the ridge is taken.
+        None: the estimator's own.
     choose : bool, default False
         Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
         2,000 bags nothing else is compared, as a tenth held out would be a few bags.
@@ -74,7 +75,8 @@ class Search:
         It begins with what ``embedding="auto"`` chooses. Of more than 2,000 bags it compares this
         with ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein,
         for points of more than three coordinates (``n_dims``) with what "auto" tries there, and
-        joins them. Then ridge, trees and their stack are compared as the winner's head.
+        joins them, and compares ridge, trees and their stack as the winner's head. Of fewer the
+        head is the stack.
         """
         kernels: list[Embedding[Any]] = [
             MomentsEmbedding(),

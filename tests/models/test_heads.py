@@ -135,16 +135,17 @@ def test_heads_are_weighed_by_a_loop_over_folds():
             of_line[out, i] = Ridge(penalty).fit(means[~out], STEPS[~out]).predict(means[out])
     best = ((of_line - STEPS[:, None]) ** 2).mean(axis=0).argmin()
     members = np.column_stack([of_ridge, of_trees, of_line[:, best]])
-    noise = ((members.mean(axis=1) - STEPS) ** 2).sum() / len(np.unique(GROUPS))
-
-    def loss(shares):
-        """Squared errors, and how far shares are from equal ones, a group counting as one bag."""
-        fit = ((members @ shares - STEPS) ** 2).sum()
-        return fit + noise / SPREAD**2 * ((shares - 1 / 3) ** 2).sum()
-
     sums = {"type": "eq", "fun": lambda shares: shares.sum() - 1}
     bounds, start = [(0, 1)] * 3, np.full(3, 1 / 3)
-    shares = minimize(loss, start, bounds=bounds, constraints=sums, options={"ftol": 1e-12}).x
+
+    def least(loss):
+        return minimize(loss, start, bounds=bounds, constraints=sums, options={"ftol": 1e-12})
+
+    def squares(shares):
+        return ((members @ shares - STEPS) ** 2).sum()
+
+    noise = least(squares).fun / len(np.unique(GROUPS))  # a group counts as one bag
+    shares = least(lambda s: squares(s) + noise / SPREAD**2 * ((s - 1 / 3) ** 2).sum()).x
     assert list(found["shares"].values()) == pytest.approx(shares, abs=2e-3)
     expected = {"ridge": of_ridge, "trees": of_trees, "stack": members @ shares}
     for name, one in expected.items():
@@ -196,19 +197,32 @@ def test_shares_are_the_best_of_a_grid(members, seed):
     weights, clusters = rng.uniform(0, 2, 60), np.arange(60) // 2
     found = best_shares(predicted, y, weights, clusters)
     left, equal = np.array(predicted) - y, np.full(members, 1 / members)
-    noise = (weights[:, None] * left.mean(axis=0) ** 2).sum() / (2 * 30)
 
-    def loss(shares):
-        mixed = np.tensordot(shares, left, 1)
-        far = ((shares - equal) ** 2).sum()
-        return (weights[:, None] * mixed**2).sum() + noise / SPREAD**2 * far
+    def squares(shares):
+        return (weights[:, None] * np.tensordot(shares, left, 1) ** 2).sum()
 
     assert found.sum() == pytest.approx(1)
     assert (found >= 0).all()
-    grid = np.linspace(0, 1, 41)
-    for shares in product(grid, repeat=members):
-        if abs(sum(shares) - 1) < 1e-9:
-            assert loss(found) <= loss(np.array(shares)) * (1 + 1e-9)
+    every = product(np.linspace(0, 1, 41), repeat=members)
+    grid = [np.array(shares) for shares in every if abs(sum(shares) - 1) < 1e-9]
+    noise = min(map(squares, grid)) / (2 * 30)
+
+    def loss(shares):
+        return squares(shares) + noise / SPREAD**2 * ((shares - equal) ** 2).sum()
+
+    assert loss(found) <= min(map(loss, grid)) * (1 + 1e-3)  # the noise is of a grid
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_a_member_without_errors_has_all(scale):
+    """The others' errors are no noise that would draw it to equal shares; none is alike."""
+    rng = np.random.default_rng(0)
+    y = scale * rng.normal(size=(40, 1))
+    off = [y + scale * rng.normal(size=y.shape) for _ in range(2)]
+    ones, clusters = np.ones(40), np.arange(40)
+    assert best_shares([off[0], y, off[1]], y, ones, clusters) == pytest.approx([0, 1, 0], abs=1e-5)
+    assert best_shares([off[0], off[0]], y, ones, clusters) == pytest.approx([0.5, 0.5])
+    assert best_shares([y, y], y, ones, clusters) == pytest.approx([0.5, 0.5])
 
 
 def test_a_line_of_more_coordinates_than_bags():

@@ -51,8 +51,25 @@ def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     assert model.features_ == default.features_
     assert repr(model.embedding) == repr(result.embeddings[0])
     assert [score.error for score in result.scores[0].values()] == [chosen["tried"][0]["error"]]
-    assert model.head == model.report_["head"]["head"]
+    assert model.head == model.report_["head"]["head"] == "stack"
     assert set(model.report_["head"]["errors"]) == {"ridge", "trees", "stack"}
+
+
+@pytest.mark.parametrize(
+    ("heads", "expected"),
+    [(("trees", "ridge", "stack"), "stack"), (("ridge", "trees"), "ridge"), (None, "ridge")],
+)
+def test_few_bags_have_a_stack_where_the_search_has_one(heads, expected, tmp_path):
+    """Also where the ridge is hard to beat, of which it is then made."""
+    means = np.array([bag.mean() for bag in BAGS])
+    search = replace(Search.auto(1), heads=heads)
+    model = tune(kept(tmp_path, labels=means), DoubleBasisRegressor(), search, target="y").model
+    assert model.head == expected
+    assert (model.model_.line is not None) == (expected == "stack")
+    if heads:
+        errors = model.report_["head"]["errors"]
+        assert errors["ridge"] < 1e-6 < errors["trees"]
+        assert errors["stack"] < 1.01 * errors["ridge"]
 
 
 def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeypatch):
