@@ -8,16 +8,16 @@ export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.venv/networks
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 
-.PHONY: demo test test-long test-experiments test-exhaustive test-portable test-oldest test-newest test-elsewhere test-clusters venv lint docs bench bench-page chaos clean clean-kernels FORCE
+.PHONY: demo test test-long test-experiments test-exhaustive test-all test-portable test-oldest test-newest test-elsewhere test-clusters cluster-packages venv lint docs bench bench-page chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-long test-experiments test-exhaustive: export OMP_WAIT_POLICY = passive
-test test-long test-experiments test-exhaustive: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-long test-experiments test-exhaustive: export PYTHONDONTWRITEBYTECODE =
+test test-long test-experiments test-exhaustive test-all: export OMP_WAIT_POLICY = passive
+test test-long test-experiments test-exhaustive test-all: export OPENBLAS_THREAD_TIMEOUT = 4
+test test-long test-experiments test-exhaustive test-all: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
@@ -33,6 +33,11 @@ test-experiments: venv
 # Every embedding in every shape through every job: `test` has each embedding and each shape.
 test-exhaustive: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist load -m exhaustive tests/embeddings
+
+# These four in one run, as .ci/run does: tests are collected once, and what a file makes for tests of
+# several of the four (stores, models, workers) is made once.
+test-all: venv
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not slurm and not gateway and not tls and not kubernetes and not accounts and not browser and not packaging'
 
 # As on machines of other kinds: other kernels of OpenBLAS, Numba's code for any processor, other cores.
 test-portable: export OMP_WAIT_POLICY = passive
@@ -53,9 +58,11 @@ test-elsewhere: export OPENBLAS_THREAD_TIMEOUT = 4
 test-elsewhere: venv
 	$(BIN)/python -m tests.elsewhere
 
-test-clusters: .venv/clusters
-	deploy/slurm/test-cluster install
+test-clusters: .venv/clusters cluster-packages
 	deploy/slurm/test-cluster run $(BIN)/python -m pytest tests/clusters -m 'slurm or gateway or tls or kubernetes or accounts or browser'
+
+cluster-packages:
+	deploy/slurm/test-cluster install
 
 .venv/clusters: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,clusters]'
@@ -65,7 +72,9 @@ venv: .venv/ready
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[dev]'
+	@# pip would compile 20,000 files on one core; some are for other Pythons, and no error.
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 	@# The text files in it are read, and nothing is imported: it asks for an older numba.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps aeon
 	touch $@

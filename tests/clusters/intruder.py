@@ -19,8 +19,7 @@ import psutil
 from distributed import Security
 from distributed.core import rpc
 
-from tests.clusters.problem import ROOT
-
+ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 PAGES = ("/", "/status", "/health", "/metrics", "/info/main/workers.html", "/json/counts.json")
 SECONDS = 5.0  # an honest server answers in milliseconds
@@ -69,7 +68,8 @@ async def _answers(port, certificate):
             ) as server:
                 identity = await asyncio.wait_for(server.identity(), SECONDS)
                 return f"{port}: a {identity['type']}, by {scheme}"
-    pages = [page for page in PAGES if _page(port, page)]
+    found = await asyncio.gather(*(asyncio.to_thread(_page, port, page) for page in PAGES))
+    pages = [page for page, is_there in zip(PAGES, found, strict=True) if is_there]
     return f"{port}: pages {pages}" if pages else None
 
 
@@ -93,7 +93,8 @@ def _readable(path):
 
 
 async def _main(ports, paths, certificate):
-    answers = [await _answers(port, certificate) for port in ports]
+    # all at once: Dask tries a port that refuses it again and again until the time is over
+    answers = await asyncio.gather(*(_answers(port, certificate) for port in ports))
     return [one for one in answers if one] + [path for path in paths if _readable(Path(path))]
 
 

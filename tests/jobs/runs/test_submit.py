@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from bagbasis import load_model
+from bagbasis import BagStore, load_model
 from bagbasis.errors import ParameterError, RunError
 from bagbasis.jobs.runs import Status, attach, record as states, runs_in, submit
 from tests.execution.gated import alive, kill, until
@@ -111,30 +111,32 @@ def scripts(folder, *names):
 
 
 @pytest.mark.long
-def test_driver_runs_no_script_of_its_folder(regression, tmp_path, root, monkeypatch):
+def test_driver_runs_no_script_of_its_folder(tmp_path, root, monkeypatch):
     """A run submitted from a folder of scripts, whatever their names, imports none of them, nor do
     its workers."""
     monkeypatch.chdir(scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS))
-    urls = {"data_url": str(regression / "bags.zarr"), "model_url": str(tmp_path / "m.zarr")}
-    run = submit("fit", {**urls, "cluster": "local"}, root=root)
+    few = {"dataset": "gmm_components", "n_bags": 20, "url": str(tmp_path / "s.zarr")}
+    run = submit("generate", {**few, "cluster": "local"}, root=root)
     until(lambda: run.status().is_over or SAID in run.logs())
     assert SAID not in run.logs()
-    assert run.result()["n_bags_fitted"] == 300
+    assert run.result()["n_bags"] == 20
 
 
 @pytest.mark.long
-def test_command_runs_no_script_of_its_folder(regression, tmp_path):
+def test_command_runs_no_script_of_its_folder(tmp_path):
     """The console script, which looks for imports beside itself, and its workers neither."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "bags").write_text(
         "from bagbasis.jobs.cli import main\nif __name__ == '__main__':\n    main()\n"
     )
-    urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")
-    command = [sys.executable, str(tmp_path / "bin" / "bags"), "fit", *urls, "--cluster", "local"]
+    few = settings(dataset="gmm_components", n_bags=20, url=tmp_path / "s.zarr")
+    command = [sys.executable, str(tmp_path / "bin" / "bags"), "generate", *few]
+    command += ["--cluster", "local"]
     folder = scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS)
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert SAID not in done.stderr
+    assert BagStore.open(tmp_path / "s.zarr").n_bags == 20
 
 
 @pytest.mark.long
