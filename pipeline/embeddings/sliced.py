@@ -44,7 +44,7 @@ class SlicedWassersteinSpec(EmbeddingSpec):
     @property
     def seconds_per_point(self) -> float:
         """See `EmbeddingSpec.seconds_per_point`."""
-        return self.n_directions * (4e-8 + 1e-9 * self.n_dims)  # nearly all of it sorts
+        return self.n_directions * (1e-8 + 1e-9 * self.n_dims)  # most of it sorts
 
     @property
     def seconds_per_bag(self) -> float:
@@ -61,7 +61,8 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        given = self.directions(), self.n_quantiles, np.empty(0), out, outside
+        columns = np.ascontiguousarray(self.directions().T)
+        given = columns, self.n_quantiles, np.empty(0), out, outside
         self.run_kernel(sliced_quantiles, bags, *given)
 
 
@@ -115,7 +116,7 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
 
     Counting the components of a mixture (as in `HistogramEmbedding`): error 1.55, of 64 directions
     1.55, of 16 1.57 (`ProjectionEmbedding` 1.58 in the same run, `MomentsEmbedding` 1.84). A bag
-    of 200 points in R² takes 140 times as long as in a `ProjectionEmbedding` of 10² functions:
+    of 200 points in R² takes 12 times as long as in a `ProjectionEmbedding` of 10² functions:
     all of its projections are sorted.
     """
 

@@ -7,10 +7,11 @@ import numpy as np
 from ...compiling import kernel, subkernel
 from .confine_kernels import confine
 
-SHORT = 24  # values that are sorted by insertion
-AT_ONCE = 512  # points whose products are summed together: they stay in the nearest cache
+LANES = 16  # directions that are sorted together, by vectors
+FEW = 8  # of them: then points are along the vectors where they are projected
+AT_ONCE = 2**14  # values that are sorted together: they stay in the nearest caches
 ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
-MOST_HALVINGS = 64  # of any number of values: the longer part waits, the shorter one is sorted
+_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 
 
 @kernel()
@@ -40,8 +41,8 @@ def sliced_quantiles(
         The bags that are embedded.
     points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`; one group of all columns.
-    directions : float64, shape (n_directions, d)
-        Of unit length.
+    directions : float64, shape (d, n_directions)
+        Columns of unit length.
     n_intervals : int
         0: values at shares.
     shares : float64, shape (n_shares,)
@@ -55,129 +56,137 @@ def sliced_quantiles(
     columns = groups[0]
     n = n_intervals + len(shares)
     scale = 1.0 / np.sqrt(out.shape[1])
-    longest = longest_bag(begin, end, offsets)
-    point = np.empty(len(columns), np.float64)
-    unit = np.empty((len(columns), longest), np.float64)
-    values = np.empty(longest, np.float64)
-    bounds = np.empty((MOST_HALVINGS, 2), np.int64)
-    for i in range(begin, end):
-        bag = points[offsets[i] : offsets[i + 1]]
-        kept, n_outside[i] = keep_points(bag, columns, lo, inverse, drop, point, unit)
-        if kept == 0:
-            out[i] = np.nan
-            continue
-        for k in range(len(directions)):
-            ordered = values[:kept]
-            project(unit, directions[k], ordered)
-            sort_values(ordered, bounds)
-            if n_intervals > 0:
-                _interval_means(ordered, scale, out[i, k * n : (k + 1) * n])
-            else:
-                _values_at(ordered, shares, scale, out[i, k * n : (k + 1) * n])
-
-
-@subkernel()
-def longest_bag(begin, end, offsets):
-    """Return how many points the largest of some bags has."""
     longest = 0
     for i in range(begin, end):
         size = offsets[i + 1] - offsets[i]
         longest = size if size > longest else longest
-    return longest
-
-
-@subkernel()
-def keep_points(bag, columns, lo, inverse, drop, point, unit):
-    """Write the points of a bag, scaled to the unit cube; return how many stay and are outside.
-
-    ``unit`` has a column per point, so that `project` takes many of them at once; ``point`` is
-    scratch of one.
-    """
-    kept, outside = 0, 0
-    for row in range(len(bag)):
-        inside = confine(bag[row], columns, lo, inverse, point)
-        outside += not inside
-        if inside or not drop:
-            for j in range(len(point)):
-                unit[j, kept] = point[j]
-            kept += 1
-    return kept, outside
-
-
-@subkernel()
-def project(unit, direction, values):
-    """Write the products of the first points with a direction, one per value."""
-    for start in range(0, len(values), AT_ONCE):
-        some = values[start : start + AT_ONCE]
-        some[:] = 0.0
-        for j in range(len(direction)):
-            coordinates = unit[j, start : start + AT_ONCE]
-            for row in range(len(some)):
-                some[row] += coordinates[row] * direction[j]
-
-
-@subkernel()
-def sort_values(values, bounds):
-    """Sort values in place, none of them NaN: quicksort, by the median of three.
-
-    Numba's own sort, which knows NaN, takes longer to compile than all else here. ``bounds`` of
-    parts that wait has shape (MOST_HALVINGS, 2).
-    """
-    waiting, first, last = 0, 0, len(values) - 1
-    while True:
-        while last - first >= SHORT:
-            a, b, c = values[first], values[(first + last) >> 1], values[last]
-            a, b = (b, a) if b < a else (a, b)
-            b = c if c < b else b
-            pivot = b if b > a else a
-            i, j = first, last
-            while i <= j:
-                while values[i] < pivot:
-                    i += 1
-                while pivot < values[j]:
-                    j -= 1
-                if i <= j:
-                    values[i], values[j] = values[j], values[i]
-                    i += 1
-                    j -= 1
-            if j - first < last - i:
-                bounds[waiting, 0], bounds[waiting, 1], last = i, last, j
+    point = np.empty(len(columns), np.float64)
+    unit = np.empty((len(columns), longest), np.float64)
+    size = AT_ONCE if longest * LANES > AT_ONCE else longest * LANES
+    values = np.empty(size if size > longest else longest, np.float64)
+    merged = np.empty(longest if longest > AT_ONCE else 0, np.float64)
+    totals = np.empty(LANES, np.float64)
+    n_directions = directions.shape[1]
+    for i in range(begin, end):
+        outside = 0
+        kept = np.int64(0)  # for a plain 0, a constant, what it is given to would be compiled anew
+        for row in range(offsets[i], offsets[i + 1]):
+            inside = confine(points[row], columns, lo, inverse, point)
+            outside += not inside
+            if inside or not drop:
+                for j in range(len(point)):
+                    unit[j, kept] = point[j]
+                kept += 1
+        n_outside[i] = outside
+        if kept == 0:
+            out[i] = np.nan
+            continue
+        together = AT_ONCE // kept if AT_ONCE // kept > 1 else 1
+        together = together if together < LANES else LANES
+        for k in range(0, n_directions, together):
+            lanes = together if together < n_directions - k else n_directions - k
+            _project(unit, directions, k, kept, lanes, values)
+            for start in range(0, kept, AT_ONCE):
+                rows = AT_ONCE if kept - start > AT_ONCE else kept - start
+                _sort_columns(values, start, rows, lanes)
+            if kept > AT_ONCE:
+                _merge(values, kept, merged)
+            if n_intervals > 0:
+                _interval_means(values, kept, lanes, n, scale, totals, out[i], k * n)
             else:
-                bounds[waiting, 0], bounds[waiting, 1], first = first, j, i
-            waiting += 1
-        for k in range(first + 1, last + 1):
-            value, at = values[k], k
-            while at > first and value < values[at - 1]:
-                values[at] = values[at - 1]
-                at -= 1
-            values[at] = value
-        if waiting == 0:
-            return
-        waiting -= 1
-        first, last = bounds[waiting, 0], bounds[waiting, 1]
+                _values_at(values, kept, lanes, shares, scale, out[i], k * n)
 
 
 @subkernel()
-def _interval_means(ordered, scale, out):
-    """Means of the step function through sorted values, over equal intervals of [0, 1].
+def _project(unit, directions, k, kept, lanes, values):
+    """Write the products of the first points with directions k …: a row of ``lanes`` per point."""
+    for at in range(kept * lanes):
+        values[at] = 0.0
+    for j in range(len(unit)):
+        for lane in range(lanes if lanes < FEW else 0):
+            length = directions[j, k + lane]
+            for row in range(kept):
+                values[_U(row * lanes + lane)] += unit[j, row] * length
+        for row in range(kept if lanes >= FEW else 0):
+            coordinate = unit[j, row]
+            for lane in range(lanes):
+                values[_U(row * lanes + lane)] += coordinate * directions[j, _U(k + lane)]
+
+
+@subkernel()
+def _sort_columns(values, begin, n, lanes):
+    """Sort each column of n rows of a flat array, in place, none NaN: Batcher's merge exchange.
+
+    Which rows are compared does not depend on the values (Knuth, The art of computer programming
+    3, algorithm 5.2.2M): so there are no branches to guess, and neighbours are one vector.
+    """
+    top = 1
+    while 2 * top < n:
+        top *= 2
+    step = top
+    while step > 0:
+        other, start, apart = top, 0, step
+        while True:
+            # rows with (row & step) == start, which are runs of ``step`` rows
+            for first in range(start, n - apart, 2 * step):
+                last = first + step if first + step < n - apart else n - apart
+                for at in range((begin + first) * lanes, (begin + last) * lanes):
+                    a, b = values[_U(at)], values[_U(at + apart * lanes)]
+                    values[_U(at)] = b if b < a else a
+                    values[_U(at + apart * lanes)] = a if b < a else b
+            if other == step:
+                break
+            apart, start = other - step, step
+            other //= 2
+        step //= 2
+
+
+@subkernel()
+def _merge(values, n, merged):
+    """Sort n values of which each `AT_ONCE` are sorted, in place; ``merged`` is scratch."""
+    width = AT_ONCE
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle = start + width if start + width < n else n
+            end = middle + width if middle + width < n else n
+            i, j = start, middle
+            for at in range(start, end):
+                # an index that is out of its part is not looked at
+                second = i == middle or (j < end and values[_U(j)] < values[_U(i)])
+                merged[_U(at)] = values[_U(j)] if second else values[_U(i)]
+                i += not second
+                j += second
+        for at in range(n):
+            values[at] = merged[at]
+        width *= 2
+
+
+@subkernel()
+def _interval_means(values, n, lanes, m, scale, totals, out, first):
+    """Means of the step function through n sorted values, over m equal intervals of [0, 1].
 
     In units of 1 / (n m) value i covers [i m, (i + 1) m), interval j [j n, (j + 1) n).
     """
-    n, m = len(ordered), len(out)
     i = 0
     for j in range(m):
-        total, at, end = 0.0, j * n, (j + 1) * n
+        at, end = j * n, (j + 1) * n
+        for lane in range(lanes):
+            totals[lane] = 0.0
         while at < end:
             until = (i + 1) * m if (i + 1) * m < end else end
-            total += ordered[i] * (until - at)
+            for lane in range(lanes):
+                totals[lane] += values[_U(i * lanes + lane)] * (until - at)
             i += until == (i + 1) * m
             at = until
-        out[j] = scale * total / n
+        for lane in range(lanes):
+            out[first + lane * m + j] = scale * totals[lane] / n
 
 
 @subkernel()
-def _values_at(ordered, shares, scale, out):
+def _values_at(values, n, lanes, shares, scale, out, first):
     """Write sorted values at ranks; none is interpolated."""
     for j in range(len(shares)):
-        rank = np.int64(np.ceil(shares[j] * len(ordered) - ROUNDING)) - 1
-        out[j] = scale * ordered[rank if rank > 0 else 0]
+        rank = np.int64(np.ceil(shares[j] * n - ROUNDING)) - 1
+        rank = rank if rank > 0 else 0
+        for lane in range(lanes):
+            out[first + lane * len(shares) + j] = scale * values[rank * lanes + lane]
