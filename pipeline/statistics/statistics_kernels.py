@@ -7,6 +7,7 @@ import numpy as np
 from ..compiling import kernel, subkernel
 
 STRIPE = 512  # columns of features summed by one thread at a time: their sums stay in L1
+_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 ROWS = 4  # rows of a stripe converted to double at a time, to load and store each sum once
 
 
@@ -100,31 +101,6 @@ def unpack_centred(begin, end, packed, sums, n_rows, shift, square):
         square[i, i] += shift
 
 
-@subkernel(fastmath={"contract"})
-def _add_weighted(rows, weights, target):
-    """Add Σ_i weights[i] rows[i] to ``target``, over the rows (at most ROWS) with a weight."""
-    m = len(weights)
-    a = weights[0]
-    b = weights[1] if m > 1 else 0.0
-    c = weights[2] if m > 2 else 0.0
-    d = weights[3] if m > 3 else 0.0
-    if a == 0.0 and b == 0.0 and c == 0.0 and d == 0.0:
-        return
-    for j in range(len(target)):
-        target[j] += (a * rows[0, j] + b * rows[1, j]) + (c * rows[2, j] + d * rows[3, j])
-
-
-@subkernel(fastmath={"contract"})
-def _take_rows(z, rows, sums):
-    """Write ROWS rows of z into ``rows``, and add them to ``sums``: one loop over both."""
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
-    for j in range(len(sums)):
-        a, b, c, d = np.float64(z0[j]), np.float64(z1[j]), np.float64(z2[j]), np.float64(z3[j])
-        r0[j], r1[j], r2[j], r3[j] = a, b, c, d
-        sums[j] += (a + b) + (c + d)
-
-
 @kernel(fastmath={"contract"})
 def add_sums(begin, end, z, y, sums, cross):
     """Add Σ z to sums and zᵀy to cross, in double precision.
@@ -139,19 +115,38 @@ def add_sums(begin, end, z, y, sums, cross):
     cross : float64, shape (k, D)
     """
     n, d = z.shape
+    # No part of an array is written to another: Numba compiles numpy's broadcasting for that, its
+    # messages and all, which took four seconds.
+    rows = np.empty((ROWS, STRIPE), np.float64)
+    weights = np.empty(ROWS, np.float64)
     for stripe in range(begin, end):
-        columns = slice(stripe * STRIPE, min(d, (stripe + 1) * STRIPE))
-        target = sums[columns]
-        rows, last = np.empty((ROWS, len(target))), np.zeros((ROWS, len(target)), z.dtype)
+        first = stripe * STRIPE
+        width = d - first if d - first < STRIPE else STRIPE
         for start in range(0, n, ROWS):
-            m = min(ROWS, n - start)
-            if m < ROWS:
-                last[:m] = z[start:, columns]
-                _take_rows(last, rows, target)
-            else:
-                _take_rows(z[start : start + ROWS, columns], rows, target)
+            for r in range(ROWS):
+                if start + r < n:
+                    for j in range(width):
+                        rows[r, j] = z[start + r, _U(first + j)]
+                else:
+                    for j in range(width):
+                        rows[r, j] = 0.0
+            for j in range(width):
+                total = (rows[0, j] + rows[1, j]) + (rows[2, j] + rows[3, j])
+                sums[_U(first + j)] += total
             for t in range(y.shape[1]):
-                _add_weighted(rows, y[start : start + m, t], cross[t, columns])
+                some = False
+                for r in range(ROWS):
+                    weights[r] = y[start + r, t] if start + r < n else 0.0
+                    some |= weights[r] != 0.0
+                if not some:
+                    continue
+                a = weights[0]
+                b = weights[1]
+                c = weights[2]
+                e = weights[3]
+                for j in range(width):
+                    total = (a * rows[0, j] + b * rows[1, j]) + (c * rows[2, j] + e * rows[3, j])
+                    cross[t, _U(first + j)] += total
 
 
 @kernel(fastmath={"contract", "reassoc"})
