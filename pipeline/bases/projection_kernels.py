@@ -20,62 +20,7 @@ BLOCK = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 Ki
 LANES = 16  # a block is padded to a multiple: the vector loops then need no scalar remainder
 
 COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
-
-
-# Numba compiles a function anew for each constant that it is given: sums are passed as slices.
-@subkernel(fastmath=FAST)
-def _dots(weight, rows, m, sums):
-    """sums[k] += Σ_b weight[b] rows[k, b]."""
-    for k in range(len(sums)):
-        row = rows[k]
-        total = rows.dtype.type(0)
-        for b in range(m):
-            total += weight[b] * row[b]
-        sums[k] += total
-
-
-@subkernel(fastmath=FAST)
-def _paired_dots(left, right, rows, m, left_sums, right_sums):
-    """`_dots` for two weights over the same functions, four functions at a time.
-
-    Six loads feed eight multiply-adds, where a single dot product loads two for each.
-    """
-    zero = rows.dtype.type(0)
-    count = len(left_sums) if len(left_sums) < len(right_sums) else len(right_sums)
-    k = 0
-    while k + 4 <= count:
-        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
-        a0, a1, a2, a3 = zero, zero, zero, zero
-        b0, b1, b2, b3 = zero, zero, zero, zero
-        for b in range(m):
-            u, v = left[b], right[b]
-            t0, t1, t2, t3 = r0[b], r1[b], r2[b], r3[b]
-            a0 += u * t0
-            a1 += u * t1
-            a2 += u * t2
-            a3 += u * t3
-            b0 += v * t0
-            b1 += v * t1
-            b2 += v * t2
-            b3 += v * t3
-        left_sums[k] += a0
-        left_sums[k + 1] += a1
-        left_sums[k + 2] += a2
-        left_sums[k + 3] += a3
-        right_sums[k] += b0
-        right_sums[k + 1] += b1
-        right_sums[k + 2] += b2
-        right_sums[k + 3] += b3
-        k += 4
-    while k < count:
-        row = rows[k]
-        a0, b0 = zero, zero
-        for b in range(m):
-            a0 += left[b] * row[b]
-            b0 += right[b] * row[b]
-        left_sums[k] += a0
-        right_sums[k] += b0
-        k += 1
+_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 
 
 @subkernel(fastmath=FAST)
@@ -89,30 +34,27 @@ def load_block(points, start, m, columns, lo, inverse, drop, x):
         c = columns[j]
         row = x[j]
         if len(double):
-            low, factor, column = lo[c], inverse[c], double[start : start + m, c]
+            low = lo[c]
+            factor = inverse[c]
             for b in range(m):
-                row[b] = of((column[b] - low) * factor)
+                row[b] = of((double[_U(start + b), c] - low) * factor)
         else:
             # as narrow as the block, if that is float32 too: twice as many to a register
-            near, scale, narrow = of(lo[c]), of(inverse[c]), single[start : start + m, c]
+            near = of(lo[c])
+            scale = of(inverse[c])
             for b in range(m):
-                row[b] = (narrow[b] - near) * scale
+                row[b] = (single[_U(start + b), c] - near) * scale
         for b in range(m):
             v = row[b]
             w = v if v > zero else zero
             w = w if w < one else one
             beyond += abs(v - w)
-    return (m, 0) if beyond == zero else _confine(x, m, drop)
-
-
-@subkernel()
-def _confine(x, m, drop):
-    """Clip or drop the points of a block that are outside; returns points kept and outside."""
-    zero, one = x.dtype.type(0), x.dtype.type(1)
+    if beyond == zero:
+        return m, 0
     kept, outside = 0, 0
     for b in range(m):
         inside = True
-        for j in range(x.shape[0]):
+        for j in range(len(columns)):
             v = x[j, b]
             inside &= not (v < zero or v > one)
             x[j, kept] = zero if v < zero else (one if v > one else v)
@@ -123,56 +65,103 @@ def _confine(x, m, drop):
 
 
 @subkernel(fastmath=FAST)
-def _multiply(tables, prefix, changed, padded, products, target):
-    """Write Π_j φ_{α_j}(x_b) over all but the last of three or more dimensions to ``target``.
+def _add_products(tables, padded, prefixes, counts, changed, products, sums):
+    """Add a block's Σ_b Π_j φ_{α_j}(x_b) to ``sums``, in index order; tables hold φ_k(x_b).
 
-    Products of shorter prefixes are kept in between.
+    Two prefixes at a time, each of all but the last dimension, and of that four functions: six
+    loads feed eight multiply-adds, where one dot product loads two for each.
     """
     n_dims = tables.shape[0]
-    row = tables[0, prefix[0]]
-    for level in range(1, n_dims - 1):
-        final = level == n_dims - 2
-        product = target if final else products[level]
-        if final or level >= changed:
-            factor = tables[level, prefix[level]]
-            for b in range(padded):
-                product[b] = row[b] * factor[b]
-        row = product
-
-
-@subkernel(fastmath=FAST)
-def _add_products(tables, padded, prefixes, counts, changed, products, sums):
-    """Add a block's Σ_b Π_j φ_{α_j}(x_b) to ``sums``, in index order; tables hold φ_k(x_b)."""
-    n_dims, n_prefixes = tables.shape[0], len(counts)
-    last, left, right = tables[n_dims - 1], products[0], products[n_dims - 1]
-    if n_dims == 1:
-        left[:] = 1
-    at = 0
+    n_prefixes = len(counts)
+    last = tables[n_dims - 1]
+    zero = tables.dtype.type(0)
+    at = np.int64(0)
     for p in range(0, n_prefixes, 2):
-        q = p + 1
-        if n_dims == 2:
-            next_one = q if q < n_prefixes else p
-            left, right = tables[0, prefixes[p, 0]], tables[0, prefixes[next_one, 0]]
-        elif n_dims > 2:
-            for side in range(2 if q < n_prefixes else 1):
-                target = right if side else left
-                prefix, at_level = prefixes[p + side], changed[p + side]
-                _multiply(tables, prefix, at_level, padded, products, target)
-        ours = sums[at : at + counts[p]]
-        at += len(ours)
-        theirs = sums[at : at + (counts[q] if q < n_prefixes else 0)]
-        at += len(theirs)
-        both = len(ours) if len(ours) < len(theirs) else len(theirs)
-        _paired_dots(left, right, last, padded, ours, theirs)
-        longer, rest = (left, ours) if len(ours) > both else (right, theirs)
-        _dots(longer, last[both:], padded, rest[both:])
+        q = p + 1 if p + 1 < n_prefixes else p
+        # of one dimension the first function, which is 1
+        left = tables[0, prefixes[p, 0]]
+        right = tables[0, prefixes[q, 0]]
+        if n_dims > 2:
+            # products of shorter prefixes are kept in between
+            left = products[0]
+            right = products[n_dims - 1]
+            for side in range(p, q + 1):
+                row = tables[0, prefixes[side, 0]]
+                for level in range(1, n_dims - 1):
+                    final = level == n_dims - 2
+                    product = products[level]
+                    if final:
+                        product = left if side == p else right
+                    if final or level >= changed[side]:
+                        factor = tables[level, prefixes[side, level]]
+                        for b in range(padded):
+                            product[b] = row[b] * factor[b]
+                    row = product
+        n_left = counts[p]
+        n_right = counts[q] if q > p else 0
+        other = at + n_left
+        both = n_left if n_left < n_right else n_right
+        k = 0
+        while k + 4 <= both:
+            r0 = last[k]
+            r1 = last[k + 1]
+            r2 = last[k + 2]
+            r3 = last[k + 3]
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
+            for b in range(padded):
+                u = left[b]
+                v = right[b]
+                t0 = r0[b]
+                t1 = r1[b]
+                t2 = r2[b]
+                t3 = r3[b]
+                a0 += u * t0
+                a1 += u * t1
+                a2 += u * t2
+                a3 += u * t3
+                b0 += v * t0
+                b1 += v * t1
+                b2 += v * t2
+                b3 += v * t3
+            sums[at + k] += a0
+            sums[at + k + 1] += a1
+            sums[at + k + 2] += a2
+            sums[at + k + 3] += a3
+            sums[other + k] += b0
+            sums[other + k + 1] += b1
+            sums[other + k + 2] += b2
+            sums[other + k + 3] += b3
+            k += 4
+        while k < both:
+            row = last[k]
+            a0 = b0 = zero
+            for b in range(padded):
+                a0 += left[b] * row[b]
+                b0 += right[b] * row[b]
+            sums[at + k] += a0
+            sums[other + k] += b0
+            k += 1
+        longer = left
+        more = n_left
+        into = at
+        if n_right > n_left:
+            longer = right
+            more = n_right
+            into = other
+        for rest in range(k, more):
+            row = last[rest]
+            a0 = zero
+            for b in range(padded):
+                a0 += longer[b] * row[b]
+            sums[into + rest] += a0
+        at = other + n_right
 
 
 @subkernel()  # not fast: with "arcp" it depends on the code around it whether there is a quotient
-def _write_means(sums, scales, total, out):
-    """Write sums · scales / total; NaN where no point was kept."""
-    for q in range(len(out)):
-        out[q] = sums[q] * scales[q] / total if total else np.nan
+def _write_means(sums, scales, total, out, first):
+    """Write sums · scales / total to out[first:]; NaN where no point was kept."""
+    for q in range(len(sums)):
+        out[first + q] = sums[q] * scales[q] / total if total > 0 else np.nan
 
 
 def _make_projection(basis: int) -> Callable[..., Any]:
@@ -247,7 +236,8 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                         continue
                     padded = (kept + LANES - 1) // LANES * LANES
                     for j in range(g):
-                        x[j, kept:padded] = 0
+                        for b in range(kept, padded):
+                            x[j, b] = 0
                         if basis == COSINE:
                             fill_cosine(x[j], padded, tables[j], scratch)
                         elif basis == TRIGONOMETRIC:
@@ -259,9 +249,11 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                             for k in range(n_functions):
                                 for b in range(padded):
                                     tables[j, k, b] *= tables[j, k, b]
-                    tables[0, :, kept:padded] = 0
+                    for k in range(n_functions):
+                        for b in range(kept, padded):
+                            tables[0, k, b] = 0
                     _add_products(tables, padded, prefixes, counts, changed, products, sums)
-                _write_means(sums, scales, total, out[i, group * s : (group + 1) * s])
+                _write_means(sums, scales, np.float64(total), out[i], group * s)
                 if outside > n_outside[i]:
                     n_outside[i] = outside
 

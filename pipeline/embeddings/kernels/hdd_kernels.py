@@ -15,6 +15,7 @@ _F = np.float32
 LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
 L1, L2, L3, L4 = _F(2 / 3), _F(2 / 5), _F(2 / 7), _F(2 / 9)
 ONE, TWO, HALF, SQRT2 = _F(1), _F(2), _F(0.5), _F(1.4142135)
+_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 MANTISSA, EXPONENT_OF_ONE = np.int32(0x007FFFFF), np.int32(0x3F800000)
 
 
@@ -24,15 +25,15 @@ def _roots_and_logs(density, floor, exponent, root, log):
 
     The logarithm means anything for p > 0 alone.
     """
-    for j in range(len(density)):
+    for j in range(len(root)):
         p = density[j]
         p = floor if p < floor else p
         root[j] = p
     bits = root.view(np.int32)
-    for j in range(len(density)):
+    for j in range(len(root)):
         log[j] = _F((bits[j] >> np.int32(23)) - np.int32(127))
     # the mantissa in [1, 2), written where the parts of the logarithm are combined
-    for j in range(len(density)):
+    for j in range(len(root)):
         e = log[j]
         p = root[j]
         m = np.int32((bits[j] & MANTISSA) | EXPONENT_OF_ONE).view(np.float32)
@@ -44,10 +45,10 @@ def _roots_and_logs(density, floor, exponent, root, log):
         series = s * (TWO + u * (L1 + u * (L2 + u * (L3 + u * L4))))
         log[j] = e * LN2_1 + (e * LN2_2 + series)
     if exponent == HALF:
-        for j in range(len(density)):
+        for j in range(len(root)):
             root[j] = np.sqrt(root[j])
     elif exponent != ONE:
-        for j in range(len(density)):
+        for j in range(len(root)):
             root[j] = root[j] ** exponent
 
 
@@ -64,7 +65,8 @@ def _powers_float32(density, floor, exponent, rates, weights, parts):
 
     A rate of 0 has no imaginary part.
     """
-    root, log = np.empty(len(density), np.float32), np.empty(len(density), np.float32)
+    n = parts.shape[1]
+    root, log = np.empty(n, np.float32), np.empty(n, np.float32)
     _roots_and_logs(density, floor, exponent, root, log)
     part = 0
     for m in range(len(rates)):
@@ -82,7 +84,7 @@ def _powers_float64(density, floor, exponent, rates, weights, parts):
     """`_powers_float32` in double precision."""
     part = 0
     for m in range(len(rates)):
-        for j in range(len(density)):
+        for j in range(parts.shape[1]):
             p = floor if density[j] < floor else density[j]
             amplitude = weights[m] * (p if exponent == 1.0 else p**exponent)
             if rates[m] == 0:
@@ -102,48 +104,51 @@ def _powers_of(density, floor, exponent, rates, weights, parts):
         _powers_float64(density, floor, exponent, rates, weights, parts)
 
 
+# Flat arrays and places in them: a slice takes Numba as long to compile as fifteen numbers.
 @subkernel(fastmath=FAST)
-def _multiply(a, b, out):
-    """Write out = a @ b for a few dozen rows and columns, which stay in the L1 cache."""
-    inner = a.shape[1]
-    for i in range(a.shape[0]):
-        row = out[i]
-        row[:] = 0
-        k = 0
-        while k + 4 <= inner:
-            a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
-            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
-            for j in range(len(row)):
-                row[j] += (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j])
-            k += 4
-        while k < inner:
-            a0, b0 = a[i, k], b[k]
-            for j in range(len(row)):
-                row[j] += a0 * b0[j]
-            k += 1
+def _separable(values, axes, g, a, b, matrix, transposed, first, second):
+    """Apply a flat matrix (a, b) to each of the g axes of a flat tensor a^g, or to none.
 
-
-@subkernel()
-def _separable(values, g, matrix, transposed, first, second):
-    """Apply a matrix (a, b) to each of the g axes of a flat tensor a^g.
-
-    The result, flat b^g, is a part of one of the scratch arrays.
+    Products of a few dozen rows and columns, which stay in the L1 cache. The result, flat b^g, is
+    the beginning of one of the scratch arrays, or ``values``.
     """
-    a, b = matrix.shape
     source, target = values, first
-    for axis in range(g):
+    for axis in range(axes):
         lead, rest = b**axis, a ** (g - 1 - axis)
-        if axis == g - 1:
-            _multiply(
-                source[: lead * a].reshape(lead, a), matrix, target[: lead * b].reshape(lead, b)
-            )
-        else:
-            for i in range(lead):
-                block = source[i * a * rest : (i + 1) * a * rest].reshape(a, rest)
-                out = target[i * b * rest : (i + 1) * b * rest].reshape(b, rest)
-                _multiply(transposed, block, out)
+        is_last = axis == g - 1
+        # of the last axis one product from the right, else one from the left per leading index
+        left = source if is_last else transposed
+        right = matrix if is_last else source
+        columns = b if is_last else rest
+        for i in range(lead * b if not is_last else lead):
+            # a row of the result
+            block = 0 if is_last else i // b * a * rest
+            at = i * a if is_last else i % b * a
+            to = i * columns
+            for j in range(columns):
+                target[_U(to + j)] = 0
+            k = 0
+            while k + 4 <= a:
+                a0 = left[_U(at + k)]
+                a1 = left[_U(at + k + 1)]
+                a2 = left[_U(at + k + 2)]
+                a3 = left[_U(at + k + 3)]
+                r0 = block + k * columns
+                r1 = r0 + columns
+                r2 = r1 + columns
+                r3 = r2 + columns
+                for j in range(columns):
+                    two = a0 * right[_U(r0 + j)] + a1 * right[_U(r1 + j)]
+                    target[_U(to + j)] += two + (a2 * right[_U(r2 + j)] + a3 * right[_U(r3 + j)])
+                k += 4
+            while k < a:
+                a0 = left[_U(at + k)]
+                r0 = block + k * columns
+                for j in range(columns):
+                    target[_U(to + j)] += a0 * right[_U(r0 + j)]
+                k += 1
         source, target = target, second if axis % 2 == 0 else first
-    return source[: b**g]
+    return source
 
 
 def _make_powers(single: bool) -> Callable[..., Any]:
@@ -155,6 +160,9 @@ def _make_powers(single: bool) -> Callable[..., Any]:
         end,
         estimates,
         g,
+        n_coefficients,
+        n_grid,
+        n_functions,
         to_grid,
         to_grid_t,
         from_grid,
@@ -177,9 +185,11 @@ def _make_powers(single: bool) -> Callable[..., Any]:
             Coefficients, or, where K is 0, values on the grid.
         g : int
             Dimensions.
-        to_grid, to_grid_t : shapes (K, G) and (G, K)
+        n_coefficients, n_grid, n_functions : int
+            K, G and k.
+        to_grid, to_grid_t : flat, of shapes (K, G) and (G, K)
             Functions on the grid's midpoints in one dimension, and transposed.
-        from_grid, from_grid_t : shapes (G, k) and (k, G)
+        from_grid, from_grid_t : flat, of shapes (G, k) and (k, G)
         floor : of the estimates' dtype
             Densities below, negative ones too, count as this; −inf: none, for an exponent of 1 and
             rates of 0.
@@ -191,25 +201,26 @@ def _make_powers(single: bool) -> Callable[..., Any]:
             Which of the k^g are wanted.
         out : shape (n, n_parts · |V|), written
         """
-        n_coefficients, n_grid = to_grid.shape
-        longest = n_grid if n_grid > n_coefficients else n_coefficients
-        longest = (longest if longest > from_grid.shape[1] else from_grid.shape[1]) ** g
+        longest = max(n_coefficients, n_grid, n_functions) ** g
         dtype = estimates.dtype
-        s = len(chosen)
         first, second = np.empty(longest, dtype), np.empty(longest, dtype)
         parts = np.empty((n_parts, n_grid**g), dtype)
         for i in range(begin, end):
-            density = estimates[i]
-            if n_coefficients > 0:
-                density = _separable(density, g, to_grid, to_grid_t, first, second)
-            if single:
-                _powers_float32(density, floor, exponent, rates, weights, parts)
-            else:
-                _powers_float64(density, floor, exponent, rates, weights, parts)
-            for part in range(n_parts):
-                values = _separable(parts[part], g, from_grid, from_grid_t, first, second)
-                for a in range(s):
-                    out[i, part * s + a] = values[chosen[a]]
+            # one call for both ways: what is inlined twice is compiled twice
+            for part in range(-1, n_parts):
+                source, axes = estimates[i], g if n_coefficients > 0 else 0
+                a, b, matrix, transposed = n_coefficients, n_grid, to_grid, to_grid_t
+                if part >= 0:
+                    source, axes = parts[part], g
+                    a, b, matrix, transposed = n_grid, n_functions, from_grid, from_grid_t
+                values = _separable(source, axes, g, a, b, matrix, transposed, first, second)
+                if part >= 0:
+                    for v in range(len(chosen)):
+                        out[i, part * len(chosen) + v] = values[chosen[v]]
+                elif single:
+                    _powers_float32(values, floor, exponent, rates, weights, parts)
+                else:
+                    _powers_float64(values, floor, exponent, rates, weights, parts)
 
     return project_powers
 

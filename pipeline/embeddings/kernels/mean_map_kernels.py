@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiling import kernel, subkernel
+from ...compiling import kernel
 from ...sine_kernels import FAST, half_turn
-from .confine_kernels import confine
 
 BLOCK = 256  # points summed in the working precision before they are added in double
 
@@ -28,31 +27,6 @@ D0, D1, D2, D3, D4, D5, D6, D7, D8, D9, D10 = (
 E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = (
     (-1) ** k * _PI ** (2 * k) / math.factorial(2 * k) for k in range(1, 12)
 )
-
-
-@subkernel(fastmath=FAST)
-def _add_float32(start, u, v, x, y, products, squares):
-    """Add sc to ``products`` and s² to ``squares`` for the phases start + x·u + y·v."""
-    for j in range(len(start)):
-        t = start[j] + (x * u[j] + y * v[j])
-        s, c = half_turn(t - np.rint(t))
-        products[j] += s * c
-        squares[j] += s * s
-
-
-@subkernel(fastmath=FAST)
-def _add_float64(start, u, v, x, y, products, squares):
-    """`_add_float32` in double precision."""
-    for j in range(len(start)):
-        t = start[j] + (x * u[j] + y * v[j])
-        r = t - np.rint(t)
-        w = r * r
-        s = D6 + w * (D7 + w * (D8 + w * (D9 + w * D10)))
-        s = r * (D0 + w * (D1 + w * (D2 + w * (D3 + w * (D4 + w * (D5 + w * s))))))
-        c = E6 + w * (E7 + w * (E8 + w * (E9 + w * (E10 + w * E11))))
-        c = 1.0 + w * (E1 + w * (E2 + w * (E3 + w * (E4 + w * (E5 + w * c)))))
-        products[j] += s * c
-        squares[j] += s * s
 
 
 def _make_mean_map(narrow: bool) -> Callable[..., Any]:
@@ -89,17 +63,24 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
         x[:] = 0
         start[:] = 0
         for i in range(begin, end):
-            sums[:] = 0.0
+            for j in range(n_frequencies):
+                sums[0, j] = 0.0
+                sums[1, j] = 0.0
             kept, outside = 0, 0
             for first in range(offsets[i], offsets[i + 1], BLOCK):
-                products[:] = 0
-                squares[:] = 0
+                for j in range(n_frequencies):
+                    products[j] = 0
+                    squares[j] = 0
                 last = offsets[i + 1]
                 for row in range(first, last if last < first + BLOCK else first + BLOCK):
-                    if len(double):
-                        inside = confine(double[row], columns, lo, inverse, x)
-                    else:
-                        inside = confine(single[row], columns, lo, inverse, x)
+                    inside = True
+                    for j in range(len(columns)):  # as `confine_kernels.confine`
+                        c = columns[j]
+                        p = double[row, c] if len(double) else np.float64(single[row, c])
+                        v = (p - lo[c]) * inverse[c]
+                        inside &= not (v < 0.0 or v > 1.0)
+                        v = 0.0 if v < 0.0 else v
+                        x[j] = 1.0 if v > 1.0 else v
                     outside += not inside
                     if drop and not inside:
                         continue
@@ -108,11 +89,25 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
                         for j in range(n_frequencies):
                             before = start[j] if k > 0 else start.dtype.type(0)
                             start[j] = before + (x[k] * turns[k, j] + x[k + 1] * turns[k + 1, j])
-                    u, v = turns[n_rows - 2], turns[n_rows - 1]
-                    if narrow:
-                        _add_float32(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
-                    else:
-                        _add_float64(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
+                    u = turns[n_rows - 2]
+                    v = turns[n_rows - 1]
+                    x1 = x[n_rows - 2]
+                    x2 = x[n_rows - 1]
+                    for j in range(n_frequencies):
+                        t = start[j] + (x1 * u[j] + x2 * v[j])
+                        r = t - np.rint(t)
+                        if narrow:
+                            s, c = half_turn(r)
+                        else:
+                            w = r * r
+                            s = D6 + w * (D7 + w * (D8 + w * (D9 + w * D10)))
+                            s = D0 + w * (D1 + w * (D2 + w * (D3 + w * (D4 + w * (D5 + w * s)))))
+                            s = r * s
+                            c = E6 + w * (E7 + w * (E8 + w * (E9 + w * (E10 + w * E11))))
+                            c = E1 + w * (E2 + w * (E3 + w * (E4 + w * (E5 + w * c))))
+                            c = 1.0 + w * c
+                        products[j] += s * c
+                        squares[j] += s * s
                 for j in range(n_frequencies):
                     sums[0, j] += products[j]
                     sums[1, j] += squares[j]

@@ -68,15 +68,19 @@ def _spread(tables, first, m, widths, n, sums):
 
 
 @subkernel()
-def _fold(sums, n, half, g, factor, out):
-    """Mirror the margins into the grid, and write it times ``factor``."""
+def _fold(sums, n, half, g, factor, out, first):
+    """Mirror the margins into the grid, and write it times ``factor`` to out[first:]."""
     for axis in range(g):
-        lines = sums.reshape(n**axis, n, n ** (g - 1 - axis))
-        for i in range(len(lines)):
+        apart = n ** (g - 1 - axis)  # of neighbours along this axis
+        for i in range(n**axis):
             for k in range(half):
-                for j in range(lines.shape[2]):
-                    lines[i, half + k, j] += lines[i, half - 1 - k, j]
-                    lines[i, n - half - 1 - k, j] += lines[i, n - half + k, j]
+                low = (i * n + half - 1 - k) * apart
+                into = (i * n + half + k) * apart
+                high = (i * n + n - half + k) * apart
+                down = (i * n + n - half - 1 - k) * apart
+                for j in range(apart):
+                    sums[_U(into + j)] += sums[_U(low + j)]
+                    sums[_U(down + j)] += sums[_U(high + j)]
     inner = n - 2 * half
     for row in range(inner ** (g - 1)):
         start = half
@@ -85,7 +89,7 @@ def _fold(sums, n, half, g, factor, out):
         if g > 2:
             start += (row // inner + half) * n * n
         for c in range(inner):
-            out[row * inner + c] = factor * sums[start + c]
+            out[_U(first + row * inner + c)] = factor * sums[_U(start + c)]
 
 
 @kernel()
@@ -140,6 +144,6 @@ def spread_bags(
                     _weigh(x[j], kept, n_grid, squares, tables[to], first[to], scratch)
                 _spread(tables, first, kept, widths, n, sums)
             factor = scale / total if total > 0 else np.nan
-            _fold(sums, n, half, g, factor, out[i, group * n_cells : (group + 1) * n_cells])
+            _fold(sums, n, half, g, factor, out[i], group * n_cells)
             if outside > n_outside[i]:
                 n_outside[i] = outside
