@@ -34,29 +34,30 @@ def sum_over_sets(gram, sets, bits, out):
     n_groups = 2 * bits.shape[0]
     tables = np.empty((TABLES, 16, COLUMNS))
     sums, row = np.empty((SETS, COLUMNS)), np.zeros(COLUMNS)
-    out[:] = 0.0
+    for p in range(n_sets):
+        out[p] = 0.0
     for left in range(0, n, COLUMNS):
         width = min(COLUMNS, n - left)
         for start in range(0, n_sets, SETS):
             m = min(SETS, n_sets - start)
-            sums[:m] = 0.0
+            for p in range(m):
+                for j in range(COLUMNS):
+                    sums[p, j] = 0.0
             for group in range(left // 4, n_groups, TABLES):
                 for k in range(TABLES):
                     first = 4 * (group + k)
                     # rows beside the columns are there with both halves, others below them once
                     times = 1.0 if first < left + COLUMNS else 2.0
-                    table = tables[k]
-                    table[0] = 0.0
+                    for j in range(COLUMNS):
+                        tables[k, 0, j] = 0.0
                     for bit in range(4):
                         size = 1 << bit
-                        if first + bit >= n:
-                            table[size : 2 * size] = table[:size]
-                            continue
-                        for j in range(width):
-                            row[j] = times * gram[first + bit, left + j]
+                        for j in range(COLUMNS):
+                            inside = j < width and first + bit < n
+                            row[j] = times * gram[first + bit, left + j] if inside else 0.0
                         for i in range(size):
                             for j in range(COLUMNS):
-                                table[size + i, j] = table[i, j] + row[j]
+                                tables[k, size + i, j] = tables[k, i, j] + row[j]
                 byte = group // 2
                 other = min(byte + 1, bits.shape[0] - 1)  # beyond the last one all sums are 0
                 for p in range(m):
