@@ -13,5 +13,4 @@ __all__ = [
     "Responses",
     "as_bags",
     "as_responses",
-    "concatenate",
 ]

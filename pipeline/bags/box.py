@@ -75,6 +75,7 @@ class Box:
         return box
 
     @classmethod
+    @checked(quantile=Real(ge=0, lt=0.5))
     def around(
         cls,
         lo: ArrayLike,
@@ -94,6 +95,8 @@ class Box:
         low, high = as_array("lo", lo, np.float64), as_array("hi", hi, np.float64)
         if low.ndim != 1 or low.shape != high.shape:
             raise DataError(f"lo and hi have shapes {low.shape} and {high.shape}; expected (d,)")
+        if sample is not None and getattr(sample, "shape", ())[1:] != low.shape:
+            raise DataError(f"sample is {shown(sample)}; expected an array (n, {len(low)})")
         if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
             first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
             reach = REACH * (last - first)
@@ -105,6 +108,7 @@ class Box:
         return cls(tuple((low - margin).tolist()), tuple((high + margin).tolist()))
 
     @staticmethod
+    @checked(n_dims=Integer(1))
     def sample_size(n_dims: int) -> int:
         """Return about how many points `around` should estimate quantiles from."""
         return max(SAMPLE_ROWS, SAMPLE_VALUES // n_dims)
@@ -123,17 +127,17 @@ class Box:
         """One [lo, hi] per dimension, for JSON."""
         return [list(pair) for pair in zip(self.lo, self.hi, strict=True)]
 
-    def to_unit(self, points: NDArray[Any]) -> NDArray[Any]:
+    def to_unit(self, points: ArrayLike) -> NDArray[Any]:
         """Map points to coordinates that lie in [0, 1] inside the box, float64."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return (self._points(points) - lo) / (hi - lo)
 
-    def from_unit(self, points: NDArray[Any]) -> NDArray[Any]:
+    def from_unit(self, points: ArrayLike) -> NDArray[Any]:
         """Undo `to_unit`."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return lo + self._points(points) * (hi - lo)
 
-    def _points(self, points: NDArray[Any]) -> NDArray[Any]:
+    def _points(self, points: ArrayLike) -> NDArray[Any]:
         array = as_array("points", points, np.float64)
         if array.shape[-1:] != (self.n_dims,):
             raise DataError(f"points have shape {array.shape}; expected (…, {self.n_dims})")

@@ -10,8 +10,5 @@ __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [
     "BASES",
     "evaluate_basis",
-    "evaluate_series",
     "index_set",
-    "norms",
-    "project",
 ]

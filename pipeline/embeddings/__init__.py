@@ -40,7 +40,6 @@ __all__ = [
     "UnionSpec",
     "bags_of_series",
     "mmd_squared",
-    "name_parts",
     "spec_from_dict",
     "spec_to_dict",
 ]

@@ -10,18 +10,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags
+from ..bags import Bags, as_bags
 from ..bases import evaluate_basis, index_set, kernel_arguments, known_index_set, project
 from ..errors import ParameterError
 from ..execution import even_edges, run_kernel, weighted_edges
 from ..parameters import Integer, None_, Real, Table, decided
 from ..parameters.embeddings import MAX_ORDER, TABLES
-from .base import MarginalSpec
+from .base import BagsLike, MarginalSpec
 from .description import Description, SeriesShape
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts
 from .kernels.hdd_kernels import POWERS
 from .kernels.spread_kernels import CHUNK, spread_bags
-from .refusals import refuse_outside
+from .refusals import check_dims, refuse_outside
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:
@@ -185,11 +185,13 @@ class HDDSpec(MarginalSpec):
         )
         out[:] = projected.reshape(out.shape)
 
-    def densities(self, bags: Bags) -> NDArray[np.float64]:
+    def densities(self, bags: BagsLike) -> NDArray[np.float64]:
         """Density estimates on the grid's midpoints, shape (n_bags, n_groups, grid, …, grid).
 
         Not floored: a series may dip below zero where there are no points.
         """
+        bags = as_bags(bags)
+        check_dims(bags, self.n_dims)
         shape = (len(self.groups), *(self.grid,) * self.group_size)
         out = np.empty((len(bags), *shape))
         for start, estimates, _ in self._estimates(bags, out.dtype):

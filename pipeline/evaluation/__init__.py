@@ -12,8 +12,6 @@ __all__ = [
     "Importance",
     "cross_val_score",
     "evaluate",
-    "evaluate_together",
     "judge_fit",
-    "judge_intervals",
     "permutation_importance",
 ]

@@ -27,6 +27,7 @@ from ..models import (
     take_subset,
 )
 from ..outcomes import Outcome
+from ..parameters import Boolean, Function, Instance, None_, checked
 from ..store import BagStore
 from .forest import MOST_LABELS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
@@ -100,6 +101,12 @@ class MeansRidge:
         return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 
+@checked(
+    model=Instance("DoubleBasis"),
+    store=Instance("BagStore"),
+    progress=Function | None_,
+    forest=Boolean,
+)
 def judge_fit(
     model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
 ) -> dict[str, Any] | None:

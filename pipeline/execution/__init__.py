@@ -8,11 +8,6 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
-    "Keeper",
     "Progress",
     "Report",
-    "current_client",
-    "lane",
-    "map_reduce",
-    "map_tasks",
 ]

@@ -9,5 +9,4 @@ __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "Checkpoints",
-    "FeatureMap",
 ]

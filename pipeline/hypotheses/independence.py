@@ -21,7 +21,7 @@ from .dependence.joint import JointHSIC
 from .dependence.nfsic import NFSIC
 from .dependence.pairs import DependenceStatistic, Pairs
 from .dependence.stored_pairs import StoredPairs
-from .registry import Measured, find_statistic
+from .registry import Measured, check_groups, find_statistic
 from .result import HypothesisResult
 from .samples.variables import LEAST_PAIRS, VariableLike, read_variables, strata_of
 
@@ -137,7 +137,7 @@ def independence_test(
             f"{found.name!r} is of {found.n_variables}{more} variables; {len(data)} are given"
         )
     if groups is not None:
-        found.check_groups(null, "pairs")
+        check_groups(found, null, "pairs")
     if within is not None and null != PERMUTATION:
         raise ParameterError(
             f"null is {null!r}, whose orders or law know no labels; with within= take the null "

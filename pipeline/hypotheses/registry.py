@@ -51,20 +51,22 @@ class Statistic:
     def check(self) -> None:
         """Raise ParameterError for fields that the table cannot judge."""
 
-    def check_groups(self, null: str, rows: str) -> None:
-        """Raise ParameterError for a null that takes the ``rows`` of a group for independent."""
-        if null not in self.group_nulls:
-            admitted = f"admits {list(self.group_nulls)}" if self.group_nulls else "has none"
-            raise ParameterError(
-                f"null is {null!r}, which takes {rows} for independent; with groups the statistic "
-                f"{self.name!r} {admitted}"
-            )
-
     @property
     def described(self) -> str:
         """The name with the parameters: "fourier(n_frequencies=256)"."""
         fields = ", ".join(f"{name}={value}" for name, value in vars(self).items())
         return f"{self.name}({fields})" if fields else self.name
+
+
+def check_groups(statistic: Statistic, null: str, rows: str) -> None:
+    """Raise ParameterError for a null that takes the ``rows`` of a group for independent."""
+    if null not in statistic.group_nulls:
+        nulls = list(statistic.group_nulls)
+        admitted = f"admits {nulls}" if nulls else "has none"
+        raise ParameterError(
+            f"null is {null!r}, which takes {rows} for independent; with groups the statistic "
+            f"{statistic.name!r} {admitted}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

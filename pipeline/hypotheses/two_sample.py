@@ -16,7 +16,7 @@ from ..parameters.hypotheses import TABLES
 from ..params import as_array
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
-from .registry import find_statistic
+from .registry import check_groups, find_statistic
 from .result import HypothesisResult
 from .samples.samples import SampleLike, read_samples
 from .two_samples.aggregated import Aggregate
@@ -256,6 +256,6 @@ def _require_halves(samples: TwoSamples) -> None:
 
 def _check(samples: TwoSamples, statistic: TwoSampleStatistic) -> None:
     if samples.first.unit == "group":
-        statistic.check_groups(samples.null, "rows")
+        check_groups(statistic, samples.null, "rows")
     if (samples.sampled_rows == samples.sampled_rows[0]).all():
         raise DataError("all rows of both samples are alike: there is nothing to compare")

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from ..arrays import Floats
 from ..errors import DataError
 from ..execution import lane
-from ..parameters import Integer, OneOf, Real, checked
+from ..parameters import Integer, OneOf, Pair, Real, checked
 from ..params import as_array
 from .variable_features import VariableFeatures
 
@@ -51,6 +51,7 @@ class Registration:
     dependence: float
     measure: str
 
+    @checked(shape=Pair(Integer(1), Integer(1)))
     def places(self, shape: tuple[int, int]) -> Floats:
         """Return x' of each pixel of a reference, shape (2, rows, columns)."""
         pixels = np.indices(shape).reshape(2, -1).astype(np.float64)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ParameterError, shown
+from ..errors import ParameterError
 from ..execution import Cost, StateKeeper, check_memory
-from ..parameters import Integer, Real, Table
+from ..parameters import Integer, ListOf, Pair, Real, Table
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ..store import MEDIAN_ROWS, median_distance, spread_rows
 from .completion import Completion
@@ -28,6 +28,7 @@ Sample = Callable[[int], NDArray[Any]]
 Arrays = Mapping[str, NDArray[Any]]
 Blocks = tuple[tuple[int, float], ...]
 """Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
+BLOCKS = ListOf(Pair(Integer(1), Real(gt=0)))
 
 
 class FeatureSpec(Protocol):
@@ -206,14 +207,8 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
 
 def check_blocks(blocks: object, n_inputs: int) -> Blocks:
     """Return blocks as plain numbers; ParameterError for what does not fit the inputs."""
-    if not isinstance(blocks, (list, tuple)):
-        raise ParameterError(f"blocks is {shown(blocks)}; expected (inputs, weight) pairs")
-    for pair in blocks:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ParameterError(f"a block is {shown(pair)}; expected (inputs, weight)")
-        Integer(1).check("the inputs of a block", pair[0])
-        Real(gt=0).check("the weight of a block", pair[1])
-    found = tuple((int(n), float(weight)) for n, weight in blocks)
+    pairs = BLOCKS.check("blocks", blocks)
+    found = tuple((int(n), float(weight)) for n, weight in pairs)
     if found and sum(n for n, _ in found) != n_inputs:
         raise ParameterError(f"blocks is {found}; expected {n_inputs} inputs in all")
     return found

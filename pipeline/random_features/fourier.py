@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays import Floats
 from ..errors import ParameterError
 from ..execution import SECONDS_PER_PRODUCT, Cost, even_edges, multiply, run_kernel
-from ..parameters import Integer, Open, Real, Table, check_parameters, decided, keep_checked
+from ..parameters import Integer, Real, Table, check_parameters, decided, keep_checked
 from ..parameters.random_features import SCALES, TABLES
-from .base import Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .base import BLOCKS, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import BegunWhole
 from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
 from .kernels.fourier_kernels import sine_cosine
@@ -47,7 +47,7 @@ class FourierSpec(BegunWhole):
         **decided(TABLES["RandomFourierFeatures"], "n_features", "seed", "orthogonal", "structure"),
         "n_inputs": Integer(1),
         "scale": Real(*SCALES),
-        "blocks": Open("(inputs, weight) pairs"),
+        "blocks": BLOCKS,
     }
 
     def __post_init__(self) -> None:
@@ -74,22 +74,12 @@ class FourierSpec(BegunWhole):
         self._phases(np.eye(self.n_inputs), out)
         return out
 
-    def frequency_bytes(self, dtype: DTypeLike) -> int:
-        """Return the memory that the frequencies take in this type, and while they are drawn."""
-        if self.blocks:
-            return sum(part.frequency_bytes(dtype) for part, _, _ in split_blocks(self))
-        s, half = self.n_inputs, self.n_features // 2
-        if self.structure == "hadamard":
-            return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
-        drawn = 8 * s * (6 * s if self.orthogonal else 3 * FREQUENCIES_PER_BLOCK)
-        return np.dtype(dtype).itemsize * s * half + drawn
-
     def cost_in(self, precision: str) -> Cost:
         """See `FeatureSpec`."""
         return Cost(
             seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
             bytes_per_bag=4 * self.n_features,  # phases of the sines
-            bytes_per_task=self.frequency_bytes(precision),
+            bytes_per_task=frequency_bytes(self, precision),
         )
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
@@ -216,6 +206,17 @@ def complete_sines(out: NDArray[Any]) -> None:
         np.cos(phases, out=out[:, half:])
         np.sin(phases, out=phases)
         out *= amplitude
+
+
+def frequency_bytes(spec: FourierSpec, dtype: DTypeLike) -> int:
+    """Return the memory that the frequencies take in this type, and while they are drawn."""
+    if spec.blocks:
+        return sum(frequency_bytes(part, dtype) for part, _, _ in split_blocks(spec))
+    s, half = spec.n_inputs, spec.n_features // 2
+    if spec.structure == "hadamard":
+        return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
+    drawn = 8 * s * (6 * s if spec.orthogonal else 3 * FREQUENCIES_PER_BLOCK)
+    return np.dtype(dtype).itemsize * s * half + drawn
 
 
 @lru_cache(maxsize=4)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..config_errors import differences
-from ..errors import BusyError, ConfigError, WriterBusyError
+from ..errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
 from ..execution import Progress
 from ..fitting import checkpoints_of
 from ..parameters import Function, Instance, None_, checked
@@ -127,10 +127,19 @@ def retrain(
         if reason is not None:
             return outcome or RoundResult(NOTHING, {"decision": NOTHING, "reason": reason})
         with checkpoints_of(spec.checkpoint_url, spec.checkpoint_seconds) as checkpoints:
-            with nullcontext() if computing is None else computing(store) as progress:
+            with _context(computing, store) as progress:
                 journal = NewRound(spec, folder, store, state, progress, checkpoints).decide()
             folder.decide(journal)
         return _carry_out(spec, folder, journal, publish)
+
+
+def _context(
+    computing: Computing | None, store: BagStore
+) -> AbstractContextManager[Progress | None]:
+    context = nullcontext() if computing is None else computing(store)
+    if not isinstance(context, AbstractContextManager):
+        raise ParameterError(f"computing returns {shown(context)}; expected a context manager")
+    return context
 
 
 def _carry_out(

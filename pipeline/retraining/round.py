@@ -26,7 +26,7 @@ from ..store import BagStore, ListedBags, Range
 from ..versions import version
 from .drift_gates import GateResults, measure_drift
 from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
-from .settings import PERMUTATION, DriftGate, Retraining, Spending
+from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
 from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
 from .sums import (
     BOUNDS,
@@ -171,7 +171,7 @@ class NewRound:
         stop = self.store.n_bags
         if stop == self.before[1]:
             return self.before
-        return self.spec.window.start(self._rounds, self.before[0], stop, self.at), stop
+        return window_start(self.spec.window, self._rounds, self.before[0], stop, self.at), stop
 
     @cached_property
     def changed(self) -> NDArray[np.int64]:

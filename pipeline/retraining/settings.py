@@ -16,7 +16,7 @@ from ..bags import Box
 from ..errors import ParameterError, shown
 from ..labelled import Holdout, LabelledBags
 from ..models import DoubleBasis, parameters_of
-from ..parameters import Table, check_parameters, keep_checked
+from ..parameters import Instance, Table, check_parameters, checked, keep_checked
 from ..parameters.retraining import TABLES
 from ..storage import normalize_url
 from ..store import BagStore
@@ -64,23 +64,22 @@ class Window:
             raise ParameterError("a window has so many bags or so many days, not both")
         keep_checked(self, "of the window")
 
-    def start(self, rounds: Sequence[Seen], first: int, stop: int, now: datetime) -> int:
-        """Return the first bag of the window that ends at ``stop``.
 
-        Parameters
-        ----------
-        rounds : sequence
-            The rounds before, oldest first.
-        first : int
-            The first bag of the window before: bags that have left do not come back.
-        """
-        if self.bags is not None:
-            return max(first, stop - self.bags)
-        if self.days is None:
-            return first
-        oldest = now - timedelta(days=self.days)
-        gone = [seen.stop for seen in rounds if datetime.fromisoformat(seen.at) < oldest]
-        return max(first, *gone) if gone else first
+def window_start(
+    window: Window, rounds: Sequence[Seen], first: int, stop: int, now: datetime
+) -> int:
+    """Return the first bag of a window that ends at ``stop``.
+
+    ``rounds`` are those before, oldest first. Bags that have left the window do not come back:
+    ``first`` is the first bag of the window before.
+    """
+    if window.bags is not None:
+        return max(first, stop - window.bags)
+    if window.days is None:
+        return first
+    oldest = now - timedelta(days=window.days)
+    gone = [seen.stop for seen in rounds if datetime.fromisoformat(seen.at) < oldest]
+    return max(first, *gone) if gone else first
 
 
 @dataclass(frozen=True)
@@ -269,6 +268,7 @@ class Retraining:
             return given.fraction
         return f"{given.fraction:g} by groups of {given.groups!r}"
 
+    @checked(store=Instance("BagStore"))
     def labelled(self, store: BagStore) -> LabelledBags:
         """Return the store's bags with the labels that are learnt.
 

@@ -6,7 +6,3 @@ The room imports densities and the rooms below it.
 import lazy_loader
 
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-
-__all__ = [
-    "RidgeStatistics",
-]

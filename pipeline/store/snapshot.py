@@ -123,17 +123,17 @@ class Snapshot(Stored):
     @property
     def stored_dtype(self) -> np.dtype[Any]:
         """Dtype of the points on the disk, see `BagStore.create`."""
-        return np.dtype(self.array(POINTS.name).dtype)
+        return np.dtype(self.array(POINTS).dtype)
 
     @property
     def chunk_points(self) -> int:
         """Points in a stored chunk."""
-        return int(self.array(POINTS.name).chunks[0])
+        return int(self.array(POINTS).chunks[0])
 
     @property
     def object_points(self) -> int:
         """Points in a stored object, of one shard."""
-        return shard_rows(self.array(POINTS.name))
+        return shard_rows(self.array(POINTS))
 
     @property
     def written(self) -> str:
@@ -274,25 +274,23 @@ class Snapshot(Stored):
 
     # ------------------------------------------------------------------ arrays
 
-    def array(self, name: str) -> zarr.Array:
-        """Open the Zarr array of a name in `schema.ARRAYS`; trust its committed rows only."""
-        if name not in self._arrays:
+    def array(self, array: Array) -> zarr.Array:
+        """Open the Zarr array of one of `schema.ARRAYS`; trust its committed rows only."""
+        if (name := array.name) not in self._arrays:
             try:
                 if self._store is None:  # Icechunk asks for the repository whenever it opens it
                     self._store = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
-                array = checked_array(
-                    zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
-                )
+                found = zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
+                self._arrays[name] = checked_array(found)
             except Exception as error:  # Zarr raises anything for what it cannot parse
                 raise StoreError(
                     f"{self.url}: array {name!r} cannot be opened ({error})"
                 ) from error
-            self._arrays[name] = array
         return self._arrays[name]
 
     def read_array(self, array: Array, start: int, stop: int) -> NDArray[Any]:
         """Read rows of one array; StoreError for another width, or names a damaged chunk."""
-        found = self.array(array.name)
+        found = self.array(array)
         if found.shape[1:] != array.row_shape(self.meta):
             raise StoreError(
                 f"{self.url}: array {array.name!r} has rows of shape {found.shape[1:]}, not "
@@ -356,7 +354,7 @@ class Snapshot(Stored):
         if damaged.any():
             row = int(offsets[0] + np.argmax(damaged))
             bag = first + int(np.searchsorted(offsets, row, side="right")) - 1
-            chunk = row // int(self.array(array.name).chunks[0])
+            chunk = row // int(self.array(array).chunks[0])
             raise StoreError(
                 f"{self.url}: array {array.name!r}, chunk {chunk}, bag {bag}: "
                 "a coordinate is not finite; run `bags verify`, or open a store again that was "
@@ -392,7 +390,7 @@ class Snapshot(Stored):
             return max(0, row - array.leading)
         ends = array.offsets
         try:
-            offsets = read_rows(self.array(ends.name), 0, ends.rows(self.meta))
+            offsets = read_rows(self.array(ends), 0, ends.rows(self.meta))
         except (ChunkError, StoreError):
             return "unknown"
         return int(np.searchsorted(offsets, row, side="right")) - 1

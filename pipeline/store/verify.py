@@ -41,7 +41,7 @@ def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
 
 
 def _check_shape(store: Snapshot, array: Array) -> None:
-    found, rows = store.array(array.name), array.rows(store.meta)
+    found, rows = store.array(array), array.rows(store.meta)
     if found.shape[0] < rows:
         _fail(store, f"array {array.name!r} has {found.shape[0]} rows, {rows} are committed")
     store.read_array(array, 0, 0)  # refuses another width
@@ -49,7 +49,7 @@ def _check_shape(store: Snapshot, array: Array) -> None:
 
 def _check_objects(store: Snapshot, array: Array) -> None:
     try:
-        check_objects(store.array(array.name), 0, array.rows(store.meta))
+        check_objects(store.array(array), 0, array.rows(store.meta))
     except ChunkError as error:
         raise store.damage(array, error) from error
 
@@ -133,14 +133,14 @@ def _check_points(store: Snapshot, points: PointArray) -> Iterator[int]:
 def _blocks(store: Snapshot, array: Array) -> Iterator[tuple[int, Any]]:
     """Yield the committed rows of an array object by object, each with its first row's number."""
     rows = array.rows(store.meta)
-    step = shard_rows(store.array(array.name))
+    step = shard_rows(store.array(array))
     for start in range(0, rows, step):
         yield start, store.read_array(array, start, min(rows, start + step))
 
 
 def _chunk(store: Snapshot, array: Array, row: int) -> str:
     """Return what messages call the chunk that holds a row."""
-    return f"array {array.name!r}, chunk {row // int(store.array(array.name).chunks[0])}"
+    return f"array {array.name!r}, chunk {row // int(store.array(array).chunks[0])}"
 
 
 def _fail(store: Snapshot, what: str) -> NoReturn:

@@ -16,6 +16,7 @@ from ..errors import ParameterError
 from ..execution import lane
 from ..fitting import FeatureMap, Problem, choose_columns, resolve_features, sampled_embeddings
 from ..models import DoubleBasis, parameters_of
+from ..parameters import Instance, checked
 from ..random_features import RandomFeatures, RandomFourierFeatures
 from .search import Search
 
@@ -40,6 +41,7 @@ class Candidate:
     features: FeatureMap
     first: Embedding[Any]
 
+    @checked(base=Instance("DoubleBasis"))
     def estimator(self, base: DoubleBasis) -> DoubleBasis:
         """Return ``base`` with the candidate's parameters, not fitted."""
         made = clone(base).set_params(embedding=clone(self.first), random_features=False)

@@ -14,7 +14,7 @@ from ..embeddings import (
     SlicedWassersteinEmbedding,
 )
 from ..fitting import short_list
-from ..parameters import Table, check_parameters
+from ..parameters import Integer, Table, check_parameters, checked
 from ..parameters.tuning import TABLES
 
 JOINT_DIMS = 3  # beyond, no embedding is of a joint density
@@ -69,6 +69,7 @@ class Search:
     PARAMETERS: ClassVar[Table] = TABLES["Search"]
 
     @classmethod
+    @checked(n_dims=Integer(1))
     def auto(cls, n_dims: int = 1) -> Self:
         """Return a search that also chooses the embedding.
 

@@ -42,8 +42,10 @@ DATA_EXAMPLES: dict[str, Example] = {
     "bags.Bags.to_pandas": lambda w: (w.bags.to_pandas, {}),
     "bags.Bags.to_xarray": lambda w: (w.bags.to_xarray, {}),
     "bags.Box": lambda w: (Box, {"lo": (0.0,), "hi": (1.0,)}),
+    "bags.Box.around": lambda w: (Box.around, {"lo": [0.0, 0.0], "hi": [1.0, 2.0]}),
     "bags.Box.from_unit": lambda w: (Box.unit(2).from_unit, {"points": w.arrays[0]}),
     "bags.Box.of": lambda w: (Box.of, {"box": None, "n_dims": 2}),
+    "bags.Box.sample_size": lambda w: (Box.sample_size, {"n_dims": 2}),
     "bags.Box.to_unit": lambda w: (Box.unit(2).to_unit, {"points": w.arrays[0]}),
     "bags.Box.unit": lambda w: (Box.unit, {"n_dims": 2}),
     "bags.Responses": lambda w: (
@@ -136,7 +138,7 @@ DATA_EXAMPLES: dict[str, Example] = {
     "datasets.SyntheticMapping.mapping": lambda w: (datasets.SyntheticMapping().mapping, {}),
     "datasets.generate": lambda w: (
         datasets.generate,
-        {"dataset": datasets.GMMComponents(n_points=5), "url": w.new(), "n_bags": 3},
+        {"dataset": datasets.Digits(), "url": w.new(), "n_bags": 3},
     ),
     "datasets.make_dataset": lambda w: (datasets.make_dataset, {"name": "digits"}),
     "datasets.register_dataset": lambda w: (

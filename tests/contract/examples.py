@@ -9,7 +9,6 @@ import pandas as pd
 
 from bagbasis import (
     divergences,
-    embeddings,
     evaluation,
     hypotheses,
     ingest,
@@ -22,6 +21,7 @@ from bagbasis import (
 )
 from bagbasis.store import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Example
+from tests.contract.embedding_examples import EMBEDDING_EXAMPLES
 from tests.contract.model_examples import MODEL_EXAMPLES, used
 from tests.contract.run_examples import RUN_EXAMPLES
 from tests.contract.search_examples import SEARCH_EXAMPLES
@@ -30,7 +30,6 @@ from tests.ingest.formats.annotated import annotated
 
 TRIPLES = np.random.default_rng(0).laplace(size=(60, 3))
 IMAGE = np.random.default_rng(0).random((12, 12))
-SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 
 
 def _detector() -> monitoring.DriftDetector:
@@ -44,6 +43,7 @@ def _saved_detector(url: Any) -> Any:
 
 EXAMPLES: dict[str, Example] = {
     **DATA_EXAMPLES,
+    **EMBEDDING_EXAMPLES,
     **MODEL_EXAMPLES,
     **RUN_EXAMPLES,
     **SEARCH_EXAMPLES,
@@ -83,88 +83,6 @@ EXAMPLES: dict[str, Example] = {
     "divergences.kernel_matrix": lambda w: (divergences.kernel_matrix, {"D": w.distances}),
     "divergences.median_bandwidth": lambda w: (divergences.median_bandwidth, {"X": w.arrays}),
     "divergences.median_scale": lambda w: (divergences.median_scale, {"D": w.distances}),
-    "embeddings.CoefficientPCASpec": lambda w: (
-        embeddings.CoefficientPCASpec,
-        {**embeddings.CoefficientPCA().fit(w.arrays).spec_.__dict__},
-    ),
-    "embeddings.ShrunkSpec": lambda w: (
-        embeddings.ShrunkSpec,
-        {**embeddings.ShrunkEmbedding().fit(w.arrays).spec_.__dict__},
-    ),
-    "embeddings.HDDSpec": lambda w: (
-        embeddings.HDDSpec,
-        {**embeddings.HDDEmbedding().fit(w.arrays).spec_.__dict__},
-    ),
-    "embeddings.HistogramSpec": lambda w: (
-        embeddings.HistogramSpec,
-        {"distance": "l2", "n_bins": 3, "lambdas": (0.0,), "weights": (1.0,), **SPEC},
-    ),
-    "embeddings.MeanMapSpec": lambda w: (
-        embeddings.MeanMapSpec,
-        {"kernel": "gaussian", "n_features": 4, "bandwidth": 0.2, "nu": 1.5, "seed": 0, **SPEC},
-    ),
-    "embeddings.MomentsSpec": lambda w: (embeddings.MomentsSpec, {"covariance": True, **SPEC}),
-    "embeddings.PointTransformer.transform_points": lambda w: (
-        embeddings.PointTransformer().fit(w.arrays).transform_points,
-        {"X": w.arrays},
-    ),
-    "embeddings.PointTransformerSpec": lambda w: (
-        embeddings.PointTransformerSpec,
-        {**embeddings.PointTransformer().fit(w.arrays).spec_.__dict__},
-    ),
-    "embeddings.ProjectionSpec": lambda w: (
-        embeddings.ProjectionSpec,
-        {"basis": "cosine", "n_per_dim": 3, "max_norm": None, **SPEC},
-    ),
-    "embeddings.BagOfWordsSpec": lambda w: (
-        embeddings.BagOfWordsSpec,
-        {"centres": (0.25, 0.5, 0.75, 0.5), **SPEC},
-    ),
-    "embeddings.ExtremesSpec": lambda w: (
-        embeddings.ExtremesSpec,
-        {"n_directions": 2, "tail": 0.1, "seed": 0, **SPEC},
-    ),
-    "embeddings.SlicedWassersteinSpec": lambda w: (
-        embeddings.SlicedWassersteinSpec,
-        {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},
-    ),
-    "embeddings.UnionSpec": lambda w: (
-        embeddings.UnionSpec,
-        {
-            "names": ("mean",),
-            "parts": (embeddings.MomentsSpec(True, **SPEC),),
-            "join": "sum",
-            "scales": (1.0,),
-            "weights": (1.0,),
-            **SPEC,
-        },
-    ),
-    "embeddings.SeriesEmbedding": used(embeddings.SeriesEmbedding, "series"),
-    "embeddings.SeriesEmbedding.fit": lambda w: (
-        embeddings.SeriesEmbedding().fit,
-        {"X": w.series},
-    ),
-    "embeddings.SeriesEmbedding.transform": lambda w: (
-        embeddings.SeriesEmbedding().fit(w.series).transform,
-        {"X": w.series},
-    ),
-    "embeddings.SeriesEmbedding.get_feature_names_out": lambda w: (
-        embeddings.SeriesEmbedding().fit(w.series).get_feature_names_out,
-        {"input_features": ["u", "v"]},
-    ),
-    "embeddings.bags_of_series": lambda w: (embeddings.bags_of_series, {"X": w.series}),
-    "embeddings.mmd_squared": lambda w: (
-        embeddings.mmd_squared,
-        {"A": w.features, "sizes_A": w.bags.sizes},
-    ),
-    "embeddings.spec_from_dict": lambda w: (
-        embeddings.spec_from_dict,
-        {"values": embeddings.spec_to_dict(w.regressor.features_.embedding)},
-    ),
-    "embeddings.spec_to_dict": lambda w: (
-        embeddings.spec_to_dict,
-        {"spec": w.regressor.features_.embedding},
-    ),
     "evaluation.evaluate": lambda w: (
         evaluation.evaluate,
         {"model": w.regressor, "data": w.store},
@@ -173,11 +91,16 @@ EXAMPLES: dict[str, Example] = {
         evaluation.cross_val_score,
         {"estimator": w.unfitted(), "X": w.store, "target": "y", "cv": 2},
     ),
+    "evaluation.judge_fit": lambda w: (
+        evaluation.judge_fit,
+        {"model": w.regressor, "store": w.store},
+    ),
     "evaluation.permutation_importance": lambda w: (
         evaluation.permutation_importance,
         {"model": w.regressor, "data": w.arrays, "y": w.y, "n_repeats": 1},
     ),
     "ingest.TableIngest": lambda w: (_table_ingest, _table(w)),
+    "ingest.TableIngest.run": lambda w: (ingest.TableIngest(**_table(w)).run, {}),
     "ingest.ingest_tables": lambda w: (ingest.ingest_tables, _table(w)),
     "ingest.ingest_anndata": lambda w: (
         ingest.ingest_anndata,
@@ -227,6 +150,17 @@ EXAMPLES: dict[str, Example] = {
         objectives.IndependentSubspaces(1, 4).fit(TRIPLES).transform,
         {"X": TRIPLES},
     ),
+    "objectives.DerivativeNorms.selected": lambda w: (
+        objectives.DerivativeNorms(np.ones(2), np.ones(2)).selected,
+        {"k": 1},
+    ),
+    **{
+        f"objectives.Registration.{method}": lambda w, method=method, given=given: (
+            getattr(objectives.Registration((1.0, 0.0), 5.0, 1.0, 0.5, "kcca"), method),
+            {**given, "shape": (12, 12)},
+        )
+        for method, given in (("apply", {"image": IMAGE}), ("places", {}))
+    },
     "objectives.derivative_norms": lambda w: (
         objectives.derivative_norms,
         {"model": w.regressor, "X": w.arrays, "n_draws": 1},
@@ -337,10 +271,19 @@ EXAMPLES: dict[str, Example] = {
     "retraining.DriftGate": lambda w: (retraining.DriftGate, {}),
     "retraining.Window": lambda w: (retraining.Window, {"bags": 5}),
     "retraining.Retraining": lambda w: (retraining.Retraining, _line(w)),
+    "retraining.Retraining.labelled": lambda w: (
+        retraining.Retraining(**_line(w)).labelled,
+        {"store": w.store},
+    ),
     "retraining.retrain": lambda w: (
         retraining.retrain,
         {"spec": retraining.Retraining(**_line(w))},
     ),
+    "tuning.Candidate.estimator": lambda w: (
+        tuning.Candidate(0, 1.0, w.regressor.features_, w.embedding).estimator,
+        {"base": w.unfitted()},
+    ),
+    "tuning.Search.auto": lambda w: (tuning.Search.auto, {}),
     "tuning.Search": lambda w: (
         lambda **values: tuning.Search(**values).check(),
         {"embeddings": [w.embedding]},
@@ -388,16 +331,3 @@ def _line(w: World) -> dict[str, Any]:
 _TESTS = hypotheses.TWO_SAMPLE, hypotheses.INDEPENDENCE, hypotheses.FIT
 for _statistic in (kind for table in _TESTS for kind in table.values()):
     EXAMPLES[f"hypotheses.{_statistic.__name__}"] = lambda w, kind=_statistic: (kind, {})
-
-for _name, (_kind, _) in embeddings.EMBEDDINGS.items():
-    _key = f"embeddings.{_kind.__name__}"
-    EXAMPLES[_key] = used(_kind, "bags")
-    EXAMPLES[f"{_key}.fit"] = lambda w, kind=_kind: (kind().fit, {"X": w.arrays})
-    EXAMPLES[f"{_key}.get_feature_names_out"] = lambda w, kind=_kind: (
-        kind().fit(w.arrays).get_feature_names_out,
-        {},
-    )
-    EXAMPLES[f"{_key}.transform"] = lambda w, kind=_kind: (
-        kind().fit(w.arrays).transform,
-        {"X": w.arrays},
-    )

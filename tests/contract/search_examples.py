@@ -26,6 +26,17 @@ SEARCH_EXAMPLES: dict[str, Example] = {
         lambda **values: search.Field(**values).draw(2),
         {"places": PLACES, "kernel": RBF()},
     ),
+    **{
+        f"search.Field.{method}": lambda w, method=method, given=given: (
+            getattr(_field(), method),
+            given,
+        )
+        for method, given in (
+            ("check_place", {"place": 1}),
+            ("draw", {"n_draws": 2}),
+            ("gain", {"place": 1}),
+        )
+    },
     "search.Field.observe": lambda w: (_field().observe, {"place": 1, "values": [0.1, 0.2]}),
     "search.ProbitRegions": lambda w: (search.ProbitRegions, {"weights": np.ones((2, 5))}),
     "search.ProbitRegions.of_means": lambda w: (

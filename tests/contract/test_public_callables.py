@@ -7,9 +7,6 @@ characters, which are not numbers for long. None of numpy's warnings is heard in
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 import re
 import resource
 import signal
@@ -22,13 +19,12 @@ from contextlib import contextmanager
 import pytest
 from sklearn.exceptions import NotFittedError
 
-import bagbasis
 from bagbasis import connect
 from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
 from bagbasis.jobs.runs import LAUNCHERS
 from bagbasis.systems import addresses_needed
 from tests.contract.examples import EXAMPLES
-from tests.contract.scope import OPEN, SKIPPED, is_for_our_rooms
+from tests.contract.public import PUBLIC
 from tests.contract.values import WHICH, annotations_of, constraints_of, is_open, junk_for
 from tests.contract.world import World
 
@@ -36,28 +32,6 @@ GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is
 REFUSAL_SECONDS = 5  # that a refusal may compute, however long it waits for a core
 GUARD_BYTES = 4 * 2**30  # of memory beside what the process has
 NUMBERS = re.compile(r"(?:[^A-Za-z]|\b(?:nan|inf|e)\b|(?<=\d)e(?=[+-]?\d)){200}")
-
-
-def public_callables() -> Iterator[tuple[str, object]]:
-    """What people call: callables in the ``__all__`` of a room, public methods of classes there."""
-    rooms = [f"bagbasis.{room.name}" for room in pkgutil.iter_modules(bagbasis.__path__)]
-    for module in map(importlib.import_module, [*rooms, "bagbasis.jobs.runs"]):
-        room = module.__name__.rpartition(".")[2]
-        for exported in getattr(module, "__all__", ()):
-            thing, name = getattr(module, exported), f"{room}.{exported}"
-            if not str(getattr(thing, "__module__", "")).startswith("bagbasis"):
-                continue
-            if not is_for_our_rooms(name, thing):
-                yield name, thing
-            for method in dir(thing) if inspect.isclass(thing) else ():
-                found = getattr(thing, method)
-                is_ours = str(getattr(found, "__module__", "")).startswith("bagbasis")
-                is_public = inspect.isroutine(found) and not method.startswith("_")
-                if is_ours and is_public and not is_for_our_rooms(name, thing, method):
-                    yield f"{name}.{method}", found
-
-
-PUBLIC = dict(public_callables())
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +96,8 @@ def complaint_of_call(call, values, name, junk, is_open):
 
 def test_every_public_callable_has_an_example():
     """A new one without an example, and an example of one that is gone, fail here."""
-    assert set(PUBLIC) == set(EXAMPLES)
+    needed = {name for name, one in PUBLIC.items() if one.needs_example}
+    assert needed <= set(EXAMPLES) <= set(PUBLIC)
 
 
 @WHICH
@@ -136,7 +111,7 @@ def test_values_that_no_parameter_wants(key, which, world, monkeypatch):
     monkeypatch.setattr(sys.modules[connect.__module__], "open_local", no_cluster)
     monkeypatch.setitem(LAUNCHERS, "local", lambda *_: {})  # no driver either
     monkeypatch.chdir(world.folder)  # texts are paths, too
-    public = PUBLIC[key]
+    public = PUBLIC[key].call
     call, values = EXAMPLES[key](world)
     if call is not connect:
         call(**values)
@@ -148,9 +123,7 @@ def test_values_that_no_parameter_wants(key, which, world, monkeypatch):
         if name in ("self", "cls", "params"):
             continue
         for what, junk in junk_for(place, constraint, which).items():
-            if what in SKIPPED.get(place, ()):
-                continue
-            may_work = is_open(constraint, annotation, junk) or what in OPEN.get(place, ())
+            may_work = is_open(constraint, annotation, junk)
             found = complaint(call, values, name, junk, may_work)
             if may_work:  # the call may have done its work; a refused one has changed nothing
                 call, values = EXAMPLES[key](world)

@@ -32,6 +32,7 @@ from bagbasis.models import stacking
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
 from bagbasis.outcomes.reals import Reals
 from bagbasis.random_features import FourierSpec
+from bagbasis.random_features.fourier import frequency_bytes
 from tests.oracles.labelled import labelled_bags, stored
 
 PARTITION = 2**16  # bytes
@@ -179,7 +180,7 @@ def test_frequencies_take_what_they_declare():
                 s, 2 * half, 1.0, next(seeds), o
             ).transform(r, out)
         )
-        declared = FourierSpec(s, 2 * half, 1.0, 1, orthogonal).frequency_bytes(dtype)
+        declared = frequency_bytes(FourierSpec(s, 2 * half, 1.0, 1, orthogonal), dtype)
         assert declared / 2 < peak <= declared + 2**16, (dtype, orthogonal)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from bagbasis.errors import ParameterError
 from bagbasis.retraining import Window
+from bagbasis.retraining.settings import window_start
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
@@ -42,13 +43,13 @@ def seen(*pairs):
 def test_start(window, first, expected):
     """So many bags, or those that rounds of the last days found; what left does not come back."""
     rounds = seen((10, 4), (30, 3), (60, 2), (70, 1))
-    assert window.start(rounds, first, 80, NOW) == expected
+    assert window_start(window, rounds, first, 80, NOW) == expected
 
 
 def test_first_round():
     """Without rounds before, the bags there are have just been found."""
-    assert Window(days=1).start([], 0, 80, NOW) == 0
-    assert Window(bags=30).start([], 0, 80, NOW) == 50
+    assert window_start(Window(days=1), [], 0, 80, NOW) == 0
+    assert window_start(Window(bags=30), [], 0, 80, NOW) == 50
 
 
 @pytest.mark.parametrize(

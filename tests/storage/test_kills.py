@@ -19,6 +19,7 @@ from bagbasis.models import write_predictions
 from bagbasis.registry import Registry
 from bagbasis.retraining import retrain
 from bagbasis.store import BagStore
+from bagbasis.store.schema import POINTS
 from tests.models.predicting import BAGS, N, fitted, read_zarr
 from tests.retraining.problems import create, grow, spec
 from tests.storage.killing import each_kill
@@ -143,7 +144,7 @@ def test_a_killed_compaction_is_finished_by_the_next(tmp_path):
         store.verify()
         np.testing.assert_array_equal(store.read().points, np.concatenate([OLD, NEW]), what)
         compact(place)
-        points = store.array("points")[:]
+        points = store.array(POINTS)[:]
         np.testing.assert_array_equal(np.isnan(points[:, 0]), np.repeat([0, 1, 0], [3, 120, 2]))
 
 

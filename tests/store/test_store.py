@@ -12,7 +12,7 @@ import zarr
 from bagbasis.bags import Bags, Box
 from bagbasis.errors import DataError, StoreError
 from bagbasis.store import BagStore
-from bagbasis.store.schema import ATTRIBUTE, CHUNKS_PER_SHARD
+from bagbasis.store.schema import ATTRIBUTE, CHUNKS_PER_SHARD, POINTS
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
 
 ONE = [np.zeros((1, 2))]
@@ -56,7 +56,7 @@ def test_points_and_objects_are_chunked_as_asked(tmp_path):
     """A chunk holds chunk_points rows, two MiB by default; an object holds sixteen chunks."""
     store = BagStore.create(tmp_path / "small.zarr", 2, chunk_points=5)
     assert store.chunk_points == 5
-    assert store.array("points").shards == (5 * CHUNKS_PER_SHARD, 2)
+    assert store.array(POINTS).shards == (5 * CHUNKS_PER_SHARD, 2)
     assert BagStore.create(tmp_path / "default.zarr", 2).chunk_points == 2**21 // 8
 
 

@@ -26,6 +26,7 @@ from bagbasis.fitting import Checkpoints
 from bagbasis.storage import transactions, zarr_stores
 from bagbasis.storage.zarr_stores import writer_store
 from bagbasis.store import creation
+from bagbasis.store.schema import POINTS
 from bagbasis.store.writer import AppendSession
 from bagbasis.tuning.cache import store_identity
 from tests.oracles.labelled import labelled_bags, stored
@@ -300,7 +301,7 @@ def test_half_a_snapshot_is_no_empty_store(store, tmp_path):
     whole = file.read_bytes()
     for look in (
         lambda: BagStore.open(store.url),
-        lambda: store.array("points"),
+        lambda: store.array(POINTS),
         lambda: writer_store(store.url, lambda: None, store.snapshot),
     ):
         file.write_bytes(whole[: len(whole) // 2])

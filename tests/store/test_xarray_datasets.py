@@ -9,7 +9,7 @@ import zarr
 
 from bagbasis import BagStore
 from bagbasis.errors import DataError
-from bagbasis.store.schema import ARRAYS, CHANGES, RESPONSE_ARRAYS
+from bagbasis.store.schema import ARRAYS, CHANGES, POINTS, RESPONSE_ARRAYS
 
 RNG = np.random.default_rng(0)
 N = 23
@@ -131,7 +131,7 @@ def test_arrays_name_their_dimensions(tmp_path):
         assert group[array.name].metadata.dimension_names == array.dimensions
         assert len(array.dimensions) == group[array.name].ndim
     opened = xr.open_zarr(tmp_path / "a.zarr", consolidated=False, chunks=None)
-    stored = store.array("points")[: store.meta.n_points]
+    stored = store.array(POINTS)[: store.meta.n_points]
     np.testing.assert_array_equal(opened["points"][: store.meta.n_points], stored)
     for file in (tmp_path / "a.zarr").rglob("zarr.json"):
         text = file.read_text()

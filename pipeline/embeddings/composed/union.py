@@ -14,7 +14,17 @@ from ...arrays import Floats, Integers
 from ...bags import Bags, Box, take_rows
 from ...errors import DataError, ParameterError, shown
 from ...execution import Cost
-from ...parameters import Instance, ListOf, Real, Table, Text, check_parameters, decided
+from ...parameters import (
+    Boolean,
+    Instance,
+    ListOf,
+    Real,
+    Table,
+    Text,
+    check_parameters,
+    checked,
+    decided,
+)
 from ...parameters.embeddings import TABLES
 from ...store import MEDIAN_ROWS, median_distance, spread_rows
 from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
@@ -180,6 +190,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         self.box = box
         self.dtype = dtype
 
+    @checked(deep=Boolean)
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with ``deep`` those of the parts as ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)

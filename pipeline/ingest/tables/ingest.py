@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 from ...bags import Box, box_or_quantile, points_dtype
 from ...errors import DataError, ParameterError
 from ...execution import Progress, current_client
-from ...parameters.checks import Table
+from ...parameters import Instance, None_, Table, checked
 from ...parameters.ingest import TABLES, refuse_gone
 from ...store import BagStore, check_parameters
 from ..arrays import check_mode, new_store
@@ -240,6 +240,7 @@ class TableIngest:
         check_known_ids(self.known_ids, self.mode)
         self._boxes(self._columns(None), are_files_read=False)
 
+    @checked(engine=Instance("LocalEngine") | None_, tally=Instance("Tally") | None_)
     def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
         """Make the store, or append to it.
 

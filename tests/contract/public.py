@@ -1,0 +1,123 @@
+"""What people call, by rule: nothing is listed here, and no name is left out by hand.
+
+Public is what the ``__all__`` of a room with a door hands on, and the public methods of its
+classes. (An extra has no door, as no room imports it: its own tests give it the same values.) Each
+such callable needs an example, with whose arguments junk is tried, unless nobody can call it with
+things of their own:
+
+- a class with abstract methods, a protocol or an enumeration: what people make are its kinds,
+- a dataclass that checks none of its fields: the result of a call, which nobody makes,
+- a hook: a method that a class with abstract methods, or a protocol, defines for its kinds, so that
+  rooms call it,
+- a callable that needs what only rooms make: an array that is one already (people give
+  ``ArrayLike``), or an object of a class that no room hands on,
+- a callable without parameters.
+
+An example may be there all the same, as of an embedding's `fit`: it is then tested as the others.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import bagbasis
+
+HOME = Path(bagbasis.__file__).resolve().parent
+DOORS = [f"bagbasis.{door.parent.name}" for door in sorted(HOME.glob("*/__init__.pyi"))]
+ROOMS = [import_module(name) for name in (*DOORS, "bagbasis.jobs.runs")]
+CLASSES = {
+    name
+    for file in HOME.rglob("*.py")
+    for name in re.findall(r"^class (\w+)(?!.*\bProtocol\b)", file.read_text(), re.MULTILINE)
+}
+
+
+class PublicCallable(NamedTuple):
+    """A function or a class that a room hands on, or a method; ``owner`` is the method's class."""
+
+    call: Any
+    owner: type | None
+
+    @property
+    def needs_example(self) -> bool:
+        """Whether people can call it with things of their own."""
+        found = parameters_of(self.call)
+        if inspect.isclass(self.call):
+            is_result = is_dataclass(self.call) and not _checks(self.call)
+            if _is_abstract(self.call) or issubclass(self.call, Enum) or is_result:
+                return False
+        elif self.owner is not None and _is_hook(self.call.__name__, self.owner):
+            return False
+        needed = [one for one in found if one.default is inspect.Parameter.empty]
+        return bool(found) and not any(map(_is_made_by_rooms, needed))
+
+
+def parameters_of(call: Any) -> list[inspect.Parameter]:
+    """The parameters that a caller names."""
+    found = inspect.signature(call).parameters.values()
+    return [one for one in found if one.name not in ("self", "cls", "params")]
+
+
+def public_callables() -> Iterator[tuple[str, PublicCallable]]:
+    """Yield what rooms hand on to people, by "room.name" or "room.Class.method"."""
+    for module in ROOMS:
+        room = module.__name__.rpartition(".")[2]
+        for exported in getattr(module, "__all__", ()):
+            thing, name = getattr(module, exported), f"{room}.{exported}"
+            if not callable(thing) or not _is_ours(thing):
+                continue
+            yield name, PublicCallable(thing, None)
+            for method in dir(thing) if inspect.isclass(thing) else ():
+                found = getattr(thing, method)
+                if inspect.isroutine(found) and not method.startswith("_") and _is_ours(found):
+                    yield f"{name}.{method}", PublicCallable(found, thing)
+
+
+def _is_ours(thing: object) -> bool:
+    return str(getattr(thing, "__module__", "")).startswith("bagbasis")
+
+
+def _checks(kind: type) -> bool:
+    return hasattr(kind, "__post_init__") or hasattr(kind, "PARAMETERS")
+
+
+def _is_abstract(kind: type) -> bool:
+    if getattr(kind, "_is_protocol", False):
+        return True
+    return any(getattr(getattr(kind, name, 0), "__isabstractmethod__", False) for name in dir(kind))
+
+
+def _is_hook(method: str, owner: type) -> bool:
+    """Whether a class with abstract methods defines a method, or a protocol that its owner has."""
+    if any(method in vars(base) and _is_abstract(base) for base in owner.__mro__):
+        return True
+    has = {*dir(owner), *(one.name for one in (fields(owner) if is_dataclass(owner) else ()))}
+    return any(method in names and names <= has for names in PROTOCOLS)
+
+
+def _is_made_by_rooms(parameter: inspect.Parameter) -> bool:
+    """Whether nothing that people make is among the kinds of values that a parameter takes."""
+    annotation = inspect.formatannotation(parameter.annotation).strip("'")
+    plain = re.sub(r"\b(?:Sequence|list|tuple)\[(.*?)(?:, \.\.\.)?\]", r"\1", annotation)
+    kinds = {re.match(r"\w*", one)[0] for one in plain.split(" | ")} - {"None"}  # type: ignore[index]
+    return bool(kinds) and kinds <= MADE_BY_ROOMS
+
+
+HANDED_ON = [getattr(module, name) for module in ROOMS for name in getattr(module, "__all__", ())]
+"""What people have, and by that also what is of a class that one of these is a kind of."""
+MADE_BY_ROOMS = {"NDArray", "Floats", "Integers", *CLASSES}.difference(
+    base.__name__ for kind in HANDED_ON if inspect.isclass(kind) for base in kind.__mro__
+)
+PROTOCOLS = [
+    {name for name in vars(kind) if not name.startswith("_")}
+    for kind in HANDED_ON
+    if getattr(kind, "_is_protocol", False)
+]
+PUBLIC = dict(public_callables())
