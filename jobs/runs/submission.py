@@ -16,6 +16,7 @@ from typing import Any
 from bagbasis.config_errors import differences, refuse_credentials
 from bagbasis.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
 from bagbasis.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
+from bagbasis.saved import Format
 from bagbasis.storage import (
     ICECHUNK,
     PRIVATE,
@@ -36,7 +37,7 @@ from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
 from .roots import remember, root_of
 from .run import Run, attach
 
-FORMAT_VERSION = 1
+FORMAT = Format("run", key="format")
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
 CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they are resumed
 OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
@@ -95,7 +96,7 @@ def submit(
     if job in CHECKPOINTED and values.get("checkpoint_url") is None:
         values["checkpoint_url"] = f"{url}/{CHECKPOINTS}"
     record = {
-        "format": FORMAT_VERSION,
+        FORMAT.key: FORMAT.version,
         "id": run_id,
         "job": job,
         "config": values,

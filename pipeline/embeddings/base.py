@@ -35,6 +35,7 @@ from ..parameters import (
     keep_checked,
 )
 from ..parameters.embeddings import COMMON
+from ..saved import Saved
 from ..sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ..store import CHOICE_SAMPLE, BagStore, RunSample
 from .description import Description
@@ -91,7 +92,7 @@ class ChoiceSample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingSpec(ABC):
+class EmbeddingSpec(Saved, ABC):
     """An embedding of bags in a box with everything decided: immutable, small, picklable.
 
     Attributes
@@ -120,7 +121,7 @@ class EmbeddingSpec(ABC):
         keep_checked(self)
         self.check_together()
 
-    def check_together(self) -> None:  # noqa: B027 - most have no such fields
+    def check_together(self) -> None:
         """Refuse fields that cannot be used together, or in so many dimensions."""
 
     @property
@@ -251,12 +252,7 @@ class EmbeddingSpec(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able description, equal for equal specs alone."""
-        names = [
-            field.name for field in sorted(fields(self), key=lambda field: field.kw_only is True)
-        ]
-        values = {name: getattr(self, name) for name in names}
-        plain = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
-        return {**plain, "box": self.box.bounds}
+        return {**super().to_dict(), "box": self.box.bounds}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -267,6 +263,7 @@ class EmbeddingSpec(ABC):
         ParameterError
             Other fields than the spec's, or values that it refuses.
         """
+        values = {**cls.OMITTED, **values}
         if set(values) != {field.name for field in fields(cls)}:
             raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
         return cls(**values)

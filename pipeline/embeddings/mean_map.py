@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,7 @@ class MeanMapSpec(EmbeddingSpec):
     seed: int
     phase: bool = False
 
+    OMITTED: ClassVar = {"phase": False}
     PARAMETERS: ClassVar[Table] = {
         **EmbeddingSpec.PARAMETERS,
         **decided(
@@ -74,16 +75,6 @@ class MeanMapSpec(EmbeddingSpec):
             scale = np.sqrt(2 / self.n_features) / np.where(lengths == 0, 1, lengths)
             sines *= scale
             cosines *= scale
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`; without a phase as before there was one."""
-        values = super().to_dict()
-        return values if self.phase else {n: v for n, v in values.items() if n != "phase"}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`."""
-        return super().from_dict({"phase": False, **values})
 
 
 @lru_cache(maxsize=4)

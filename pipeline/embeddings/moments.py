@@ -30,6 +30,7 @@ class MomentsSpec(EmbeddingSpec):
     center: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
 
+    OMITTED: ClassVar = {"center": None, "scale": None}
     PARAMETERS: ClassVar[Table] = {
         **EmbeddingSpec.PARAMETERS,
         "covariance": Boolean,
@@ -74,17 +75,6 @@ class MomentsSpec(EmbeddingSpec):
         if self.center is not None and self.scale is not None:
             out -= np.array(self.center, out.dtype)
             out /= np.array(self.scale, out.dtype)
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`; not standardised as versions wrote it that did not."""
-        values = super().to_dict()
-        return {n: v for n, v in values.items() if v is not None}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`; without both of what standardises, it does not."""
-        plain = {} if {"center", "scale"} & set(values) else {"center": None, "scale": None}
-        return super().from_dict({**plain, **values})
 
 
 class MomentsEmbedding(Embedding[MomentsSpec]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ class ProjectionSpec(MarginalSpec):
     n_per_dim: int | None
     max_norm: float | None
     bandwidth: float | None = None
+    OMITTED: ClassVar = {"bandwidth": None}
     PARAMETERS: ClassVar[Table] = {
         **MarginalSpec.PARAMETERS,
         **decided(TABLES["ProjectionEmbedding"], "basis", "n_per_dim", "max_norm", "bandwidth"),
@@ -85,18 +86,6 @@ class ProjectionSpec(MarginalSpec):
         if self.bandwidth is not None:
             left = damping(self.indices, self.basis, self.bandwidth).astype(out.dtype)
             out *= np.tile(left, len(self.groups))
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`; without smoothing as versions wrote it that had none."""
-        values = super().to_dict()
-        if self.bandwidth is None:
-            del values["bandwidth"]
-        return values
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`."""
-        return super().from_dict({"bandwidth": None, **values})
 
 
 class ProjectionEmbedding(Embedding[ProjectionSpec]):

@@ -26,6 +26,7 @@ from ..errors import ParameterError
 from ..execution import current_limits
 from ..outcomes import identify_outcome
 from ..parameters import Real, Url, checked
+from ..saved import Format
 from ..storage import discard, discard_empty, filesystem, names_in, normalize_url, reading, writing
 from ..store import Range
 from ..versions import version
@@ -35,7 +36,7 @@ from .plan import FitPlan
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 1
+FORMAT = Format("checkpoint", key="format")
 SECONDS = 300.0  # of work on one core between two checkpoints of a lane
 ABANDONED = timedelta(days=1)  # since the last write: nobody comes back for these
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
@@ -246,7 +247,7 @@ def describe(plan: FitPlan) -> dict[str, Any]:
     source = plan.bags
     store: Any = source.data
     return {
-        "format": FORMAT_VERSION,
+        FORMAT.key: FORMAT.version,
         "packages": {name: version(name) for name in PACKAGES},
         "sources": _digest_of_sources(),
         "store": store.url,

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import refuse_exhaustion
+from ..saved import Format
 from ..statistics import RidgeRows, RidgeStatistics
 from .accumulate import FitStatistics, FoldStatistics
 
-FORMAT_VERSION = 1
+FORMAT = Format("sums", key="format")
 PARTS = ("train", "validation")
 FOLDS, FOLD = "folds", "fold"  # the field of `FitStatistics`, and the names of its parts
 HEADER = "header"
@@ -41,11 +42,8 @@ def write_partial(path: Path, value: FitStatistics) -> None:
 
 def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], counts: dict[str, int]) -> None:
     """Write arrays by name, with their checksums and some counts."""
-    header = {
-        "format": FORMAT_VERSION,
-        "counts": counts,
-        "digests": {name: _digest(array) for name, array in arrays.items()},
-    }
+    digests = {name: _digest(array) for name, array in arrays.items()}
+    header = FORMAT.stamp({"counts": counts, "digests": digests})
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, **{HEADER: text}, **arrays)
@@ -100,9 +98,7 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as members:
-                header = json.loads(members[HEADER].tobytes())
-                if header["format"] != FORMAT_VERSION:
-                    raise ValueError(f"format {header['format']}")
+                header = FORMAT.strip(json.loads(members[HEADER].tobytes()))
                 arrays = {name: members[name] for name in header["digests"]}
                 for name, array in arrays.items():
                     if _digest(array) != header["digests"][name]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..saved import Saved
 
 HOLDOUT_SEED = 1  # of the bags that no model is fitted to
 VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
@@ -32,7 +33,7 @@ class Membership(Protocol):
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Saved):
     """A pseudo-random share of the bags.
 
     Bag i is a member when splitmix64(i, seed) < fraction · 2⁶⁴.
@@ -48,10 +49,6 @@ class Split:
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
         """See `Membership`."""
         return hash_index(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `Membership`."""
-        return asdict(self)
 
 
 class Folds(Protocol):
@@ -72,7 +69,7 @@ class Folds(Protocol):
 
 
 @dataclass(frozen=True)
-class IndexFolds:
+class IndexFolds(Saved):
     """Folds of equally many bags: n_folds neighbouring bags are in different folds.
 
     A hash of the neighbours' place turns their order.
@@ -85,10 +82,6 @@ class IndexFolds:
         """See `Folds`."""
         turns = hash_index((index // self.n_folds).astype(np.uint64), self.seed) * self.n_folds
         return (index + turns.astype(np.int64)) % self.n_folds
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `Folds`."""
-        return asdict(self)
 
 
 def hash_values(values: NDArray[Any], seed: int) -> Floats:

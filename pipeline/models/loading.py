@@ -18,7 +18,6 @@ from .model_state import ModelState
 from .regressor import DoubleBasisRegressor
 from .ridge_model import RidgeModel
 from .saving import (
-    FORMAT,
     VERSIONS,
     params_from_dict,
     read_model_arrays,
@@ -122,9 +121,9 @@ def _saved_state(url: str) -> tuple[ModelState, dict[str, str]]:
         model = _made(url, values)
         return state_of(model), model.versions_
     arrays = read_network(url, values)
-    attributes = {key: one for key, one in values.items() if key not in (FORMAT, VERSIONS)}
+    versions = dict(values.pop(VERSIONS))
     named = {LEAF.format(i): array for i, array in enumerate(arrays)}
-    return ModelState(attributes, named), dict(values[VERSIONS])
+    return ModelState(values, named), versions
 
 
 def _load(url: str) -> DoubleBasis:

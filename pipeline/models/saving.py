@@ -22,6 +22,7 @@ from ..errors import ModelError, shown
 from ..fitting import SECOND_BASIS
 from ..parameters import Boolean, None_, Text, Url, checked
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
+from ..saved import Format
 from ..storage import (
     array_of,
     attributes_of,
@@ -37,7 +38,7 @@ from ..storage import (
 from ..versions import version
 from .model_state import ModelState
 
-FORMAT, FORMAT_VERSION = "format_version", 1
+FORMAT = Format("model")
 VERSIONS = "versions"  # of the packages that saved it
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
 RUN = "bagbasis_run"  # the name of the run or job that saved the model
@@ -165,11 +166,10 @@ def read_state(url: str) -> dict[str, Any]:
         raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:
         raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
-    if state.get(FORMAT) != FORMAT_VERSION:
-        raise ModelError(
-            f"{url}: model of format {state.get(FORMAT)}; this version reads {FORMAT_VERSION}"
-        )
-    return state
+    try:
+        return FORMAT.strip(state)
+    except ValueError as error:
+        raise ModelError(f"{url}: {error}") from error
 
 
 def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -218,7 +218,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
             fill_value=float("nan"),
         )
     versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}
-    values = {FORMAT: FORMAT_VERSION, **state.attributes, VERSIONS: versions}
+    values = FORMAT.stamp({**state.attributes, VERSIONS: versions})
     group.update_attributes({ATTRIBUTE: values})
 
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from ..arrays import Floats
 from ..bags import Bags
 from ..hypotheses import p_values
+from ..saved import Saved
 
 LARGEST_SHIFT = 1e9  # where the bags of each set are all alike
 ROUNDING = 1e-12  # of a coordinate's largest value: what varies by less is constant
 
 
 @dataclass(frozen=True)
-class CoordinateShift:
+class CoordinateShift(Saved):
     """How one coordinate's mean and spread in a bag differ between the two sets.
 
     Attributes

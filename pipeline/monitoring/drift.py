@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,13 @@ from ..hypotheses import (
 from ..parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
 from ..parameters.hypotheses import DRIFT_STATISTIC, PERMUTATIONS
 from ..random_features import RandomFourierFeatures
+from ..saved import Saved
 from ..store import spread_rows
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
 
 @dataclass(frozen=True)
-class DriftResult:
+class DriftResult(Saved):
     """What `drift_test` found.
 
     Attributes
@@ -79,10 +80,6 @@ class DriftResult:
     def pvalue(self) -> float:
         """The ``p_value``, as scipy calls it."""
         return self.p_value
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able, for a report."""
-        return {**asdict(self), "coordinates": [asdict(shift) for shift in self.coordinates]}
 
 
 @checked(

@@ -14,11 +14,11 @@ from ..embeddings import spec_from_dict, spec_to_dict
 from ..errors import ModelError
 from ..fitting import read_arrays, write_arrays
 from ..hypotheses import Scales
+from ..saved import Format, read_saved
 from ..storage import normalize_url, reading, writing
 from .watched import Watched
 
-FORMAT_VERSION = 1
-KIND = "drift detector"
+FORMAT = Format("drift detector")
 ARRAYS = ("unit", "rows", "fixed", "blocks", "sizes")
 
 
@@ -77,14 +77,14 @@ def write_reference(
     _check_place(url, overwrite)
     spec = kept.watched.spec
     meta = {
-        "kind": KIND,
-        "format_version": FORMAT_VERSION,
+        "kind": FORMAT.kind,
+        FORMAT.key: FORMAT.version,
         "params": params,
         "watched": {
             **asdict(replace(kept.watched, spec=None)),
             "spec": None if spec is None else spec_to_dict(spec),
         },
-        "scales": asdict(kept.scales),
+        "scales": kept.scales.to_dict(),
         "n_fixed": kept.n_fixed,
         "length": kept.length,
     }
@@ -109,11 +109,10 @@ def read_reference(url: str | os.PathLike[str]) -> tuple[Reference, dict[str, An
     """
     url = normalize_url(url)
     meta, arrays = _read(url)
-    if meta["format_version"] != FORMAT_VERSION:
-        raise ModelError(
-            f"{url}: drift detector of format {meta['format_version']}; this version reads "
-            f"{FORMAT_VERSION}"
-        )
+    try:
+        meta = FORMAT.strip(meta)
+    except ValueError as error:
+        raise ModelError(f"{url}: {error}") from error
     own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
     watched = dict(meta["watched"])
     if watched["spec"] is not None:
@@ -121,7 +120,7 @@ def read_reference(url: str | os.PathLike[str]) -> tuple[Reference, dict[str, An
     watched["columns"] = tuple(watched["columns"])
     kept = Reference(
         watched=Watched(**watched),
-        scales=Scales.from_dict(meta["scales"]),
+        scales=read_saved(Scales, meta["scales"]),
         **{name: arrays[name] for name in ARRAYS},
         n_fixed=meta["n_fixed"],
         length=meta["length"],
@@ -147,7 +146,7 @@ def _read(url: str) -> tuple[dict[str, Any], dict[str, Any]]:
         with reading(url) as path:
             arrays = read_arrays(path)
         meta = json.loads(arrays.pop("meta").tobytes())
-        if meta["kind"] != KIND:
+        if meta["kind"] != FORMAT.kind:
             raise KeyError("kind")
     except FileNotFoundError as error:
         raise ModelError(f"{url}: no drift detector there") from error

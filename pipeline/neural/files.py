@@ -13,16 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import DataError, StoreError
+from ..saved import Format
 from ..storage import read_bytes, writing
 
 HEADER = "header"  # the array that holds the JSON text
-FORMAT = 1
+FORMAT = Format("network", key="format")
 STATE = "state.npz"
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: list[np.ndarray], header: Any) -> None:
     """Write arrays and a header as one file that is there whole or not at all."""
-    text = json.dumps({"format": FORMAT, **header}, allow_nan=True).encode()
+    text = json.dumps(FORMAT.stamp(header), allow_nan=True).encode()
     named = {f"leaf{i}": np.asarray(array) for i, array in enumerate(arrays)}
     with writing(path) as partial, partial.open("wb") as file:
         np.savez(file, **{HEADER: np.frombuffer(text, np.uint8)}, **named)  # type: ignore[arg-type]
@@ -50,11 +51,9 @@ def _parsed(
         with np.load(BytesIO(content), allow_pickle=False) as found:
             header = json.loads(found[HEADER].tobytes().decode())
             arrays = [found[f"leaf{i}"] for i in range(len(found.files) - 1)]
-    except (OSError, ValueError, KeyError, BadZipFile, UnicodeDecodeError) as error:
+        return arrays, FORMAT.strip(header)
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile, UnicodeDecodeError) as error:
         raise StoreError(f"{path}: is no saved network ({error})") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise StoreError(f"{path}: is of another format; write it again")
-    return arrays, header
 
 
 def leaves_of(tree: Any) -> list[np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from ..errors import ParameterError
 from ..execution import SECONDS_PER_PRODUCT, Cost, even_edges, multiply, run_kernel
 from ..parameters import Integer, Real, Table, check_parameters, decided, keep_checked
 from ..parameters.random_features import SCALES, TABLES
+from ..saved import Saved
 from .base import BLOCKS, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import BegunWhole
 from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
@@ -29,7 +30,7 @@ OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
 
 
 @dataclass(frozen=True)
-class FourierSpec(BegunWhole):
+class FourierSpec(Saved, BegunWhole):
     """Random features with everything decided; frequencies are drawn again, never sent.
 
     With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
@@ -43,6 +44,7 @@ class FourierSpec(BegunWhole):
     orthogonal: bool = False
     structure: str = "dense"
     blocks: Blocks = ()
+    OMITTED: ClassVar = {"structure": "dense", "blocks": ()}
     PARAMETERS: ClassVar[Table] = {
         **decided(TABLES["RandomFourierFeatures"], "n_features", "seed", "orthogonal", "structure"),
         "n_inputs": Integer(1),
@@ -95,15 +97,6 @@ class FourierSpec(BegunWhole):
             _multiply(rows, drawn[0], out)
         for (_, inputs, places), one in zip(split_blocks(self), drawn, strict=bool(self.blocks)):
             _multiply(np.ascontiguousarray(rows[:, inputs]), one, out[:, places])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description; without the structure it is dense, without blocks one."""
-        values = asdict(self)
-        if not self.blocks:
-            del values["blocks"]
-        if self.structure == "dense":
-            del values["structure"]
-        return values
 
     def arrays(self) -> dict[str, Floats]:
         """Return nothing: frequencies are drawn again."""

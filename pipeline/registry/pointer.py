@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import ModelError
+from ..saved import Format, Saved, read_saved
 from ..storage import json_bytes, read_json
 
-FORMAT_VERSION = 1
+FORMAT = Format("registry")
 PROMOTE, ROLLBACK = "promote", "rollback"
 
 
@@ -20,7 +21,7 @@ def now() -> str:
 
 
 @dataclass(frozen=True)
-class Promotion:
+class Promotion(Saved):
     """One change of the champion.
 
     Attributes
@@ -77,9 +78,9 @@ class Pointer:
 
     def to_bytes(self) -> bytes:
         """Return the JSON text that `read` takes."""
-        history = [asdict(change) for change in self.history]
+        history = [change.to_dict() for change in self.history]
         values = {"current": self.current, "history": history}
-        return json_bytes(values, format_version=FORMAT_VERSION)
+        return json_bytes(values, format=FORMAT)
 
     @classmethod
     def read(cls, url: str, read: Callable[[str], bytes | None]) -> Pointer:
@@ -95,7 +96,7 @@ class Pointer:
             url,
             cls._parsed,
             read=read,
-            format_version=FORMAT_VERSION,
+            format=FORMAT,
             kind=ModelError,
             remedy=remedy,
         )
@@ -103,7 +104,7 @@ class Pointer:
 
     @classmethod
     def _parsed(cls, values: dict[str, Any]) -> Pointer:
-        pointer = cls(tuple(Promotion(**change) for change in values["history"]))
+        pointer = cls(tuple(read_saved(Promotion, change) for change in values["history"]))
         if values["current"] != pointer.current:
             raise ValueError(
                 f"current is {values['current']!r}, its history ends at {pointer.current!r}"

@@ -12,14 +12,13 @@ A difference may begin at any time. So the capital of 1 is paid out over the rou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from ..arrays import Floats
+from ..saved import Saved
 
 MEMORIES = np.array([4.0, 32.0, 256.0])  # rounds over which a player forgets what he learnt
 STAKES = np.array([0.8, 0.4, 0.2, 0.1, 0.05])  # λ: large where differences are, small for long
@@ -28,7 +27,7 @@ MOST_BLOCKS, LEAST_PAIRS = 4, 8  # of a round: players learn after each block
 
 
 @dataclass(frozen=True, eq=False)
-class Betting:
+class Betting(Saved):
     """The capital of all players, and what they have learnt; leading axes are separate games.
 
     Attributes
@@ -47,6 +46,7 @@ class Betting:
     centre: Floats
     spread: Floats
     log_capital: Floats
+    ARRAYS = ("learnt", "centre", "spread", "log_capital")
 
     @classmethod
     def begin(cls, n_features: int, games: tuple[int, ...] = ()) -> Betting:
@@ -96,17 +96,6 @@ class Betting:
             both = np.concatenate([_flat(_products(rows, learnt)) for rows in (x, y)], axis=-2)
             centre, spread = both.mean(axis=-2), WIDTH * both.std(axis=-2)
         return Betting(t, learnt, centre, spread, capital)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able; of one game that has begun."""
-        arrays = {k: v.tolist() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return {"n_rounds": self.n_rounds, **arrays}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Betting:
-        """Return the game that `to_dict` describes."""
-        arrays = {k: np.array(v, np.float64) for k, v in values.items() if k != "n_rounds"}
-        return cls(values["n_rounds"], **arrays)
 
 
 def pair_rows(new: Floats, reference: Floats) -> tuple[Floats, Floats]:

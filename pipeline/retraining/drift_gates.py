@@ -142,7 +142,7 @@ class GateResults:
             "statistic": gate.statistic,
             "gate": gate.gate,
             "wealth": dict(self.wealth),
-            **asdict(self.spending),
+            **self.spending.to_dict(),
             "gates": {name: asdict(found) for name, found in self.gates.items()},
         }
 

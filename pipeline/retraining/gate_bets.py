@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ..arrays import Floats
 from ..hypotheses import Scales
+from ..saved import Saved
 from ..store import spread_rows
 from .betting import Betting, pair_rows
 
@@ -39,7 +39,7 @@ class RowsMade:
 
 
 @dataclass(frozen=True, eq=False)
-class GateBets:
+class GateBets(Saved):
     """What a gate goes on from.
 
     Attributes
@@ -72,27 +72,7 @@ class GateBets:
     unit: tuple[float, ...] = ()
     size: int | None = None
     effect: tuple[float, float] = (0.0, 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {
-            **vars(self),
-            "betting": None if self.betting is None else self.betting.to_dict(),
-            "scales": None if self.scales is None else asdict(self.scales),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> GateBets:
-        """Return what `to_dict` describes."""
-        betting, scales = values["betting"], values["scales"]
-        low, high = values["effect"]
-        given = {
-            "betting": None if betting is None else Betting.from_dict(betting),
-            "scales": None if scales is None else Scales.from_dict(scales),
-            "unit": tuple(values["unit"]),
-            "effect": (low, high),
-        }
-        return cls(**{**values, **given})
+    PARTS: ClassVar = {"betting": Betting, "scales": Scales}
 
     def play(self, new: Floats, reference: Floats, made: RowsMade) -> GateBets:
         """Return the gate after a round, from rows that no bet has seen."""

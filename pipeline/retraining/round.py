@@ -105,7 +105,7 @@ class NewRound:
             wealth=dict(drift.wealth),
         )
         report = {
-            **asdict(round_),
+            **round_.to_dict(),
             **_report_sums(sums, new_line),
             "champion_before": champion,
             "reasons": against,

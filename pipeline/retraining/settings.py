@@ -18,6 +18,7 @@ from ..labelled import Holdout, LabelledBags
 from ..models import DoubleBasis, parameters_of
 from ..parameters import Instance, Table, check_parameters, checked, keep_checked
 from ..parameters.retraining import TABLES
+from ..saved import Saved
 from ..storage import normalize_url
 from ..store import BagStore
 
@@ -132,7 +133,7 @@ class DriftGate:
 
 
 @dataclass(frozen=True)
-class Spending:
+class Spending(Saved):
     """How much of alpha the tests of a horizon have used up.
 
     It is part of the state, so a round that is repeated after a kill uses it up once.

@@ -12,18 +12,19 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from ..arrays import Integers
 from ..errors import StoreError, WriterBusyError
 from ..fitting import FitStatistics, read_partial, write_partial
+from ..saved import Format, Saved, read_saved
 from ..storage import Hold, discard, json_bytes, names_in, read_json, reading, writing
 from ..store import BagStore, Changes
 from .settings import Spending
 
-FORMAT_VERSION = 1
+FORMAT = Format("state of retraining")
 STATE, JOURNAL = "state.json", "round.json"
 # of a round; once without its second part, and half written with a dot before and two parts behind
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
@@ -31,11 +32,11 @@ PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
 CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
-T = TypeVar("T")
+S = TypeVar("S", bound=Saved)
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(Saved):
     """One round, as later ones and the pictures need it.
 
     Attributes
@@ -78,7 +79,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class State:
+class State(Saved):
     """The last round that is done.
 
     Attributes
@@ -119,6 +120,7 @@ class State:
     spending: Spending = field(default_factory=Spending)
     gate_statistic: str = "mmd_u"
     bets: dict[str, Any] = field(default_factory=dict)
+    PARTS: ClassVar = {"rounds": Round, "spending": Spending}
 
     @property
     def number(self) -> int:
@@ -140,16 +142,9 @@ class State:
         gone = Changes(store.changes.rows[self.n_changes : store.meta.n_erased]).removed
         return bool(((gone >= self.start) & (gone < self.stop)).any())
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> State:
-        """Return the state that `asdict` made these values of."""
-        rounds = tuple(Round(**one) for one in values["rounds"])
-        spending = Spending(**values.get("spending", {}))  # states of earlier versions have none
-        return cls(**{**values, "rounds": rounds, "spending": spending})
-
 
 @dataclass(frozen=True)
-class Journal:
+class Journal(Saved):
     """A decided round.
 
     Attributes
@@ -167,6 +162,7 @@ class Journal:
     promote: bool
     n_changes: int
     report: dict[str, Any]
+    PARTS: ClassVar = {"state": State}
 
     def overtaken(self, reason: str) -> Journal:
         """Return the round without its promotion: someone else changed the champion."""
@@ -174,11 +170,6 @@ class Journal:
         rounds = (*before, replace(last, decision=OVERTAKEN))
         report = {**self.report, "decision": OVERTAKEN, "reasons": [reason]}
         return replace(self, state=replace(self.state, rounds=rounds), report=report)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Journal:
-        """Return the journal that `asdict` made these values of."""
-        return cls(**{**values, "state": State.from_dict(values["state"])})
 
 
 class StateFolder:
@@ -206,11 +197,11 @@ class StateFolder:
         StoreError
             A damaged file, or one of another format.
         """
-        return self._read(STATE, State.from_dict)
+        return self._read(STATE, State)
 
     def journal(self) -> Journal | None:
         """Return the round that is being carried out, if there is one."""
-        return self._read(JOURNAL, Journal.from_dict)
+        return self._read(JOURNAL, Journal)
 
     def unfinished(self) -> tuple[Journal | None, State | None]:
         """Return the round that is being carried out, if there is one, and the last that is done.
@@ -236,11 +227,11 @@ class StateFolder:
         WriterBusyError
             Another process has decided a round meanwhile.
         """
-        self._write(JOURNAL, asdict(journal))
+        self._write(JOURNAL, journal.to_dict())
 
     def commit(self, state: State) -> None:
         """Write down that the round is done."""
-        self._write(STATE, asdict(state))
+        self._write(STATE, state.to_dict())
 
     def close(self, state: State) -> None:
         """Delete the journal of a finished round, and sums that are not needed any more."""
@@ -277,17 +268,17 @@ class StateFolder:
             raise ValueError(f"of {sums.n_bags} bags, not of {state.stop - state.start}")
         return sums
 
-    def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+    def _read(self, name: str, kind: type[S]) -> S | None:
         return read_json(
             f"{self.url}/{name}",
-            parse,
+            partial(read_saved, kind),
             read=lambda url: self._hold.read(name),
-            format_version=FORMAT_VERSION,
+            format=FORMAT,
             remedy="restore it, or give another state_url to begin anew",
         )
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
-        self._hold.write(name, json_bytes(values, format_version=FORMAT_VERSION))
+        self._hold.write(name, json_bytes(values, format=FORMAT))
 
 
 def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ..execution import lane
 from ..hypotheses import EmbedBags, thinned_size
 from ..labelled import LabelledBags, Membership, Split
 from ..models import RidgeModel
+from ..saved import read_saved
 from ..store import CHOICE_SAMPLE, ListedBags, Range, RunSample
 from .drift_gates import ALARMS, GateResult, GateResults, residual_products
 from .gate_bets import GateBets, RowsMade
@@ -85,7 +86,7 @@ class WealthGates:
                 given = before.get(name)
                 begun = GateBets(self.new[0], self.start)
                 bets, made, new, reference = make(
-                    begun if given is None else GateBets.from_dict(given)
+                    begun if given is None else read_saved(GateBets, given)
                 )
                 sizes = len(new), len(reference)
                 if min(sizes) >= LEAST_ROWS:

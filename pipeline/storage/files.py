@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import BagbasisError, StoreError
+from ..saved import Format
 from ..systems import flush_name, replace_file
 from .partials import is_partial, partial_path, sweep, sweep_within
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
@@ -193,7 +194,7 @@ def write_json(
     url: str | os.PathLike[str],
     values: Mapping[str, Any],
     *,
-    format_version: int | None = None,
+    format: Format | None = None,
     indent: int = 1,
     mode: int = PUBLIC,
 ) -> None:
@@ -201,8 +202,8 @@ def write_json(
 
     Parameters
     ----------
-    format_version : int, optional
-        Written as the first key, for `read_json` to check.
+    format : Format, optional
+        Its version is the first key, for `read_json` to check.
     mode : int
         Of a local file.
 
@@ -213,17 +214,17 @@ def write_json(
     ValueError
         NaN or infinity, which JSON does not have.
     """
-    content = json_bytes(values, format_version=format_version, indent=indent)
+    content = json_bytes(values, format=format, indent=indent)
     with writing(url, mode) as path:
         path.write_bytes(content)
 
 
 def json_bytes(
-    values: Mapping[str, Any], *, format_version: int | None = None, indent: int = 1
+    values: Mapping[str, Any], *, format: Format | None = None, indent: int = 1
 ) -> bytes:
     """Return the JSON text that `write_json` writes."""
-    if format_version is not None:
-        values = {"format_version": format_version, **values}
+    if format is not None:
+        values = format.stamp(values)
     return (json.dumps(values, indent=indent, allow_nan=False) + "\n").encode()
 
 
@@ -232,7 +233,7 @@ def read_json(
     parse: Callable[[dict[str, Any]], T],
     *,
     read: Callable[[str], bytes | None] = read_bytes,
-    format_version: int | None = None,
+    format: Format | None = None,
     kind: type[BagbasisError] = StoreError,
     damaged: str = "damaged",
     remedy: str = "",
@@ -246,8 +247,8 @@ def read_json(
         ValueError say that the object is not what was written.
     read : callable
         Gives the content at the URL.
-    format_version : int, optional
-        The version that the object has to have.
+    format : Format, optional
+        That the object has to have.
     kind : type
         Of the error that is raised for an object that cannot be parsed.
     damaged, remedy : str
@@ -268,11 +269,7 @@ def read_json(
         values = json.loads(content)
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}, not an object")
-        if format_version is not None:
-            found = values.pop("format_version", None)
-            if found != format_version:
-                raise ValueError(f"of format {found}; this version reads {format_version}")
-        return parse(values)
+        return parse(values if format is None else format.strip(values))
     except (AttributeError, TypeError, KeyError, ValueError) as error:
         reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
         tail = f"; {remedy}" if remedy else ""

@@ -6,8 +6,8 @@ Creation, readers, writers, `verify` and the reports of damage follow from `ARRA
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 import zarr
@@ -20,13 +20,12 @@ from zarr.storage import MemoryStore
 from ..bags import Box
 from ..errors import InterruptedStoreError, StoreError, refuse_exhaustion
 from ..parameters import Integer, None_, OneOf
+from ..saved import Format, Saved
 from ..storage import exists, is_empty, open_group, zarr_store
 
-FORMAT_VERSION = 1
-RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
+FORMAT = Format("bag store", 1, (2,))
+WITH_RESPONSES = Format("bag store", 2, (1,))  # a reader that knows no responses refuses it
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
-# left out where they are 0, as in older stores; versions that do not know them refuse the others
-OPTIONAL_FIELDS = ("n_changes", "n_erased", "merged", "fractions", "whole_numbers")
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
@@ -36,7 +35,7 @@ FILLS = {"f": np.nan, "i": -1, "T": ""}
 
 
 @dataclass(frozen=True)
-class StoreMeta:
+class StoreMeta(Saved):
     """The attributes of a store; writing them is the commit.
 
     Readers trust ``n_bags``, ``n_points`` and ``n_response_points`` and never the shapes of the
@@ -66,19 +65,23 @@ class StoreMeta:
     merged: str | None = None
     fractions: bool = False
     whole_numbers: bool = False
+    # as in older stores; versions that do not know these fields refuse other values
+    OMITTED: ClassVar = {
+        "n_changes": 0,
+        "n_erased": 0,
+        "merged": None,
+        "fractions": False,
+        "whole_numbers": False,
+    }
 
     def to_attributes(self) -> dict[str, Any]:
         """Return the attributes of the Zarr group, as JSON has them."""
-        values = asdict(self)
-        values["box"] = self.box.bounds
-        values["target_names"] = list(self.target_names)
-        values = {k: value for k, value in values.items() if value or k not in OPTIONAL_FIELDS}
-        version = FORMAT_VERSION
-        if self.response_box is None:
-            values = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
-        else:
-            version, values["response_box"] = RESPONSES_VERSION, self.response_box.bounds
-        return {ATTRIBUTE: {"format_version": version, **values}}
+        values = {**self.to_dict(), "box": self.box.bounds}
+        if self.response_box is not None:
+            values["response_box"] = self.response_box.bounds
+            return {ATTRIBUTE: WITH_RESPONSES.stamp(values)}
+        left = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
+        return {ATTRIBUTE: FORMAT.stamp(left)}
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
@@ -98,12 +101,11 @@ class StoreMeta:
             raise InterruptedStoreError(
                 f"{url}: a bag store whose creation was interrupted; make it again"
             )
-        version = values.pop("format_version", None)
-        if version not in (FORMAT_VERSION, RESPONSES_VERSION):
-            raise StoreError(
-                f"{url}: bag store of format {version}; this version reads {FORMAT_VERSION} and "
-                f"{RESPONSES_VERSION}"
-            )
+        version = values.get(FORMAT.key)
+        try:
+            values = FORMAT.strip(values)
+        except ValueError as error:
+            raise StoreError(f"{url}: {error}") from error
         unknown = sorted(values.keys() - {field.name for field in fields(cls)})
         if unknown:
             raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")
@@ -115,7 +117,7 @@ class StoreMeta:
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
             counts = ["n_bags", "n_points"]
-            if version == RESPONSES_VERSION:
+            if version == WITH_RESPONSES.version:
                 counts.append("n_response_points")
                 values["response_box"] = Box.of(
                     values["response_box"], values["response_dims"], "response_box"

@@ -21,12 +21,12 @@ from zarr.errors import ContainsArrayError
 
 from ..arrays import Integers
 from ..errors import WriterBusyError
+from ..saved import Format
 from ..storage import array_of, names_in, open_group, remove, storage_errors, zarr_store
 from ..store import BagStore
 from .candidates import digest
 
-FORMAT_VERSION = 2
-ATTRIBUTE = "bagbasis_coefficients"
+FORMAT = Format("coefficients", 2, key="bagbasis_coefficients")
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.zarr")
 ROWS = "rows"
 MISSING = float("inf")  # stands for a missing coefficient or target
@@ -34,7 +34,7 @@ MISSING = float("inf")  # stands for a missing coefficient or target
 
 def store_identity(store: BagStore) -> str:
     """Return a hash that differs for any other store at the URL, and for any other length."""
-    return digest([FORMAT_VERSION, store.url, store.written, store.n_bags, store.n_points])
+    return digest([FORMAT.version, store.url, store.written, store.n_bags, store.n_points])
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class RowCache:
         with _kept_errors(self.url):
             try:
                 group = open_group(zarr_store(self.url), "r+")
-                if group.attrs.get(ATTRIBUTE) == FORMAT_VERSION:
-                    return OpenCache(self, group)
+                FORMAT.strip(group.attrs)
+                return OpenCache(self, group)
             except Exception:  # noqa: S110 - whatever it is, a new one is made
-                pass  # nothing there, or what a killed maker left: made anew
+                pass  # nothing there, what a killed maker left, another version: made anew
             try:
                 return OpenCache(self, self._create())
             except (ContainsArrayError, KeyError) as error:  # another process made it meanwhile
@@ -86,7 +86,7 @@ class RowCache:
             compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
             fill_value=MISSING,
         )
-        group.update_attributes({ATTRIBUTE: FORMAT_VERSION})
+        group.update_attributes(FORMAT.stamp({}))
         return group
 
     def remove(self) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..embeddings import Embedding
+from ..saved import Format, Saved, read_saved
 from ..storage import read_json, write_json
 from .candidates import Candidate
 from .order import Rung
 
-FORMAT_VERSION = 1
+FORMAT = Format("state of a tune")
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(Saved):
     """A candidate on the bags of one rung.
 
     Attributes
@@ -121,9 +122,9 @@ class Records:
         """Keep a score, and write the file."""
         self._scores[key] = score
         if self._path is not None:
-            scores = {key: asdict(score) for key, score in self._scores.items()}
+            scores = {key: score.to_dict() for key, score in self._scores.items()}
             values = {"identity": self._identity, "scores": scores}
-            write_json(self._path, values, format_version=FORMAT_VERSION)
+            write_json(self._path, values, format=FORMAT)
 
     def _load(self) -> dict[str, Score]:
         if self._path is None:
@@ -138,9 +139,6 @@ class Records:
 
     def _known(self, values: dict[str, Any]) -> dict[str, Score]:
         """Return the scores of a file; none where they are of other data or another version."""
-        if values["format_version"] != FORMAT_VERSION or values["identity"] != self._identity:
+        if values[FORMAT.key] != FORMAT.version or values["identity"] != self._identity:
             return {}
-        return {
-            key: Score(**{**score, **{k: tuple(score[k]) for k in ("alphas", "errors")}})
-            for key, score in values["scores"].items()
-        }
+        return {key: read_saved(Score, score) for key, score in values["scores"].items()}

@@ -12,7 +12,7 @@ import pandas as pd
 
 from bagbasis import BagStore, load_model
 from bagbasis.errors import InterruptedStoreError, StoreError
-from bagbasis.models.predictions.stored import ATTRIBUTE
+from bagbasis.models.predictions.stored import FORMAT
 from bagbasis.registry import Registry
 from bagbasis.storage.files import names_in
 from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
@@ -93,7 +93,7 @@ def predictions_at(url: str, format: str) -> str | None:
     if format == "parquet":
         table = pd.read_parquet(url).sort_values("id")
         return digest(*(table[name] for name in table))
-    assert attributes_of(url)[ATTRIBUTE]
+    assert attributes_of(url)[FORMAT.key]
     arrays = [array[:] for _, array in sorted(read_group(url).arrays())]
     return digest(*arrays)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis.retraining.betting import MEMORIES, STAKES, Betting, pair_rows
+from bagbasis.saved import read_saved
 
 ALPHA = 0.05
 FREQUENCIES = np.array([0.5, 1.0, 2.0, 4.0])
@@ -57,7 +58,7 @@ def test_wealth_by_loops():
     both, one = Betting.begin(8, (2,)), Betting.begin(8)
     for new, reference in rounds:
         both = both.play(new, reference)
-        one = Betting.from_dict(one.play(new[0], reference[0]).to_dict())
+        one = read_saved(Betting, one.play(new[0], reference[0]).to_dict())
     expected = [wealth_by_loop([(x[i], y[i]) for x, y in rounds]) for i in range(2)]
     assert both.log_wealth == pytest.approx(expected, rel=1e-12)
     assert float(one.log_wealth) == pytest.approx(expected[0], rel=1e-12)

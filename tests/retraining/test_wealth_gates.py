@@ -13,6 +13,7 @@ from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, Random
 from bagbasis.retraining import DriftGate, retrain
 from bagbasis.retraining.gate_bets import GateBets, RowsMade
 from bagbasis.retraining.state import StateFolder
+from bagbasis.saved import read_saved
 from tests.retraining.problems import create, spec
 from tests.retraining.test_drift_gates import KINDS, draw
 
@@ -130,7 +131,7 @@ def test_states_go_on(year, tmp_path):
     shutil.copytree(year, tmp_path, dirs_exist_ok=True)
     bets = state_of(tmp_path)["bets"]
     for values in bets.values():
-        again = json.loads(json.dumps(GateBets.from_dict(values).to_dict()))
+        again = json.loads(json.dumps(read_saved(GateBets, values).to_dict()))
         assert again == values
     BagStore.open(tmp_path / "bags.zarr").append(*draw(120, 2))
     tests = made(tmp_path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bagbasis.errors import DataError, ModelError, StoreError
+from bagbasis.saved import Format
 from bagbasis.storage.files import (
     discard_empty,
     names_in,
@@ -189,11 +190,13 @@ def test_a_folder_that_is_still_written_to_stays(tmp_path):
 def test_json_of_a_format_version(place):
     """What was written is read; nothing there is None; another version is refused."""
     url = f"{place}/state.json"
-    assert read_json(url, dict, format_version=2) is None
-    write_json(url, {"n": 1}, format_version=2)
-    assert read_json(url, dict, format_version=2) == {"n": 1}
-    with pytest.raises(StoreError, match=r"damaged \(of format 2; this version reads 3\); do x"):
-        read_json(url, dict, format_version=3, remedy="do x")
+    assert read_json(url, dict, format=Format("thing", 2)) is None
+    write_json(url, {"n": 1}, format=Format("thing", 2))
+    assert read_json(url, dict, format=Format("thing", 2)) == {"n": 1}
+    with pytest.raises(
+        StoreError, match=r"damaged \(thing of format 2; this version reads 3\); do x"
+    ):
+        read_json(url, dict, format=Format("thing", 3), remedy="do x")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "3", '{"n": "x"}', "{}", "\udcff"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -19,6 +19,7 @@ from ...arrays import Floats
 from ...bags import Bags
 from ...errors import BagError, ParameterError, shown
 from ...parameters import Boolean, Integer, Share
+from ...saved import Saved
 from ...sklearn_bases import BaseEstimator
 from .row_moments import RowMoments, count_axes, principal_axes, signed
 
@@ -42,25 +43,26 @@ SUPPORTED = (
 
 
 @dataclass(frozen=True)
-class PointStep:
+class PointStep(Saved):
     """x → axes · (f(x) − center) / scale; parts that are None are left out.
 
     Attributes
     ----------
     function : str or None
         f, one of `FUNCTIONS`.
-    center : tuple of float or None
-        One number per coordinate.
     axes : tuple of tuples of float, or None
         A row per coordinate of the result.
+    center : tuple of float or None
+        One number per coordinate.
     scale : tuple of float or None
         One number per coordinate of the result.
     """
 
     function: str | None = None
-    center: tuple[float, ...] | None = None
     axes: tuple[tuple[float, ...], ...] | None = None
+    center: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
+    OMITTED: ClassVar = {"function": None, "axes": None, "center": None, "scale": None}
 
     def __call__(self, points: Floats) -> Floats:
         """Map points, shape (n, d)."""
@@ -88,15 +90,6 @@ class PointStep:
             raise ParameterError(f"a step of the transformation is not one of {n_inputs} columns")
         return n
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parts of the step, in types that JSON knows."""
-        axes = self.axes and [list(row) for row in self.axes]
-        plain = {"function": self.function, "axes": axes}
-        for name in ("center", "scale"):
-            given = getattr(self, name)
-            plain[name] = None if given is None else list(given)
-        return {name: value for name, value in plain.items() if value is not None}
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the inverse of `to_dict`; ParameterError for what is none."""
@@ -108,8 +101,8 @@ class PointStep:
         center, axes, scale = (values.get(name) for name in ("center", "axes", "scale"))
         return cls(
             values.get("function"),
-            None if center is None else tuple(map(float, center)),
             None if axes is None else tuple(tuple(map(float, row)) for row in axes),
+            None if center is None else tuple(map(float, center)),
             None if scale is None else tuple(map(float, scale)),
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ...errors import DataError
 from ...execution import Cost
 from ...parameters import Integer, ShareOrZero, Table
 from ...parameters.hypotheses import MOST_LOCATIONS
+from ...saved import Saved
 from ...store import MEDIAN_ROWS, spread_rows
 from ...sums import Sums
 from ..kernels.kernels import Kernel
@@ -43,7 +44,7 @@ LEAST_VARIANCE = 1e-12  # of a product of kernels; below it is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Locations:
+class Locations(Saved):
     """Test locations and the bandwidths of both Gaussian kernels.
 
     Attributes
@@ -88,15 +89,6 @@ class Locations:
             bytes_per_bag=64 * n_locations,
             bytes_per_task=3 * 8 * (3 * n_locations) ** 2,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able, for a report and for the locations of a later test."""
-        return {
-            "v": self.v.tolist(),
-            "w": self.w.tolist(),
-            "x_bandwidth": self.x_bandwidth,
-            "y_bandwidth": self.y_bandwidth,
-        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from ...parameters.embeddings import KERNEL
 from ...parameters.hypotheses import WIDTH
 from ...parameters.random_features import SCALES
 from ...random_features import LAPLACIAN, draw_frequencies, kernel_profile
+from ...saved import Saved
 from ...store import MEDIAN_ROWS, spread_rows
 from ...units import in_units, units_of
 
@@ -23,7 +24,7 @@ TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(Saved):
     """A kernel with k(x, x) = 1, whose spectrum is that of `draw_frequencies`.
 
     Parameters

@@ -7,10 +7,10 @@ twice their 95 % quantile, in equal ratios.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -20,6 +20,7 @@ from ...errors import DataError
 from ...execution import Cost, run_parts
 from ...parameters.random_features import SCALES as WIDTH_RANGE
 from ...random_features import LAPLACIAN
+from ...saved import Saved
 from ..kernels.kernels import Kernel
 from .scale_kernels import add_waves
 
@@ -32,7 +33,7 @@ MOST_UNITS = 1024  # whose sums a pass holds
 
 
 @dataclass(frozen=True)
-class Scales:
+class Scales(Saved):
     """Kernels of several widths, and the random features that stand for each of them.
 
     The features of kernel k are R^(−½) [sin ωᵀx, cos ωᵀx] of R frequencies, of norm 1. All widths
@@ -55,6 +56,7 @@ class Scales:
     centre: tuple[float, ...]
     n_frequencies: int
     seed: int
+    PARTS: ClassVar = {"kernels": Kernel}
 
     @classmethod
     def choose(cls, names: Sequence[str], rows: Floats, n_frequencies: int, seed: int) -> Scales:
@@ -94,13 +96,6 @@ class Scales:
             norms += _norms(kernels[-N_WIDTHS:], near)
         return cls(tuple(kernels), tuple(norms), tuple(rows.mean(axis=0).tolist()),
                    n_frequencies, seed)  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Scales:
-        """Return the scales that `dataclasses.asdict` describes, also with JSON's lists."""
-        lists = {name: tuple(values[name]) for name in ("norms", "centre")}
-        kernels = tuple(Kernel(**one) for one in values["kernels"])
-        return cls(**{**values, **lists, "kernels": kernels})
 
     def __str__(self) -> str:
         """Return what reports call them."""

@@ -31,6 +31,7 @@ from ...parameters import (
     Url,
     checked,
 )
+from ...saved import Format
 from ...storage import (
     attributes_of,
     check_replaceable,
@@ -57,8 +58,7 @@ from .features import prediction_ranges
 from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
 
 COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
-FORMAT_VERSION = 1
-ATTRIBUTE = "bagbasis_predictions"
+FORMAT = Format("predictions", key="bagbasis_predictions")
 
 
 @dataclass(frozen=True)
@@ -320,16 +320,13 @@ def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
 
 
 def _are_predictions(url: str) -> bool:
-    return ATTRIBUTE in attributes_of(url) or holds_parts(url)
+    return FORMAT.key in attributes_of(url) or holds_parts(url)
 
 
 def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
-    return {
-        ATTRIBUTE: FORMAT_VERSION,
-        "target_names": list(model.outcome.names),
-        "data_url": store.url,
-        **model.outcome.describe(),
-    }
+    names = list(model.outcome.names)
+    described = model.outcome.describe()
+    return FORMAT.stamp({"target_names": names, "data_url": store.url, **described})
 
 
 def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
@@ -370,7 +367,7 @@ def _prepare(
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
         return
-    attributes: dict[str, Any] = {ATTRIBUTE: {}}  # of our kind, but not whole
+    attributes: dict[str, Any] = {FORMAT.key: {}}  # of our kind, but not whole
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"

@@ -1,0 +1,114 @@
+"""`Format` and `Saved`: what is written is declared, by its kind, its version and its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+
+@dataclass(frozen=True)
+class Format:
+    """The kind of something that is written and its version, declared once beside its writer.
+
+    Attributes
+    ----------
+    kind : str
+        What messages call it: "model".
+    version : int
+        That is written.
+    others : tuple of int
+        Versions that are read, too.
+    key : str
+        Under which the version stands.
+    """
+
+    kind: str
+    version: int = 1
+    others: tuple[int, ...] = ()
+    key: str = "format_version"
+
+    def stamp(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values as they are written: the version first."""
+        return {self.key: self.version, **values}
+
+    def strip(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values that `stamp` was given.
+
+        Raises
+        ------
+        ValueError
+            They are of a version that is not read.
+        """
+        left = dict(values)
+        found, known = left.pop(self.key, None), (self.version, *self.others)
+        if found not in known:
+            versions = " and ".join(map(str, known))
+            raise ValueError(f"{self.kind} of format {found}; this version reads {versions}")
+        return left
+
+
+S = TypeVar("S", bound="Saved")
+
+
+class Saved:
+    """Base of dataclasses that are written as JSON, field by field; `read_saved` reads them.
+
+    A field holds what JSON knows, an array, a tuple, or another `Saved`. Lists are read as tuples;
+    what is in a mapping stays as it is.
+
+    Attributes
+    ----------
+    PARTS : mapping of str to type
+        The class of each field that holds a `Saved`, or a tuple of them.
+    ARRAYS : tuple of str
+        Fields that hold float64 arrays.
+    OMITTED : mapping of str to value
+        A field with this value is not written: so earlier versions wrote it, which had no such
+        field.
+    """
+
+    PARTS: ClassVar[Mapping[str, type[Saved]]] = {}
+    ARRAYS: ClassVar[tuple[str, ...]] = ()
+    OMITTED: ClassVar[Mapping[str, Any]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields in types that JSON knows, those of keywords alone last."""
+        own = sorted(fields(self), key=lambda one: one.kw_only is True)  # type: ignore[arg-type]  # of a dataclass
+        values = {one.name: getattr(self, one.name) for one in own}
+        return {
+            name: _plain(value)
+            for name, value in values.items()
+            if name not in self.OMITTED or value != self.OMITTED[name]
+        }
+
+
+def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Return what `Saved.to_dict` gave these values of; TypeError for other fields."""
+    return kind(**{name: _read(kind, name, value) for name, value in values.items()})
+
+
+def _read(kind: type[Saved], name: str, value: Any) -> Any:  # noqa: ANN401 - of any field
+    if name in kind.ARRAYS:
+        import numpy as np  # noqa: PLC0415 - configs are checked before numpy is loaded
+
+        return np.array(value, dtype=np.float64)
+    if name not in kind.PARTS or value is None:
+        return _frozen(value)
+    read = partial(read_saved, kind.PARTS[name])
+    return tuple(map(read, value)) if isinstance(value, (list, tuple)) else read(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - of any field
+    if isinstance(value, Saved):
+        return value.to_dict()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 - likewise
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
