@@ -7,6 +7,10 @@ from .config import (
     load_config as load_config,
     read_yaml as read_yaml,
 )
+from .model_sections import (
+    FittingConfig as FittingConfig,
+    ModelSection as ModelSection,
+)
 from .search_sections import (
     MULTIPLIERS as MULTIPLIERS,
     RUNGS as RUNGS,
@@ -20,8 +24,6 @@ from .sections import (
     NAMED as NAMED,
     EmbeddingName as EmbeddingName,
     EmbeddingSection as EmbeddingSection,
-    FittingConfig as FittingConfig,
-    ModelSection as ModelSection,
     build as build,
     is_automatic as is_automatic,
     named_embedding as named_embedding,

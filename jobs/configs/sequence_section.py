@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from bagbasis.errors import ConfigError
 
 from .config import Section
-from .sections import ModelSection, with_parameters
+from .model_sections import ModelSection
+from .sections import with_parameters
 
 if TYPE_CHECKING:
     from bagbasis.neural import SequenceClassifier, SequenceRegressor

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 from ..errors import ParameterError
+from ..parameters.ingest import refuse_gone
 from ..store import BagStore
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Runs(Protocol):
@@ -28,6 +30,19 @@ def function_of(ingest: Callable[P, Runs], name: str) -> Callable[P, BagStore]:
 
     run.__name__ = run.__qualname__ = name  # for help, and so that it can be pickled
     return run
+
+
+def refusing_gone(kind: type[T]) -> type[T]:
+    """Let a class refuse the keys of earlier versions; the error names what to write instead."""
+    declared = kind.__init__
+
+    @wraps(declared)
+    def begin(self: T, *args: object, **parameters: object) -> None:
+        refuse_gone(parameters)
+        declared(self, *args, **parameters)
+
+    type.__setattr__(kind, "__init__", begin)
+    return kind
 
 
 def check_known_ids(known_ids: str, mode: str) -> None:

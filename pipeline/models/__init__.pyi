@@ -21,8 +21,8 @@ from .fitted_model import (
     MoreColumns as MoreColumns,
     PredictedRows as PredictedRows,
     ScoringModel as ScoringModel,
-    mean_of as mean_of,
     model_of as model_of,
+    take_subset as take_subset,
 )
 from .heads.summaries import (
     MomentsAndExtremes as MomentsAndExtremes,
@@ -57,10 +57,7 @@ from .predictions.formats import (
 )
 from .predictions.stored import (
     PredictedBlock as PredictedBlock,
-    check_predictable as check_predictable,
     iter_predictions as iter_predictions,
-    natural_subsets as natural_subsets,
-    take_subset as take_subset,
     write_predictions as write_predictions,
 )
 from .regressor import (
@@ -74,7 +71,6 @@ from .saving import (
     Saveable as Saveable,
     check_model_place as check_model_place,
     is_of_run as is_of_run,
-    read_model_arrays as read_model_arrays,
     read_state as read_state,
     save_model as save_model,
     state_of as state_of,

@@ -30,9 +30,9 @@ from ..fitting import (
 from ..labelled import Column
 from ..solvers import Path, RidgeSolution, warn_at_edge
 from ..store import DISTANCE_SAMPLE
+from .fitted_model import take_subset
 from .intervals.calibration import Calibration
 from .posterior import Posterior
-from .predictions.stored import take_subset
 from .ridge_model import RidgeModel
 from .stacking import with_trees
 

@@ -1,8 +1,9 @@
-"""The protocols of a fitted model: what other modules may ask of it."""
+"""The protocols of a fitted model: what other modules may ask of it, and of which bags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -11,8 +12,9 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..errors import ModelError
 from ..execution import Cost
-from ..labelled import BagsLike
+from ..labelled import BagsLike, Holdout, LabelledBags
 from ..outcomes import Outcome, Prediction
+from ..store import BagStore
 
 __all__ = ["BagsLike"]
 
@@ -154,3 +156,29 @@ def model_of(estimator: FittedEstimator[Model]) -> Model:
     if not hasattr(estimator, "model_"):
         raise ModelError("the model is not fitted; call fit before predicting")
     return estimator.model_
+
+
+def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
+    """Raise for a subset that is not there, or bags of another dimension."""
+    if data.n_dims != model.features.n_dims:
+        raise ModelError(
+            f"the model was fitted on bags of dimension {model.features.n_dims}, "
+            f"{data.url or 'the data'} holds dimension {data.n_dims}"
+        )
+    if subset == "holdout" and not model.holdout:
+        raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
+
+
+def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
+    """Return the subsets to judge a model on; the first with a labelled bag is taken."""
+    fitted_to = model.report.get("data_url")
+    is_known = fitted_to is not None and data.url == fitted_to
+    return ("holdout", "all") if is_known and model.holdout else ("all",)
+
+
+def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:
+    """Return the bags that the model's holdout left out of fitting, the others, or all."""
+    held_out = None if subset == "all" else Holdout.of(model.holdout).split(bags)
+    if held_out is None:
+        return bags
+    return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)

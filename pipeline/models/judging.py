@@ -18,8 +18,15 @@ from ..parameters import Function, None_, Subset, checked
 from ..store import BagStore
 from ..units import in_units
 from .errors import Errors, Sample
-from .fitted_model import FittedEstimator, JudgedModel, ScoringModel, model_of
-from .predictions.stored import check_predictable, natural_subsets, take_subset
+from .fitted_model import (
+    FittedEstimator,
+    JudgedModel,
+    ScoringModel,
+    check_predictable,
+    model_of,
+    natural_subsets,
+    take_subset,
+)
 
 T = TypeVar("T")
 

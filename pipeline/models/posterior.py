@@ -25,6 +25,14 @@ from .model_state import OptionalPart
 SHARES = np.arange(0, 1, 0.05)  # of σ² that are tried as that of bags
 LEAST_FREE = 1e-3  # of 1 - h, where a bag is fitted through
 ROUNDING = 1e-14  # eigenvalues below this share of the trace are not told from zero in double
+NO_POSTERIOR = (
+    "the model keeps no posterior: fit it with uncertainty=True (model.uncertainty: true), which "
+    "keeps up to D x D numbers"
+)
+NO_NOISE = (
+    "the noise of the labels is not known: the model goes through all bags that it was fitted to; "
+    "fit it with a larger alpha, or to more bags"
+)
 
 
 class BagScores(NamedTuple):

@@ -40,11 +40,10 @@ from ..parameters.regression import HOLDOUT, TABLES
 from ..sklearn_bases import RegressorMixin
 from ..store import BagStore
 from .base import DoubleBasis, parameters_of
-from .fitted_model import COVERAGE, Array, MoreColumns
+from .fitted_model import COVERAGE, Array, MoreColumns, take_subset
 from .intervals.calibration import Calibration
-from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration, FoldedModel
+from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration
 from .judging import score_of
-from .predictions.stored import take_subset
 from .ridge_model import OF_INTERVALS, RidgeModel
 
 
@@ -308,14 +307,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         model = self._fitted
         if sample_weight is None and model.weights is not None and not source.in_memory:
             sample_weight = model.weights["column"]
-        return FoldedModel(
-            model.features,
-            model.outcome,
-            model.precision,
-            parameters_of(self).rounding,
-            self.alpha_ / model.weight_fitted,
-            model.report.get("baseline_alpha", 0.0) / model.weight_fitted,
-        ).calibrate(
+        return model.folded(parameters_of(self).rounding).calibrate(
             source,
             n_folds,
             None if groups is None else Column.of(source.data, "groups", groups),

@@ -32,23 +32,15 @@ from .fitted_model import NO_COLUMNS, Array, MoreColumns, PredictedRows
 from .heads.line import Line
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration
-from .intervals.fold_calibration import FoldCalibration
+from .intervals.fold_calibration import FoldCalibration, FoldedModel
 from .model_state import ModelState, OptionalPart
-from .posterior import BagScores, Posterior
+from .posterior import NO_NOISE, NO_POSTERIOR, BagScores, Posterior
 from .predictions.features import lazy_predictions
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 NO_CALIBRATION = (
     "the model has no errors of held-out bags: fit with holdout=.1, or call conformalize with bags "
     "that it was not fitted to, or with cv=10 and those that it was"
-)
-NO_POSTERIOR = (
-    "the model keeps no posterior: fit it with uncertainty=True (model.uncertainty: true), which "
-    "keeps up to D x D numbers"
-)
-NO_NOISE = (
-    "the noise of the labels is not known: the model goes through all bags that it was fitted to; "
-    "fit it with a larger alpha, or to more bags"
 )
 
 OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
@@ -112,7 +104,7 @@ class RidgeModel:
     def predict(self, X: BagsLike, array: str = "predictions") -> Array:
         """Return one of the arrays of `Prediction`; for a store it is lazy and chunked by bags."""
         column = self.outcome.stored()[array]
-        of_bags = _PredictedArray(self, array)
+        of_bags = partial(_predicted_array, self, array)  # which travels to workers
         return self.apply(X, of_bags, column.tail, column.dtype)
 
     def apply(
@@ -216,10 +208,13 @@ class RidgeModel:
         """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""
         return self._rows(bags).values
 
-    @property
-    def weight_fitted(self) -> float:
-        """The weight of the bags fitted; their number where they have none."""
-        return float(self.report.get("weight_fitted", self.report["n_bags_fitted"]))
+    def folded(self, rounding: float) -> FoldedModel:
+        """Return what gives the coefficients of folds, by penalties per unit of weight fitted."""
+        weight = float(self.report.get("weight_fitted", self.report["n_bags_fitted"]))
+        alpha = self.solution.alpha / weight
+        beside = self.report.get("baseline_alpha", 0.0) / weight
+        features, outcome = self.features, self.outcome
+        return FoldedModel(features, outcome, self.precision, rounding, alpha, beside)
 
     def check_dims(self, n_dims: int, found: str) -> None:
         """Raise ModelError unless bags have the dimension of those fitted."""
@@ -332,9 +327,8 @@ class RidgeModel:
             arrays[MEAN] = self.mean_targets
         arrays |= self.features.arrays()
         for part in (self.posterior, self.calibration, self.trees, self.line):
-            if part is not None:
-                attributes |= part.state().attributes
-                arrays |= part.state().arrays
+            own = ModelState({}, {}) if part is None else part.state()
+            attributes, arrays = attributes | own.attributes, arrays | own.arrays
         return ModelState(attributes, arrays)
 
     @staticmethod
@@ -400,12 +394,5 @@ class RidgeModel:
             raise ValueError("the average response does not fit the response basis")
 
 
-@dataclass(frozen=True)
-class _PredictedArray:
-    """One of the arrays of the predictions for bags in memory; travels to workers."""
-
-    model: RidgeModel
-    name: str
-
-    def __call__(self, bags: Bags) -> NDArray[Any]:
-        return self.model.predicted(bags).arrays()[self.name]
+def _predicted_array(model: RidgeModel, name: str, bags: Bags) -> NDArray[Any]:
+    return model.predicted(bags).arrays()[name]

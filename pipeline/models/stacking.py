@@ -22,7 +22,7 @@ from ..fitting import FitParameters, FoldRows, Problem, fold_rows
 from ..labelled import Batch, Folds
 from .heads.line import Line, best_shares
 from .heads.trees import TreeInputs, Trees
-from .intervals.fold_calibration import FoldCalibration, FoldedModel
+from .intervals.fold_calibration import FoldCalibration
 from .ridge_model import RidgeModel
 
 RIDGE, STACK, TREES, LINE = "ridge", "stack", "trees", "line"
@@ -90,14 +90,8 @@ def with_trees(
     needed = COPIES * n * (4 * m + 16 * k)
     check_memory(f"trees on {m:,} numbers of each of {n:,} bags", needed, FEWER)
     note(progress, "growing trees")
-    folded = FoldedModel(
-        model.features,
-        model.outcome,
-        model.precision,
-        parameters.rounding,
-        model.solution.alpha / model.weight_fitted,
-        model.report.get("baseline_alpha", 0.0) / model.weight_fitted,
-    ).solve_without_each(source, N_FOLDS, problem.groups, problem.weights)
+    without = model.folded(parameters.rounding).solve_without_each
+    folded = without(source, N_FOLDS, problem.groups, problem.weights)
     cost = model.features.cost_in(model.precision) + inputs.cost
     reduction = Reduction(partial(_Rows, model, *folded), HeadRows.__add__, cost, name="head")
     rows: HeadRows = run_pass(source, reduction)

@@ -19,7 +19,6 @@ from ..bags import (
     Responses,
     Stored,
     decode,
-    html_table,
     offsets_of,
     points_dtype,
 )
@@ -160,24 +159,6 @@ class Snapshot(Stored):
             f"{type(self).__name__}({self.url!r}, n_bags={self.n_bags}, n_points={self.n_points}, "
             f"n_dims={self.n_dims}, target_names={list(self.target_names)}{responses}{changes})"
         )
-
-    def _repr_html_(self) -> str:
-        """Describe the same, and the box, for a notebook; no points are read."""
-        n_present = self.n_bags - self.n_removed
-        mean = f"{self.n_points / n_present:.4g}" if n_present else "-"
-        rows = {
-            "url": self.url,
-            "bags": self.n_bags,
-            "removed": self.n_removed,
-            "points": self.n_points,
-            "points per bag": f"mean {mean}",
-            "box": [f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds],
-            "dtype": self.stored_dtype,
-            "targets": self.target_names,
-        }
-        if self.response_dims is not None:
-            rows |= {"response points": self.n_response_points, "of dimension": self.response_dims}
-        return html_table(type(self).__name__, rows)
 
     # ------------------------------------------------------------------ reading
 

@@ -20,11 +20,8 @@ from bagbasis.config_errors import key_sections
 from bagbasis.datasets import make_dataset
 from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.configs.config import ClusterConfig, load_config
-from bagbasis.jobs.configs.sections import (
-    ModelSection,
-    build_features,
-    section_of_features,
-)
+from bagbasis.jobs.configs.model_sections import ModelSection
+from bagbasis.jobs.configs.sections import build_features, section_of_features
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.jobs.running import CONFIGS, done, refused
 

@@ -15,7 +15,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.errors import ParameterError
-from bagbasis.jobs.configs.sections import ModelSection
+from bagbasis.jobs.configs.model_sections import ModelSection
 from bagbasis.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored

@@ -11,17 +11,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import wraps
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from ...bags import Box, box_or_quantile, points_dtype
 from ...errors import DataError, ParameterError
 from ...execution import Progress, current_client
 from ...parameters import Instance, None_, Table, checked
-from ...parameters.ingest import TABLES, refuse_gone
+from ...parameters.ingest import TABLES
 from ...store import BagStore, check_parameters
 from ..arrays import check_mode, new_store
-from ..calls import check_known_ids, function_of
+from ..calls import check_known_ids, function_of, refusing_gone
 from .database import Database
 from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .files import Source, TableFile, open_table
@@ -34,23 +33,8 @@ from .values import Columns, Given, names_of, values_of
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 Sources = Source | Sequence[Source] | None
 
-T = TypeVar("T")
 
-
-def _refusing_gone(kind: type[T]) -> type[T]:
-    """Let a class refuse the keys of earlier versions; the error names what to write instead."""
-    declared = kind.__init__
-
-    @wraps(declared)
-    def begin(self: T, *args: object, **parameters: object) -> None:
-        refuse_gone(parameters)
-        declared(self, *args, **parameters)
-
-    type.__setattr__(kind, "__init__", begin)
-    return kind
-
-
-@_refusing_gone
+@refusing_gone
 @dataclass(frozen=True)
 class TableIngest:
     """Make a store from tables: one row per point, in any order, over any number of files.
@@ -248,11 +232,8 @@ class TableIngest:
         """
         kept = BagStore.open(self.url) if self.mode == "append" else None
         columns = self._columns(kept)
-        sources: dict[str, Any] = {
-            "points": self.points,
-            "targets": self.target_table,
-            "responses": self.responses,
-        }
+        sources: dict[str, Any] = {"points": self.points, "targets": self.target_table}
+        sources["responses"] = self.responses
         files: dict[str, tuple[TableFile, ...]] = {}
         with spill_folder() as spill, Database(SORT_BYTES, spill) as database:
             for role, of in columns.items():
@@ -383,10 +364,8 @@ def _is_given(value: object) -> bool:
 
 def _as_given(source: Sources) -> str | list[str] | None:
     """Return paths as they were given, for JSON."""
-    if source is None:
-        return None
-    if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
+    if source is None or isinstance(source, (str, os.PathLike)):
+        return None if source is None else os.fspath(source)
     return [os.fspath(part) for part in source]
 
 

@@ -6,29 +6,27 @@ other files decide.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
-from math import inf, isinf
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays import Floats
 from ...bags import Box
-from ...errors import DataError, ParameterError
-from ...store import EXACT, beyond_exact
+from ...errors import DataError
+from .bad_rows import check_expressions, describe, is_bad, is_unfit, text_condition
 from .database import Database, Report
-from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
-from .scans import SQL_TYPES, Scan, is_nan, scans_of
-from .values import Columns, Value
+from .files import TEXTS, UNTYPED, TableFile, check_pages
+from .scans import Scan, is_nan, scans_of
+from .values import Columns
 
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
-INTEGER = re.compile("[+-]?[0-9]+")
 
 Labels = dict[str, set[str]]  # the texts of each target
 
@@ -161,7 +159,7 @@ def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, s
     """Return the first cell of a target that is text and no number, with its row."""
     for scan, starts in table.scans():
         if scan.kind_of(table.columns.targets[j]) in (UNTYPED, *TEXTS):
-            query = f"SELECT row, y{j} FROM ({scan.values(starts)}) WHERE {_is_text(j)}"
+            query = f"SELECT row, y{j} FROM ({scan.values(starts)}) WHERE {text_condition(j)}"
             for found in database.fetch(f"{query} ORDER BY row LIMIT 1"):
                 return found["row"], found[f"y{j}"]
     raise DataError(f"{table.surveys[0].file.url}: the file was changed while it was read")
@@ -223,7 +221,7 @@ def survey_scan(
     """
     for file in scan.files:
         check_pages(file, scan.columns)
-    _check_expressions(scan, database)
+    check_expressions(scan, database)
     asked = _questions(scan, dtype, share)
     values = scan.values([0] * len(scan.files))
     named = ", ".join(f"{question} AS {name}" for name, question in asked.items())
@@ -246,13 +244,13 @@ def survey_scan(
     ]
     if unfit or any(answers["bad"] for answers in rows):
         starts = list(accumulate((survey.n_rows for survey in surveys), initial=0))
-        bad = " OR ".join([_is_bad(scan, dtype), *(_is_unfit(scan, j) for j in unfit)])
+        bad = " OR ".join([is_bad(scan, dtype), *(is_unfit(scan, j) for j in unfit)])
         values = scan.values(starts[:-1])
         [row] = database.fetch(f"SELECT * FROM ({values}) WHERE {bad} ORDER BY row LIMIT 1")
         cells = f"SELECT * FROM ({scan.cells(starts[:-1])}) WHERE row = {row['row']}"
         problem = (
             row["row"] - starts[row["file"]],
-            _describe(row, scan, dtype, unfit, cells, database),
+            describe(row, scan, dtype, unfit, cells, database),
         )
         surveys[row["file"]] = replace(surveys[row["file"]], problem=problem)
     return surveys
@@ -264,29 +262,11 @@ def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
     return tuple(row["id"] for row in database.fetch(f"{query} LIMIT {n_rows}"))
 
 
-def _check_expressions(scan: Scan, database: Database) -> None:
-    cells = scan.cells([0] * len(scan.files))
-    for one in (*scan.columns.coordinates, *scan.columns.targets):
-        is_written = one.sql and one.text not in scan.files[0].names  # entries of vectors are ours
-        why = database.complaint(f"SELECT {one.sql} FROM ({cells}) LIMIT 0") if is_written else ""
-        if why:
-            file = scan.files[0].url
-            what = f"cannot be computed of the columns of {file} ({_plainly(why, scan, one)})"
-            raise ParameterError(f"{one.key}: {one.text!r} {what}")
-
-
-def _plainly(why: str, scan: Scan, value: Value) -> str:
-    """Return DuckDB's words with the names of columns."""
-    for name, _ in value.inputs:
-        why = re.sub(rf"\bv{scan.columns.inputs.index((name, True))}\b", name, why)
-    return why
-
-
 def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
     """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
     columns, id_type = scan.columns, scan.id_type
     numeral = "TRY_CAST(id AS BIGINT)"
-    asked = {"n": "count(*)", "bad": f"count_if({_is_bad(scan, dtype)})"}
+    asked = {"n": "count(*)", "bad": f"count_if({is_bad(scan, dtype)})"}
     # A numeral in CSV counts only as Python writes the integer, so that 007 and 7 stay two bags.
     asked["id"] = _example(id_type, "id", f"CAST({numeral} AS VARCHAR) IS DISTINCT FROM id")
     asked["beyond"] = (
@@ -303,15 +283,10 @@ def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
     for j, target in enumerate(columns.targets):
         kind = scan.kind_of(target)
         asked[f"text{j}"] = _example(kind, f"y{j}", f"z{j} IS NULL")
-        is_text = f"count_if({_is_text(j)})" if kind in (UNTYPED, *TEXTS) else "0"
+        is_text = f"count_if({text_condition(j)})" if kind in (UNTYPED, *TEXTS) else "0"
         asked |= {f"texts{j}": is_text, f"numbers{j}": f"count(z{j})"}
-        asked[f"unfit{j}"] = f"count_if({_is_unfit(scan, j)})"
+        asked[f"unfit{j}"] = f"count_if({is_unfit(scan, j)})"
     return asked
-
-
-def _is_text(j: int) -> str:
-    """Return the condition that a target, which may be text, is no number."""
-    return f"y{j} <> '' AND z{j} IS NULL"
 
 
 def _example(type_name: str, column: str, is_text: str) -> str:
@@ -321,37 +296,6 @@ def _example(type_name: str, column: str, is_text: str) -> str:
     return (
         f"min({column}) FILTER ({column} <> '' AND {is_text})" if type_name == UNTYPED else "NULL"
     )
-
-
-def _is_unfit(scan: Scan, j: int) -> str:
-    """Return the condition that target ``j`` is infinite, or an integer that no float64 is."""
-    kind, beyond = scan.kind_of(scan.columns.targets[j]), f"abs(z{j}) > {EXACT}"
-    if kind in INTEGERS:
-        return beyond
-    if kind in (UNTYPED, *TEXTS):
-        return f"isinf(z{j}) OR ({beyond} AND regexp_full_match(trim(y{j}), '{INTEGER.pattern}'))"
-    return f"isinf(z{j})"
-
-
-def _is_bad(scan: Scan, dtype: str) -> str:
-    """Return the condition that a row has no id, or a value that cannot be used."""
-    bad = ["id IS NULL"] + ([] if scan.id_type in INTEGERS else ["id = ''"])
-    for j, one in enumerate(scan.columns.coordinates):
-        bad += _unread(scan, one) + ([f"x{j} IS NULL"] if one.sql else [])
-        allowed = "false"
-        if scan.columns.missing != "refuse":  # a cell without a number is bad by itself
-            allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
-        finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
-        bad.append(f"NOT ({allowed} OR {finite})")
-    for j, one in enumerate(scan.columns.targets):
-        bad += [*_unread(scan, one), f"e{j}"] if one.sql else []
-    return " OR ".join(bad)
-
-
-def _unread(scan: Scan, value: Value) -> list[str]:
-    """Return the conditions that a cell of a value is there, but has no number, date, …."""
-    places = map(scan.columns.inputs.index, value.inputs)
-    return [f"(r{k} IS NOT NULL AND v{k} IS NULL)" for k in places]
 
 
 def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
@@ -393,67 +337,3 @@ def _kind(
     if type_name in (UNTYPED, "null"):
         return Kind("either" if example is None else "text", file.url, example)
     return Kind("text" if type_name in TEXTS else "number", file.url, example)
-
-
-def _describe(
-    row: Mapping[str, Any],
-    scan: Scan,
-    dtype: str,
-    unfit: Sequence[int],
-    cells: str,
-    database: Database,
-) -> str:
-    """Say what is wrong with a row of `Scan.values`, which ``cells`` asks for.
-
-    ``unfit`` are the targets of which there are numbers that cannot be used.
-    """
-    if not row["id"] and row["id"] != 0:
-        return "the bag id is missing, or a number that is not whole; give every row its bag's id"
-    bag, columns = f"bag {row['id']!r}", scan.columns
-    for j, one in enumerate(columns.coordinates):
-        what = f"coordinate {one.name!r}"
-        if why := _why_unread(row, scan, one):
-            return f"{bag}: {what} {why}"
-        number = row[f"x{j}"]
-        if one.sql and number is None:
-            why = database.complaint(f"SELECT CAST({one.sql} AS DOUBLE) FROM ({cells})")
-            return f"{bag}: {what} cannot be computed ({_plainly(why, scan, one)})"
-        with np.errstate(over="ignore"):
-            if number is None or not np.isfinite(np.dtype(dtype).type(number)):
-                missing = number is None or bool(one.sql and np.isnan(number))
-                shown = "missing" if missing else number
-                drop = ", or set missing to drop_point or drop_bag" if missing else ""
-                what = f"{what} is {shown}, not a finite {dtype}"
-                return f"{bag}: {what}; remove the point or the bag{drop}"
-    for j, one in enumerate(columns.targets):
-        what, given, number = f"target {one.name!r}", row[f"y{j}"], row[f"z{j}"]
-        if one.sql and (why := _why_unread(row, scan, one)):
-            return f"{bag}: {what} {why}"
-        if one.sql and row[f"e{j}"]:
-            why = database.complaint(f"SELECT {one.sql} FROM ({cells})")
-            return f"{bag}: {what} cannot be computed ({_plainly(why, scan, one)})"
-        if j not in unfit or number is None:
-            continue
-        if isinf(number):
-            return f"{bag}: {what} is infinite"
-        is_integer = isinstance(given, int) or INTEGER.fullmatch(str(given).strip())
-        if abs(number) > EXACT and is_integer:
-            told = beyond_exact(f"{one.name!r}: {given}")
-            return f"{bag}: target {told}; or set its target_types to class"
-    raise AssertionError(f"{row} can be used")
-
-
-def _why_unread(row: Mapping[str, Any], scan: Scan, value: Value) -> str:
-    for name, is_typed in value.inputs:
-        k = scan.columns.inputs.index((name, is_typed))
-        cell = row[f"r{k}"]
-        if cell is None or row[f"v{k}"] is not None:
-            continue
-        if not is_typed:
-            return f"is {cell!r}, not a number"
-        kind = scan.columns.types.get(name)
-        return (
-            f"cannot be computed: {name} is {cell!r}, not {kind} as in the first rows; correct "
-            f"it, or set read: {{types: {{{name}: VARCHAR}}}} and cast it in the expression"
-        )
-    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...bags import arrow_stream
 from ...errors import ModelError, ParameterError, StoreError
 from ...execution import Progress, Reduction, iter_pass
-from ...labelled import Batch, Holdout, LabelledBags
+from ...labelled import Batch, LabelledBags
 from ...outcomes import Layout, Prediction
 from ...parameters import (
     Boolean,
@@ -49,10 +49,11 @@ from ..fitted_model import (
     NO_COLUMNS,
     FittedEstimator,
     FittedModel,
-    JudgedModel,
     MoreColumns,
     PredictedRows,
+    check_predictable,
     model_of,
+    take_subset,
 )
 from .features import prediction_ranges
 from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
@@ -381,32 +382,6 @@ def _prepare(
             dtype=_stored(column.dtype),
             fill_value={**FILLS, "U": ""}.get(column.dtype.kind),
         )
-
-
-def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
-    """Raise for a subset that is not there, or bags of another dimension."""
-    if data.n_dims != model.features.n_dims:
-        raise ModelError(
-            f"the model was fitted on bags of dimension {model.features.n_dims}, "
-            f"{data.url or 'the data'} holds dimension {data.n_dims}"
-        )
-    if subset == "holdout" and not model.holdout:
-        raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
-
-
-def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
-    """Return the subsets to judge a model on; the first with a labelled bag is taken."""
-    fitted_to = model.report.get("data_url")
-    is_known = fitted_to is not None and data.url == fitted_to
-    return ("holdout", "all") if is_known and model.holdout else ("all",)
-
-
-def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:
-    """Return the bags that the model's holdout left out of fitting, the others, or all."""
-    held_out = None if subset == "all" else Holdout.of(model.holdout).split(bags)
-    if held_out is None:
-        return bags
-    return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)
 
 
 def _stored(dtype: np.dtype[Any]) -> type[str] | np.dtype[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bags import Bags, arrow_table, concatenate, points_frame
+from ...bags import Bags, arrow_table, concatenate, html_table, points_frame
 from ...parameters import Integer, None_, checked
 from ..reading import partitions, prefetch, read_runs
 from ..snapshot import Snapshot
@@ -30,6 +30,24 @@ class Exported(Snapshot):
         known = self.meta.source.get("coordinates")
         is_list = isinstance(known, (list, tuple)) and len(known) == self.n_dims
         return [str(name) for name in known or ()] if is_list else None
+
+    def _repr_html_(self) -> str:
+        """Describe the same, and the box, for a notebook; no points are read."""
+        n_present = self.n_bags - self.n_removed
+        mean = f"{self.n_points / n_present:.4g}" if n_present else "-"
+        rows = {
+            "url": self.url,
+            "bags": self.n_bags,
+            "removed": self.n_removed,
+            "points": self.n_points,
+            "points per bag": f"mean {mean}",
+            "box": [f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds],
+            "dtype": self.stored_dtype,
+            "targets": self.target_names,
+        }
+        if self.response_dims is not None:
+            rows |= {"response points": self.n_response_points, "of dimension": self.response_dims}
+        return html_table(type(self).__name__, rows)
 
     @overload
     def __getitem__(self, key: int) -> NDArray[Any]: ...
