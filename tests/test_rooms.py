@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,32 @@ FOLDERS = {
     for top in ("pipeline", "jobs")
     for file in (ROOT / top).rglob("__init__.py")
 }
+
+
+DOORS = sorted((ROOT / "pipeline").glob("*/__init__.pyi"))
+
+
+@cache
+def imports():
+    """The file, the module and the names of each import of the library, its jobs and its tests."""
+    return [
+        (file, node.module or "", [one.name for one in node.names])
+        for top in ("pipeline", "jobs", "tests")
+        for file in (ROOT / top).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom)
+    ]
+
+
+def taken_from(room):
+    """Names that modules outside of a room import from its door."""
+    inside = ROOT / "pipeline" / room
+    return {
+        name
+        for file, module, names in imports()
+        if module.rpartition(".")[2] == room and inside not in file.parents
+        for name in names
+    }
 
 
 def docstring(folder):
@@ -57,3 +84,13 @@ def test_a_folder_is_seen_at_a_glance(folder):
     """Fifteen modules at most, beside its sub-rooms."""
     modules = sorted(file.name for file in (ROOT / folder).glob("*.py"))
     assert len(set(modules) - {"__init__.py"}) <= 15, modules
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.parent.name)
+def test_a_door_hands_on_what_is_taken(door):
+    """By another room, a job or a test, or by people: else a name is the room's own."""
+    handed_on = set(re.findall(r"^    (\w+) as \w+,$", door.read_text(), re.MULTILINE))
+    people = re.search(r"__all__ = \[(.*?)\]", door.with_suffix(".py").read_text(), re.DOTALL)
+    for_people = set(re.findall(r'"(\w+)"', people[1])) if people else set()
+    assert handed_on >= for_people
+    assert handed_on <= for_people | taken_from(door.parent.name)

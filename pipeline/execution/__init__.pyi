@@ -41,7 +41,6 @@ from .lazy_dask import (
 )
 from .memory import (
     available_memory as available_memory,
-    memory_limit as memory_limit,
 )
 from .notebook import (
     bar_html as bar_html,

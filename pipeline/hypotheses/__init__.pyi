@@ -41,7 +41,6 @@ from .kernels.features import (
     FourierFeatures as FourierFeatures,
 )
 from .kernels.kernels import (
-    Kernel as Kernel,
     resolve_kernel as resolve_kernel,
 )
 from .kernels.scales import (

@@ -33,7 +33,6 @@ from .labels import (
     Targets as Targets,
 )
 from .splits import (
-    HOLDOUT_SEED as HOLDOUT_SEED,
     VALIDATION_SEED as VALIDATION_SEED,
     Folds as Folds,
     IndexFolds as IndexFolds,

@@ -26,6 +26,3 @@ from .kinds import (
 from .reals import (
     Reals as Reals,
 )
-from .training_labels import (
-    class_codes as class_codes,
-)

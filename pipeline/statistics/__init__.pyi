@@ -17,7 +17,6 @@ from .rows import (
     rows_cost as rows_cost,
 )
 from .statistics_kernels import (
-    add_triangle as add_triangle,
     linear_predictions as linear_predictions,
 )
 from .summary import (
