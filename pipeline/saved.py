@@ -33,19 +33,22 @@ class Format:
         """Return values as they are written: the version first."""
         return {self.key: self.version, **values}
 
-    def strip(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def strip(
+        self, values: Mapping[str, Any], url: str = "", error: type[Exception] = ValueError
+    ) -> dict[str, Any]:
         """Return the values that `stamp` was given.
 
         Raises
         ------
-        ValueError
-            They are of a version that is not read.
+        error
+            They are of a version that is not read; names the ``url`` that they stand at.
         """
         left = dict(values)
         found, known = left.pop(self.key, None), (self.version, *self.others)
         if found not in known:
             versions = " and ".join(map(str, known))
-            raise ValueError(f"{self.kind} of format {found}; this version reads {versions}")
+            place = f"{url}: " if url else ""
+            raise error(f"{place}{self.kind} of format {found}; this version reads {versions}")
         return left
 
 

@@ -64,3 +64,5 @@ def test_formats():
     for found in (3, None, "1", [1]):
         with pytest.raises(ValueError, match=r"of format .*; this version reads 2 and 1"):
             new.strip({"version": found})
+    with pytest.raises(KeyError, match="here: thing of format 3; this version reads 1"):
+        old.strip({"format_version": 3}, "here", KeyError)

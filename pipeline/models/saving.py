@@ -166,10 +166,7 @@ def read_state(url: str) -> dict[str, Any]:
         raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:
         raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
-    try:
-        return FORMAT.strip(state)
-    except ValueError as error:
-        raise ModelError(f"{url}: {error}") from error
+    return FORMAT.strip(state, url, ModelError)
 
 
 def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -109,10 +109,7 @@ def read_reference(url: str | os.PathLike[str]) -> tuple[Reference, dict[str, An
     """
     url = normalize_url(url)
     meta, arrays = _read(url)
-    try:
-        meta = FORMAT.strip(meta)
-    except ValueError as error:
-        raise ModelError(f"{url}: {error}") from error
+    meta = FORMAT.strip(meta, url, ModelError)
     own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
     watched = dict(meta["watched"])
     if watched["spec"] is not None:

@@ -102,10 +102,7 @@ class StoreMeta(Saved):
                 f"{url}: a bag store whose creation was interrupted; make it again"
             )
         version = values.get(FORMAT.key)
-        try:
-            values = FORMAT.strip(values)
-        except ValueError as error:
-            raise StoreError(f"{url}: {error}") from error
+        values = FORMAT.strip(values, url, StoreError)
         unknown = sorted(values.keys() - {field.name for field in fields(cls)})
         if unknown:
             raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")

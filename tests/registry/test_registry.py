@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import uuid
 from datetime import datetime
-from pathlib import Path
 
 import fsspec
 import numpy as np
@@ -23,43 +21,11 @@ from tests.oracles.labelled import stored
 from tests.oracles.planned import set_solution
 
 
-@pytest.fixture(params=["path", "memory://"])
-def registry(request, tmp_path):
-    """An empty registry: in a folder, or in a filesystem of objects."""
-    if request.param == "path":
-        return Registry(tmp_path / "registry")
-    return Registry(f"memory://{uuid.uuid4().hex}/registry")
-
-
 def files_of(registry):
     """Every object of a registry but its lock, by its path in it."""
     fs, root = fsspec.core.url_to_fs(registry.url)
     found = {path.removeprefix(root): fs.cat_file(path) for path in fs.find(root)}
     return {path: found[path] for path in found if not path.endswith(".lock")}
-
-
-def damage(registry, name, where):
-    """Flip a bit of the coefficients, lose them, or change the description of a model."""
-    fs, root = fsspec.core.url_to_fs(registry.model_url(name))
-    chunk = next(path for path in fs.find(f"{root}/coef") if "/c/" in path)
-    text = fs.cat_file(f"{root}/zarr.json")
-    if where == "flipped":
-        content = bytearray(fs.cat_file(chunk))
-        content[len(content) // 2] ^= 1
-        fs.pipe_file(chunk, bytes(content))
-    elif where == "lost":
-        fs.rm_file(chunk)
-    elif where == "attributes lost":
-        fs.rm_file(f"{root}/zarr.json")
-    elif where == "attributes torn":
-        fs.pipe_file(f"{root}/zarr.json", text[: len(text) // 2])
-    else:
-        values = json.loads(text)
-        values["attributes"]["bagbasis_model"]["alpha"] = 0.7
-        fs.pipe_file(f"{root}/zarr.json", json.dumps(values).encode())
-
-
-DAMAGES = ["flipped", "lost", "attributes lost", "attributes torn", "another alpha"]
 
 
 def triple():
@@ -221,49 +187,6 @@ def test_a_report_that_json_can_not_hold(registry, report):
 # ---------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize("where", DAMAGES)
-def test_a_damaged_model_is_not_promoted_and_can_be_put_right(registry, where):
-    """Not by promote, not by rollback; registering the same model again replaces it."""
-    bad, good = registry.register(fitted("one target")), registry.register(fitted("classes"))
-    registry.promote(bad)
-    registry.promote(good)
-    damage(registry, bad, where)
-    reason = "no model" if where == "attributes lost" else "damaged model"
-    for change in (lambda: registry.promote(bad), registry.rollback):
-        with pytest.raises(ModelError, match=reason) as caught:
-            change()
-        assert registry.url in str(caught.value)
-    assert registry.current() == good
-    if where == "attributes torn":
-        assert [r.name for r in registry.list() if r.damage is not None] == [bad]
-    assert registry.register(fitted("one target")) == bad
-    assert registry.rollback() == bad
-    np.testing.assert_array_equal(
-        registry.load_current().predict(BAGS), fitted("one target").predict(BAGS)
-    )
-    assert len(registry.list()) == 2
-    if "memory" not in registry.url:
-        assert {path.name for path in (Path(registry.url) / "models").iterdir()} == {
-            f"{bad}.zarr",
-            f"{good}.zarr",
-        }
-
-
-def test_what_was_written_is_read_back(registry, monkeypatch):
-    """A place that does not give back what was written is found out before anybody relies on it."""
-    publish = registry_module.publish
-
-    def publish_badly(staged, url, **options):
-        publish(staged, url, **options)
-        damage(registry, Path(url).stem, "lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(registry_module, "publish", publish_badly)
-        with pytest.raises(ModelError, match="after it was written; delete that folder"):
-            registry.register(fitted("one target"))
-    registry.promote(registry.register(fitted("one target")))
-
-
 @pytest.mark.parametrize("name", ["0123456789abcdef", "", "../models", "current", "0123"])
 def test_a_name_that_is_not_there(registry, name):
     """It is refused with the names that are there; nothing changes."""
@@ -285,36 +208,6 @@ def test_an_empty_registry(registry):
     with pytest.raises(ModelError, match="registered are: none"):
         registry.promote("0123456789abcdef")
     assert files_of(registry) == {}
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (lambda text: text[:-20], "char"),
-        (lambda text: b"", "Expecting value"),
-        (lambda text: b"[]", "a list"),
-        (lambda text: b"\x80{", "codec"),
-        (lambda text: text.replace(b'"format_version": 1', b'"format_version": 2'), "of format 2"),
-        (lambda text: text.replace(b'"promote"', b'"rollback"'), "cannot have followed"),
-        (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
-        (lambda text: text.replace(b'"at"', b'"when"'), "TypeError"),
-    ],
-)
-def test_a_damaged_pointer(registry, content, reason):
-    """It is never taken for an empty one, and never overwritten."""
-    name = registry.register(fitted("one target"))
-    registry.promote(name)
-    fs, path = fsspec.core.url_to_fs(f"{registry.url}/champion.json")
-    damaged = content(fs.cat_file(path))
-    fs.pipe_file(path, damaged)
-    calls = [registry.current, registry.list, registry.rollback, registry.load_current]
-    for call in [*calls, lambda: registry.promote(name)]:
-        with pytest.raises(ModelError, match=rf"champion\.json: damaged \(.*{reason}"):
-            call()
-    assert fs.cat_file(path) == damaged
-    fs.rm_file(path)
-    registry.promote(name)
-    assert registry.current() == name
 
 
 def test_the_second_promotion_says_so(tmp_path):
