@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from bagbasis.bags import Bags, concatenate
-from bagbasis.clusters import connect
 from bagbasis.datasets import (
     BLOCK,
     Dataset,
@@ -28,6 +27,7 @@ from bagbasis.store import BagStore
 from bagbasis.store.schema import Array
 from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted, generate_and_die
 from tests.store.processes import running
+from tests.workers import two_workers
 
 
 def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
@@ -122,7 +122,7 @@ def test_each_block_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.long
 def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
     """Blocks come back from a cluster in any order and are stored in that of the dataset."""
-    with connect("local", n_workers=2, cores_per_worker=1):
+    with two_workers():
         for dataset, n_bags in ((RAGGED, 20 * BLOCK), (SHIFTED, 630)):
             url = tmp_path / dataset.name
             store = generate(dataset, url, n_bags, chunk_points=1000, commit_seconds=0)

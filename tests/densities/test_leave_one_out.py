@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, ProjectionEmbedding, connect
+from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.bags import Box
 from bagbasis.bases import BASES, index_set
 from bagbasis.bases.smoothness import choose_bandwidth
@@ -14,6 +14,7 @@ from bagbasis.errors import BagError, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from tests.oracles.densities import kernel_score_by_loop
 from tests.oracles.series import index_set_by_loop, leave_one_out_score
+from tests.workers import two_workers
 
 
 def bumps(n_dims, width, sizes=(12, 9, 2), seed=0):
@@ -122,7 +123,7 @@ def test_on_a_cluster(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 2, dtype="float64")
     store = store.append(bumps(2, 0.1, [20, 3, 1] * 40))
     here = choose_smoothness(store, "kde", [0.05, 0.2])
-    with pass_limits(task_seconds=1e-4), connect("local", n_workers=1, cores_per_worker=1):
+    with pass_limits(task_seconds=1e-4), two_workers():
         there = choose_smoothness(store, "kde", [0.05, 0.2])
     np.testing.assert_allclose(there.scores, here.scores, rtol=1e-12)
 

@@ -15,7 +15,6 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
-    connect,
     cross_val_score,
 )
 from bagbasis.errors import DataError, ParameterError
@@ -24,6 +23,7 @@ from bagbasis.execution.costs import pass_limits
 from bagbasis.fitting import FeatureMap
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
+from tests.workers import two_workers
 
 N, CV = 230, 4
 BAGS, Y = labelled_bags(N, most=25)
@@ -119,7 +119,7 @@ def test_one_pass_however_it_is_cut(store):
     seen = []
     with pass_limits(small_task_seconds=1e-9, small_tasks=64):
         cut = cross_val_score(small(), store, target="y", cv=CV, progress=lambda *d: seen.append(d))
-        with connect("local", n_workers=2, cores_per_worker=1):
+        with two_workers():
             there = cross_val_score(small(), store, target="y", cv=CV)
     np.testing.assert_allclose(cut, whole, rtol=1e-9)
     np.testing.assert_allclose(there, cut, rtol=1e-12)  # of fewer cores BLAS sums otherwise

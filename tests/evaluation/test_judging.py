@@ -13,13 +13,13 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.clusters import connect
 from bagbasis.errors import DataError, ModelError
 from bagbasis.evaluation import evaluate, evaluate_together
 from bagbasis.labelled.inputs import with_targets
 from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
+from tests.workers import two_workers
 
 N = 70
 BAGS, _ = labelled_bags(N, most=25)
@@ -86,7 +86,7 @@ def test_against_a_loop(store, model, subset):
 def test_on_a_cluster(store, model):
     """Two workers sum the same, with progress by bags."""
     seen = []
-    with connect("local", n_workers=2, cores_per_worker=1):
+    with two_workers():
         errors = evaluate(model, store, progress=lambda *done: seen.append(done))
     alone = evaluate(model, store)
     assert errors.n == alone.n

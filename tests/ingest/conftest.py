@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.clusters import connect
 from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.tables import TableIngest
 from bagbasis.ingest.tables.database import Database
@@ -13,6 +12,7 @@ from bagbasis.ingest.tables.engines import ClusterEngine, LocalEngine
 from tests.ingest.stored_arrays import SIZES
 from tests.oracles.ragged import random_bags, random_responses
 from tests.store.conftest import url  # noqa: F401 - the same places for stores
+from tests.workers import two_workers
 
 SMALL = 2**12  # bytes: the tests' tables are cut into about ten pieces and ranges
 
@@ -23,7 +23,7 @@ def client(request):
     if request.param == "here":
         yield None
     else:
-        with connect("local", n_workers=2, cores_per_worker=1) as client:
+        with two_workers() as client:
             yield client
 
 

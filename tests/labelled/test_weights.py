@@ -13,13 +13,13 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
-    connect,
     load_model,
 )
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import planned, posed
+from tests.workers import two_workers
 
 N = 150
 BAGS, Y = labelled_bags(N, most=12)
@@ -147,7 +147,7 @@ def test_however_a_pass_is_cut(store, tmp_path):
     whole = small().fit(store, **fit)
     with pass_limits(small_task_seconds=1e-9, small_tasks=16):
         cut = small().fit(store, checkpoints=tmp_path / "kept", **fit)
-        with connect("local", n_workers=2, cores_per_worker=1):
+        with two_workers():
             there = small().fit(store, **fit)
     for model in (cut, there):
         np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import connect, load_model
+from bagbasis import load_model
 from bagbasis.errors import BagError, DataError, ModelError, ParameterError
 from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import write_predictions
@@ -17,6 +17,7 @@ from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.calibration import Calibration
 from tests.models.predicting import BAGS, N, Y, classifier, fitted, regressor
 from tests.oracles.labelled import labelled_bags, stored
+from tests.workers import two_workers
 
 REPEATS = 200
 
@@ -90,7 +91,7 @@ def test_fit_with_a_holdout(tmp_path):
     widths = 2 * np.sort(errors, axis=0)[int(np.ceil((len(errors) + 1) / 2)) - 1]
     np.testing.assert_allclose(high - low, np.tile(widths, (N, 1)), rtol=1e-9)
     np.testing.assert_allclose((low + high) / 2, model.predict(BAGS), rtol=1e-9)
-    with connect("local", n_workers=1, cores_per_worker=1):
+    with two_workers():
         again = regressor().fit(store, target=["b", "a"], holdout=0.4)
         np.testing.assert_allclose(again.calibration_.errors, np.sort(errors, axis=0), rtol=1e-9)
         for lazy, now in zip(loaded.predict_interval(store, 0.5), (low, high), strict=True):

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, KernelSmoother, ProjectionEmbedding, connect
+from bagbasis import BagStore, KernelSmoother, ProjectionEmbedding
 from bagbasis.bags import Box
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import DataError, ModelError, ParameterError, StoreError
@@ -16,6 +16,7 @@ from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, SmootherSums
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.smoother import leave_one_out_errors, smooth
+from tests.workers import two_workers
 
 N = 90
 BAGS, Y = labelled_bags(N, most=25)
@@ -113,7 +114,7 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
     np.testing.assert_allclose(model.predict(queries), truth, rtol=1e-10)
     store.append(BAGS[:5], {"y": np.full(5, 1e6)})
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=1e-10)
-    with connect("local", n_workers=2, cores_per_worker=1):
+    with two_workers():
         seen = []
         predicted = model.predict(QUERIES, progress=lambda done, total: seen.append((done, total)))
     np.testing.assert_allclose(predicted, truth, rtol=1e-10)

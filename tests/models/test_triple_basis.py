@@ -13,7 +13,6 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
-    connect,
     load_model,
 )
 from bagbasis.bags import Box, Responses
@@ -27,6 +26,7 @@ from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags
 from tests.oracles.planned import set_solution
+from tests.workers import two_workers
 
 N = 80
 BAGS, _ = labelled_bags(N, most=25)
@@ -224,7 +224,7 @@ def test_store_cluster_and_file(tmp_path):
     truth = inside.predict(QUERIES)
     model = regressor().fit(store)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=0, atol=1e-12)
-    with connect("local", n_workers=2, cores_per_worker=1):
+    with two_workers():
         other = regressor().fit(store, holdout=0.2)
         lazy = model.predict(store)
         at = np.array([[0.2], [0.7]])

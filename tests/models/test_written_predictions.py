@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, DoubleBasisClassifier, connect
+from bagbasis import BagStore, DoubleBasisClassifier
 from bagbasis.errors import ModelError, ParameterError, StoreError
 from bagbasis.models import iter_predictions, write_predictions
 from bagbasis.models.predictions import stored as stored_predictions
 from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
 from tests.oracles.labelled import stored
+from tests.workers import two_workers
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
 
@@ -77,7 +78,7 @@ def test_columns_are_named_by_the_targets(tmp_path):
 @pytest.mark.long
 def test_on_workers(store, tmp_path):
     """Workers write their own blocks: the same files, ids and values as from one process."""
-    with connect("local", n_workers=1, cores_per_worker=1):
+    with two_workers():
         for name in FITS:
             model = fitted(name)
             for format in ("zarr", "parquet"):

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis import connect
 from bagbasis.execution.costs import pass_limits
 from bagbasis.tuning import tune
 from tests.oracles.labelled import stored
@@ -21,6 +20,7 @@ from tests.tuning.problems import (
     kept_blocks,
     stored_pairs,
 )
+from tests.workers import two_workers
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +34,7 @@ def test_two_workers_find_what_one_process_finds(tmp_path):
     ]
     with pass_limits(small_task_seconds=1e-9):
         alone = [tuned(*problem, tmp_path / "alone") for problem in problems]
-        with connect("local", n_workers=2, cores_per_worker=1):
+        with two_workers():
             shared = [tuned(*problem, tmp_path / "shared") for problem in problems]
     for (ours, our_blocks), (truth, blocks) in zip(shared, alone, strict=True):
         check(ours, truth)
