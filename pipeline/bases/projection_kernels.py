@@ -158,10 +158,10 @@ def _add_products(tables, padded, prefixes, counts, changed, products, sums):
 
 
 @subkernel()  # not fast: with "arcp" it depends on the code around it whether there is a quotient
-def _write_means(sums, scales, total, out, first):
-    """Write sums · scales / total to out[first:]; NaN where no point was kept."""
-    for q in range(len(sums)):
-        out[first + q] = sums[q] * scales[q] / total if total > 0 else np.nan
+def _write_means(sums, scales, total, out):
+    """Write sums · scales / total; NaN where no point was kept."""
+    for q in range(len(out)):
+        out[q] = sums[q] * scales[q] / total if total else np.nan
 
 
 def _make_projection(basis: int) -> Callable[..., Any]:
@@ -224,7 +224,9 @@ def _make_projection(basis: int) -> Callable[..., Any]:
             n_outside[i] = 0
             for group in range(n_groups):
                 sums[:] = 0.0
-                total = 0
+                total = np.int64(
+                    0
+                )  # for a plain 0, a constant, Numba compiles once more what it is given to
                 outside = 0
                 for start in range(offsets[i], offsets[i + 1], BLOCK):
                     left = offsets[i + 1] - start
@@ -253,7 +255,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
                         for b in range(kept, padded):
                             tables[0, k, b] = 0
                     _add_products(tables, padded, prefixes, counts, changed, products, sums)
-                _write_means(sums, scales, np.float64(total), out[i], group * s)
+                _write_means(sums, scales, total, out[i, group * s : (group + 1) * s])
                 if outside > n_outside[i]:
                     n_outside[i] = outside
 
