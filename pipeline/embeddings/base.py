@@ -263,7 +263,8 @@ class EmbeddingSpec(Saved, ABC):
         ParameterError
             Other fields than the spec's, or values that it refuses.
         """
-        values = {**cls.OMITTED, **values}
+        if not cls.OMITTED.keys() & values.keys():  # fields that came together are there together
+            values = {**cls.OMITTED, **values}
         if set(values) != {field.name for field in fields(cls)}:
             raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
         return cls(**values)
