@@ -86,6 +86,18 @@ KEPT = {
     "independence": {"NFSIC .96, HSIC .26": [(0, [800], "NFSIC, learnt"), (0, [800], "HSIC")]},
     "goodness-of-fit": {"KSD .96, learnt FSSD .88": [(1, [400], "KSD"),
                                                      (1, [400], "FSSD, learnt")]},
+    "real-bags": {
+        "peer on 12": [(1, ["tune"], "within 1 s.e.")],
+        "on 14, the default on 8 and 14": [
+            (1, ["tune"], "within 3 s.e."),
+            (1, ["default"], "within 1 s.e."),
+            (1, ["default"], "within 3 s.e."),
+        ],
+        "tune on 1, on the other 2.0 behind": [
+            (1, ["tune, held back"], name) for name in ("within 1 s.e.", "furthest behind, s.e.")
+        ],
+        "ranks 2.4 and 3.6": [(1, [name], "mean rank") for name in ("tune", "default")],
+    },
     "score-matching": {"in .047 (KSD) and .0585 (FSSD)": [
         (1, [1, name], "rejects its own samples") for name in ("ksd", "fssd")]},
     "dependence-objectives": {
