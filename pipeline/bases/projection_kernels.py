@@ -224,9 +224,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
             n_outside[i] = 0
             for group in range(n_groups):
                 sums[:] = 0.0
-                total = np.int64(
-                    0
-                )  # for a plain 0, a constant, Numba compiles once more what it is given to
+                total = np.int64(0)  # a plain 0 is a constant, for which all is compiled anew
                 outside = 0
                 for start in range(offsets[i], offsets[i + 1], BLOCK):
                     left = offsets[i + 1] - start
