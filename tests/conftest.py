@@ -29,7 +29,7 @@ FIRST = (
     "tests/execution/test_resume.py",
     "tests/retraining/test_survival.py",
     "tests/object_stores/",
-    "tests/tuning/test_tune_on_a_cluster.py",
+    "tests/tuning/",
 )
 
 ROOM = 8 * 2**30  # bytes; a run of all tests leaves far less
