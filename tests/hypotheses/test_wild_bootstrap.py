@@ -13,7 +13,13 @@ from bagbasis.errors import BagbasisError
 from bagbasis.execution import lane
 from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
-from bagbasis.hypotheses.nulls.wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
+from bagbasis.hypotheses.nulls.wild_bootstrap import (
+    WILD,
+    centred_variance,
+    wild_degrees,
+    wild_factors,
+    wild_waves,
+)
 from bagbasis.hypotheses.samples.samples import as_sample
 from bagbasis.hypotheses.two_samples import comparison
 from bagbasis.hypotheses.two_samples.comparison import TwoSamples
@@ -120,6 +126,29 @@ def test_weights_of_neighbours_do_not_widen_narrow_kernels():
     gram = features @ features.T
     fresh = [mmd_of_gram(gram, rng.permutation(2 * n) < n) for _ in range(400)]
     assert drawn.std() == pytest.approx(np.std(fresh), rel=0.35)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("statistic", ["fuse", "agg", "mmd_b", "energy", FourierMMD(8)])
+@pytest.mark.parametrize(("n", "memory", "n_permutations"), [(12, 50.0, 20), (2, 3.0, 1)])
+def test_few_units_for_their_memory(statistic, n, memory, n_permutations):
+    """The mean of waves takes nearly all of their variance, of a few draws even all: weights stay
+    numbers that can be squared."""
+    a, b = np.random.default_rng(7).standard_normal((2, n, 2))
+    given = {"statistic": statistic, "memory": memory, "n_permutations": n_permutations}
+    for seed in range(8):
+        r = two_sample_test(a, b, null=WILD, seed=seed, **given)
+        assert np.abs(r.null_distribution).max() < 1000
+
+
+def test_variance_about_a_mean_of_waves():
+    """Of units of unequal sizes, as many draws have it; of one unit nothing is left."""
+    sizes = np.array([3, 1, 7, 2, 2])
+    for memory in (0.0, 1.5, 100.0):
+        waves = wild_waves(5, 100_000, memory, seed=2)
+        left = 1 - ((waves @ sizes / 15) ** 2).mean()
+        assert centred_variance(sizes, memory) == pytest.approx(left, abs=0.01)
+    assert centred_variance(np.array([4]), 1.0) == 0.0
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import fftconvolve
 from scipy.special import chdtrc, chdtri
 
-from ...arrays import Floats
+from ...arrays import Floats, Integers
 from .draws import generator_of
 from .laws import Null, permutation_null
 
@@ -37,12 +37,27 @@ def wild_waves(n: int, n_draws: int, memory: float, seed: int) -> Floats:
     than with signs (Shao 2010): 2 % for a series with correlations e^{−7 lag / memory}, not 12 %.
     """
     rng = generator_of(seed, "weights")
-    memory = max(0.1, min(memory, n))  # below 0.1 neighbours are independent
+    memory = _bounded(memory, n)
     reach = int(4 * memory) + 1  # e^−16 is nothing
     taps = np.exp(-((np.arange(-reach, reach + 1) / memory) ** 2))
     noise = rng.standard_normal((n_draws, n + 2 * reach))
     waves: Floats = fftconvolve(noise, taps[None] / np.linalg.norm(taps), "valid", axes=1)
     return waves
+
+
+def centred_variance(sizes: Integers, memory: float) -> float:
+    """Return the mean square that `wild_waves` have about their mean, from 0 to 1.
+
+    Parameters
+    ----------
+    sizes : shape (n,)
+        Rows of each unit, whose weights in the mean they are.
+    """
+    n, rows = len(sizes), sizes.astype(np.float64)
+    lags = np.arange(1 - n, n)
+    pairs = fftconvolve(rows, rows[::-1])  # pairs of rows at each lag of their units
+    unlike = -np.expm1(-((lags / _bounded(memory, n)) ** 2) / 2)
+    return float(pairs @ unlike) / float(rows.sum()) ** 2
 
 
 def wild_degrees(n: int, memory: float) -> float:
@@ -68,9 +83,14 @@ def spread_squares(values: Floats, degrees: float, seed: int) -> Floats:
     values : shape (n_draws, K)
     degrees : float
         Of one variance.
+
+    Returns
+    -------
+    shape (n_draws, K)
     """
     means, variances = values.mean(axis=0), values.var(axis=0)
-    several = 2 * means**2 / np.maximum(variances, np.finfo(float).tiny)
+    least = np.finfo(float).eps * means**2  # of a single draw there is no variance
+    several = 2 * means**2 / np.maximum(variances, np.maximum(least, np.finfo(float).tiny))
     of_column = degrees * np.maximum(1.0, several)
     drawn = generator_of(seed, "weights").chisquare(degrees, len(values))
     above = chdtrc(degrees, drawn)
@@ -81,3 +101,7 @@ def spread_squares(values: Floats, degrees: float, seed: int) -> Floats:
 def wild_null(observed: float, values: Floats, scale: float) -> Null:
     """Return the null of a statistic's values with signs; see `permutation_null`."""
     return replace(permutation_null(observed, values, scale), name=WILD)
+
+
+def _bounded(memory: float, n: int) -> float:
+    return max(0.1, min(memory, n))  # below 0.1 neighbours are independent

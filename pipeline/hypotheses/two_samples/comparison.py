@@ -16,13 +16,20 @@ from ...execution import check_memory
 from ...store import MEDIAN_ROWS
 from ..kernels.features import FeatureMap
 from ..kernels.kernels import Kernel
-from ..nulls.wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
+from ..nulls.wild_bootstrap import (
+    WILD,
+    centred_variance,
+    wild_degrees,
+    wild_factors,
+    wild_waves,
+)
 from ..registry import Measured, Statistic
 from ..samples.held_out import split_units
 from ..samples.samples import Sample
 
 MOST_BUCKETS = 4096  # units that sums are kept of: 512 features of each are 16 MiB
 LEAST_BUCKETS = 16  # of a sample beside a very large one
+LEAST_LEFT = 0.5  # of the variance about a mean: few draws of few units would leave less, even none
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +114,8 @@ class TwoSamples:
     def wild_waves(self) -> tuple[Floats, float]:
         """Return these weights before an estimated variance spreads them, and its degrees.
 
-        The mean square of a unit's weights is 1 / n² of the n rows of its sample.
+        Shape (n_permutations, n_units). Of a sample of n rows they are waves about their mean over
+        n, times what makes up for the variance that the mean takes.
         """
         shape = self.n_permutations, self.first.n_units + self.second.n_units
         check_memory(f"{self.n_permutations:,} draws", 64 * shape[0] * shape[1], "take fewer")
@@ -117,7 +125,8 @@ class TwoSamples:
             waves = wild_waves(sample.n_units, self.n_permutations, memory, self.seed + seed)
             means = waves @ sample.unit_sizes / len(sample)
             # what the mean takes from the variance, as n − 1 for n does of independent units
-            left = max(1 - float((means**2).mean()), np.finfo(float).tiny)
+            least = LEAST_LEFT * centred_variance(sample.unit_sizes, memory)
+            left = max(1 - float((means**2).mean()), least)
             parts.append(sign * (waves - means[:, None]) / (len(sample) * left**0.5))
             variances.append(1 / len(sample))
             degrees.append(wild_degrees(sample.n_units, memory))
