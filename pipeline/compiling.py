@@ -16,6 +16,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from .errors import ParameterError, StoreError
 
 try:  # nobody else imports it earlier
@@ -26,6 +28,7 @@ except ValueError as error:
         f"Numba cannot use what the environment says ({error}); see its variables NUMBA_…"
     ) from error
 
+UNSIGNED = np.uint64  # an index: a signed one is first looked at for whether it counts from the end
 Decorator = Callable[[Callable[..., Any]], Any]
 
 NO_PLACE = (

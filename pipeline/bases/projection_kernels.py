@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import kernel, subkernel
+from ..compiling import UNSIGNED as _U, kernel, subkernel
 from .function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
 
 BLOCK = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 KiB L1 cache
 LANES = 16  # a block is padded to a multiple: the vector loops then need no scalar remainder
 
 COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
-_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 
 
 @subkernel(fastmath=FAST)

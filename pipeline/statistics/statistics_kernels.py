@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiling import kernel, subkernel
+from ..compiling import UNSIGNED as _U, kernel, subkernel
 
 STRIPE = 512  # columns of features summed by one thread at a time: their sums stay in L1
-_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 ROWS = 4  # rows of a stripe converted to double at a time, to load and store each sum once
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiling import kernel, subkernel
+from ...compiling import UNSIGNED as _U, kernel, subkernel
 from ...sine_kernels import FAST, sine_cosine_of
 
 _F = np.float32
@@ -15,7 +15,6 @@ _F = np.float32
 LN2_1, LN2_2 = _F(0.693359375), _F(-2.12194440e-4)
 L1, L2, L3, L4 = _F(2 / 3), _F(2 / 5), _F(2 / 7), _F(2 / 9)
 ONE, TWO, HALF, SQRT2 = _F(1), _F(2), _F(0.5), _F(1.4142135)
-_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 MANTISSA, EXPONENT_OF_ONE = np.int32(0x007FFFFF), np.int32(0x3F800000)
 
 

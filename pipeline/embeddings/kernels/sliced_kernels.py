@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel, subkernel
+from ...compiling import UNSIGNED as _U, kernel, subkernel
 from .confine_kernels import confine
 
 LANES = 16  # directions that are sorted together, by vectors
 FEW = 8  # of them: then points are along the vectors where they are projected
 AT_ONCE = 2**14  # values that are sorted together: they stay in the nearest caches
 ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
-_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 
 
 @kernel()

@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...bases import BLOCK, load_block
-from ...compiling import kernel, subkernel
+from ...compiling import UNSIGNED as _U, kernel, subkernel
 from ...random_features import decay
 
 FAST = {"contract", "nsz"}
 CHUNK = 8  # midpoints of the last coordinate that are written in one unrolled loop
-_U = np.uint64  # a signed index is first looked at for whether it counts from the end
 
 
 @subkernel(fastmath=FAST)
