@@ -68,8 +68,8 @@ class Saved:
     ARRAYS : tuple of str
         Fields that hold float64 arrays.
     OMITTED : mapping of str to value
-        A field with this value is not written: so earlier versions wrote it, which had no such
-        field.
+        A field with this value is not written: files of earlier versions, which had no such
+        field, look the same.
     """
 
     PARTS: ClassVar[Mapping[str, type[Saved]]] = {}
@@ -88,7 +88,13 @@ class Saved:
 
 
 def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
-    """Return what `Saved.to_dict` gave these values of; TypeError for other fields."""
+    """Return the object that `Saved.to_dict` described by these values.
+
+    Raises
+    ------
+    TypeError
+        A field that ``kind`` does not have, or one without a default that is missing.
+    """
     return kind(**{name: _read(kind, name, value) for name, value in values.items()})
 
 

@@ -1,9 +1,9 @@
 """A tune of few bags: what ``embedding="auto"`` chooses by folds, and a stack as its head.
 
 A held-out tenth of some hundred bags tells no candidates apart. Folds do, of all bags, repeated
-where there are few. They do not tell heads apart: the ridge has the least error of dozens of
-candidates on the same bags, by skill and by luck. A stack has less error on other bags than the
-head of least error (`bags experiment real-bags`), and its shares can leave out what is bad.
+where there are few. They do not tell heads apart: the embedding was chosen by the ridge's error on
+the same bags, least of dozens, which is luck in part. On other bags a stack errs less than the head
+that leads by folds (`bags experiment real-bags`), and its shares can leave out what is bad.
 """
 
 from __future__ import annotations

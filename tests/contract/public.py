@@ -111,7 +111,7 @@ def _is_made_by_rooms(parameter: inspect.Parameter) -> bool:
 
 
 HANDED_ON = [getattr(module, name) for module in ROOMS for name in getattr(module, "__all__", ())]
-"""What people have, and by that also what is of a class that one of these is a kind of."""
+"""All that the doors hand on to people; an object of a subclass counts as one of its bases."""
 MADE_BY_ROOMS = {"NDArray", "Floats", "Integers", *CLASSES}.difference(
     base.__name__ for kind in HANDED_ON if inspect.isclass(kind) for base in kind.__mro__
 )

@@ -248,7 +248,10 @@ def scale_details(scales: Scales, values: Floats, weights: Floats) -> Mapping[st
 
 
 def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
-    """Return the sums of two series' units in their order, and the MMD² of the wild bootstrap."""
+    """Return the sums of two series' units in their order, and the MMD² of the wild bootstrap.
+
+    The latter has shape (n_permutations, K): a draw per row, a scale per column.
+    """
     grouped = samples.first.unit == "group"
     series = samples if grouped else samples.in_buckets(MOST_UNITS)
     sums = series.feature_sums(scales)
@@ -260,9 +263,9 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
     waves, degrees = series.wild_waves()
     first, of_unit = series.is_first_unit, series.unit_sizes.astype(np.float64)
     sides = first / of_unit[first].sum(), ~first / of_unit[~first].sum()
-    # Neighbours have nearly one weight, so that its square varies as a mean of few numbers does. A
-    # unit beside itself takes part with the mean square: of narrow kernels these pairs are nearly
-    # all that there is, and their weights would be all that a draw varies by.
+    # Neighbours have nearly one weight, so that its square varies as a mean of few numbers does. So
+    # a unit's pair with itself has the mean square as its weight: with a narrow kernel these pairs
+    # are nearly all that there is, and draws would vary by their weights alone.
     excess = waves**2 - (sides[0] + sides[1]) ** 2
     drawn, biased = np.empty((len(waves), len(blocks))), np.empty(len(blocks))
     for k, block in enumerate(blocks):

@@ -116,7 +116,10 @@ def best_shares(
 
 
 def _least(gram: Floats, pull: Floats) -> Floats:
-    """Return the shares s ≥ 0 with sum 1 and the least sᵀ gram s − 2 pullᵀ s: of each face's."""
+    """Return the shares s ≥ 0 with sum 1 and the least sᵀ gram s − 2 pullᵀ s.
+
+    It is the least over the minima of all faces, each face being the members with a share.
+    """
     m, found = len(gram), []
     for kept in chain.from_iterable(combinations(range(m), size) for size in range(1, m + 1)):
         shares, of_kept = np.zeros(m), list(kept)
