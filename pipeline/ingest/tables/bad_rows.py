@@ -14,7 +14,7 @@ from ...store import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
 from .scans import SQL_TYPES, Scan, is_nan
-from .values import Value
+from .values import Value, alias
 
 INTEGER = re.compile("[+-]?[0-9]+")
 
@@ -22,19 +22,20 @@ INTEGER = re.compile("[+-]?[0-9]+")
 def check_expressions(scan: Scan, database: Database) -> None:
     """Raise ParameterError for an expression that DuckDB does not take for its columns."""
     cells = scan.cells([0] * len(scan.files))
-    for one in (*scan.columns.coordinates, *scan.columns.targets):
-        is_written = one.sql and one.text not in scan.files[0].names  # entries of vectors are ours
-        why = database.complaint(f"SELECT {one.sql} FROM ({cells}) LIMIT 0") if is_written else ""
-        if why:
-            file = scan.files[0].url
-            what = f"cannot be computed of the columns of {file} ({_plainly(why, scan, one)})"
-            raise ParameterError(f"{one.key}: {one.text!r} {what}")
+    file = scan.files[0]
+    for one in scan.columns.expressions:
+        if one.text in file.names:  # entries of vectors are ours
+            continue
+        if why := _complaint(one, one.sql, f"{cells} LIMIT 0", database):
+            what = f"{one.text!r} cannot be computed of the columns of {file.url} ({why})"
+            raise ParameterError(f"{one.key}: {what}")
 
 
-def _plainly(why: str, scan: Scan, value: Value) -> str:
-    """Return DuckDB's words with the names of columns."""
-    for name, _ in value.inputs:
-        why = re.sub(rf"\bv{scan.columns.inputs.index((name, True))}\b", name, why)
+def _complaint(value: Value, sql: str, cells: str, database: Database) -> str:
+    """Return DuckDB's words against an expression, with the names of columns; "" for none."""
+    why = database.complaint(f"SELECT {sql} FROM ({cells})")
+    for name in value.inputs:
+        why = why.replace(value.of(name), name)
     return why
 
 
@@ -53,34 +54,29 @@ def is_unfit(scan: Scan, j: int) -> str:
     return f"isinf(z{j})"
 
 
-def is_bad(scan: Scan, dtype: str) -> str:
+def is_bad(scan: Scan) -> str:
     """Return the condition that a row has no id, or a value that cannot be used."""
     bad = ["id IS NULL"] + ([] if scan.id_type in INTEGERS else ["id = ''"])
     for j, one in enumerate(scan.columns.coordinates):
-        bad += _unread(scan, one) + ([f"x{j} IS NULL"] if one.sql else [])
+        bad += _unread(one) + ([f"x{j} IS NULL"] if one.sql else [])
         allowed = "false"
         if scan.columns.missing != "refuse":  # a cell without a number is bad by itself
             allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
-        finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
+        finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[scan.columns.dtype]})), false)"
         bad.append(f"NOT ({allowed} OR {finite})")
     for j, one in enumerate(scan.columns.targets):
-        bad += [*_unread(scan, one), f"e{j}"] if one.sql else []
+        bad += [*_unread(one), f"e{j}"] if one.sql else []
     return " OR ".join(bad)
 
 
-def _unread(scan: Scan, value: Value) -> list[str]:
+def _unread(value: Value) -> list[str]:
     """Return the conditions that a cell of a value is there, but has no number, date, …."""
-    places = map(scan.columns.inputs.index, value.inputs)
-    return [f"(r{k} IS NOT NULL AND v{k} IS NULL)" for k in places]
+    cells = [(alias("r", name), value.of(name)) for name in value.inputs]
+    return [f"({cell} IS NOT NULL AND {read} IS NULL)" for cell, read in cells]
 
 
 def describe(
-    row: Mapping[str, Any],
-    scan: Scan,
-    dtype: str,
-    unfit: Sequence[int],
-    cells: str,
-    database: Database,
+    row: Mapping[str, Any], scan: Scan, unfit: Sequence[int], cells: str, database: Database
 ) -> str:
     """Say what is wrong with a row of `Scan.values`, which ``cells`` asks for.
 
@@ -90,31 +86,31 @@ def describe(
         return "the bag id is missing, or a number that is not whole; give every row its bag's id"
     bag, columns = f"bag {row['id']!r}", scan.columns
     for j, one in enumerate(columns.coordinates):
-        what = f"coordinate {one.name!r}"
+        what = f"{bag}: coordinate {one.name!r}"
         if why := _why_unread(row, scan, one):
-            return f"{bag}: {what} {why}"
+            return f"{what} {why}"
         number = row[f"x{j}"]
         if one.sql and number is None:
-            why = database.complaint(f"SELECT CAST({one.sql} AS DOUBLE) FROM ({cells})")
-            return f"{bag}: {what} cannot be computed ({_plainly(why, scan, one)})"
+            why = _complaint(one, f"CAST({one.sql} AS DOUBLE)", cells, database)
+            return f"{what} cannot be computed ({why})"
         with np.errstate(over="ignore"):
-            if number is None or not np.isfinite(np.dtype(dtype).type(number)):
-                missing = number is None or bool(one.sql and np.isnan(number))
-                shown = "missing" if missing else number
-                drop = ", or set missing to drop_point or drop_bag" if missing else ""
-                what = f"{what} is {shown}, not a finite {dtype}"
-                return f"{bag}: {what}; remove the point or the bag{drop}"
+            is_finite = number is not None and np.isfinite(np.dtype(columns.dtype).type(number))
+        if not is_finite:
+            missing = number is None or bool(one.sql and np.isnan(number))
+            shown = "missing" if missing else number
+            drop = ", or set missing to drop_point or drop_bag" if missing else ""
+            what = f"{what} is {shown}, not a finite {columns.dtype}"
+            return f"{what}; remove the point or the bag{drop}"
     for j, one in enumerate(columns.targets):
-        what, given, number = f"target {one.name!r}", row[f"y{j}"], row[f"z{j}"]
+        what, given, number = f"{bag}: target {one.name!r}", row[f"y{j}"], row[f"z{j}"]
         if one.sql and (why := _why_unread(row, scan, one)):
-            return f"{bag}: {what} {why}"
+            return f"{what} {why}"
         if one.sql and row[f"e{j}"]:
-            why = database.complaint(f"SELECT {one.sql} FROM ({cells})")
-            return f"{bag}: {what} cannot be computed ({_plainly(why, scan, one)})"
+            return f"{what} cannot be computed ({_complaint(one, one.sql, cells, database)})"
         if j not in unfit or number is None:
             continue
         if isinf(number):
-            return f"{bag}: {what} is infinite"
+            return f"{what} is infinite"
         is_integer = isinstance(given, int) or INTEGER.fullmatch(str(given).strip())
         if abs(number) > EXACT and is_integer:
             told = beyond_exact(f"{one.name!r}: {given}")
@@ -123,12 +119,11 @@ def describe(
 
 
 def _why_unread(row: Mapping[str, Any], scan: Scan, value: Value) -> str:
-    for name, is_typed in value.inputs:
-        k = scan.columns.inputs.index((name, is_typed))
-        cell = row[f"r{k}"]
-        if cell is None or row[f"v{k}"] is not None:
+    for name in value.inputs:
+        cell = row[alias("r", name)]
+        if cell is None or row[value.of(name)] is not None:
             continue
-        if not is_typed:
+        if not value.sql:
             return f"is {cell!r}, not a number"
         kind = scan.columns.types.get(name)
         return (

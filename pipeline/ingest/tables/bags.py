@@ -34,8 +34,8 @@ class Labelled(NamedTuple):
     def choose(self, kept: NDArray[np.bool_]) -> Labelled:
         """Return some of the bags, by a mask."""
         answers = None if self.responses is None else self.responses[kept]
-        chosen = Labelled(self.ids[kept], self.bags[kept], self.targets[kept], answers)
-        return chosen._replace(n_without_row=self.n_without_row)
+        ids, bags, targets = self.ids[kept], self.bags[kept], self.targets[kept]
+        return self._replace(ids=ids, bags=bags, targets=targets, responses=answers)
 
     def without_missing(self, missing: str) -> Labelled:
         """Return the bags without the points that lack a coordinate, or without their bags.
@@ -45,14 +45,12 @@ class Labelled(NamedTuple):
         if missing == "refuse":
             return self
         bags, answers = _drop_points(self.bags), self.responses
-        kept = bags.sizes > 0
-        if answers is not None:
+        kept = bags.sizes == self.bags.sizes
+        if answers is not None and self.responses is not None:
             answers = _drop_points(answers)
-        if missing == "drop_bag":
-            kept = bags.sizes == self.bags.sizes
-            if answers is not None and self.responses is not None:
-                kept &= answers.sizes == self.responses.sizes
-        return self._replace(bags=bags, responses=answers).choose(kept)
+            kept &= answers.sizes == self.responses.sizes
+        found = self._replace(bags=bags, responses=answers)
+        return found.choose(kept if missing == "drop_bag" else bags.sizes > 0)
 
 
 class SortedRows:
@@ -169,23 +167,18 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
     return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
 
 
-def _sum(values: Floats, offsets: Integers) -> Floats:
-    """Return the sum of each bag's values that are present; NaN if none is."""
-    known = ~np.isnan(values)
-    sums = np.add.reduceat(np.where(known, values, 0.0), offsets[:-1])
-    return np.where(np.logical_or.reduceat(known, offsets[:-1]), sums, np.nan)
-
-
 def _count(values: Floats, offsets: Integers) -> Floats:
     return np.add.reduceat((~np.isnan(values)).astype(np.float64), offsets[:-1])
 
 
 def _mean(values: Floats, offsets: Integers) -> Floats:
-    return _sum(values, offsets) / np.maximum(1.0, _count(values, offsets))
+    sums = np.add.reduceat(np.where(np.isnan(values), 0.0, values), offsets[:-1])
+    counts = _count(values, offsets)
+    return np.where(counts > 0, sums / np.maximum(1.0, counts), np.nan)
 
 
 def _any(values: Floats, offsets: Integers) -> Floats:
-    return np.minimum(1.0, _sum((values != 0) + 0.0 * values, offsets))
+    return np.fmax.reduceat((values != 0) + 0.0 * values, offsets[:-1])
 
 
 def _last(values: Floats, offsets: Integers) -> Floats:

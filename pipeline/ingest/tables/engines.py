@@ -40,17 +40,9 @@ class LocalEngine:
         self._database = database
 
     def survey(
-        self,
-        columns: Columns,
-        files: Sequence[TableFile],
-        dtype: str,
-        share: float,
-        progress: Progress,
+        self, columns: Columns, files: Sequence[TableFile], progress: Progress
     ) -> list[Survey]:
-        """Look at all rows; return the surveys of the files, or of their pieces, in order.
-
-        They have the coordinates of a ``share`` of the rows.
-        """
+        """Look at all rows; return the surveys of the files, or of their pieces, in order."""
         surveys: list[Survey] = []
         n_rows = sum(file.n_rows for file in files)  # in CSV an estimate
         done = 0
@@ -60,7 +52,7 @@ class LocalEngine:
             def report(share: float, done: int = done, in_scan: int = in_scan) -> None:
                 progress(done + int(share * in_scan), n_rows)
 
-            surveys += survey_scan(scan, dtype, share, self._database, report)
+            surveys += survey_scan(scan, self._database, report)
             done += in_scan
         return surveys
 
@@ -92,12 +84,7 @@ class ClusterEngine(LocalEngine):
         self._range_bytes = range_bytes
 
     def survey(
-        self,
-        columns: Columns,
-        files: Sequence[TableFile],
-        dtype: str,
-        share: float,
-        progress: Progress,
+        self, columns: Columns, files: Sequence[TableFile], progress: Progress
     ) -> list[Survey]:
         """Look at all rows; return the surveys of the pieces of the files, in order."""
         whole: set[str] = set()  # the files that cannot be cut
@@ -108,7 +95,7 @@ class ClusterEngine(LocalEngine):
                 for file in files
                 for piece in ([file] if file.url in whole else file.cut(size, len(columns.names)))
             ]
-            tasks = [(Scan(columns, (piece,)), dtype, share) for piece in pieces]
+            tasks = [(Scan(columns, (piece,)),) for piece in pieces]
             surveys = _run(_survey_piece, tasks, [piece.n_rows for piece in pieces], progress)
             torn = {piece.url for piece, found in zip(pieces, surveys, strict=True) if not found}
             if not torn:
@@ -118,14 +105,14 @@ class ClusterEngine(LocalEngine):
     def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
         """Return the texts of each target, in as many parts as the table has pieces."""
         tasks = [(scan, targets) for scan, _ in table.scans()]
-        return _run(_find_labels, tasks, [1] * len(tasks), silent)
+        return _run(find_labels, tasks, [1] * len(tasks), silent)
 
     def sort(
         self, table: CheckedTable, coding: Coding, progress: Progress
     ) -> Generator[pa.Table, None, None]:
         """Yield all rows as `Scan.coded` gives them, by id and row."""
         schema = _schema_of(table.columns, coding)
-        row_bytes = 16 + np.dtype(coding.dtype).itemsize * len(table.columns.coordinates)
+        row_bytes = 16 + np.dtype(table.columns.dtype).itemsize * len(table.columns.coordinates)
         row_bytes += 8 * len(table.columns.targets) + (ID_BYTES if coding.ids == "text" else 0)
         n_ranges = -(-row_bytes * table.n_rows // self._range_bytes)
         samples = ((survey.n_rows, survey.sample) for survey in table.surveys)
@@ -172,48 +159,48 @@ def spill_folder() -> AbstractContextManager[str]:
 
 
 def _run(
-    function: Callable[[Any, Report], R | DataError],
-    tasks: Sequence[Any],
+    function: Callable[..., R],
+    tasks: Sequence[tuple[Any, ...]],
     sizes: Sequence[int],
     progress: Progress,
 ) -> list[R]:
-    """Return the results of tasks on the workers, in order.
-
-    A task returns a DataError, which is raised here, because a task that raises would run again.
-    """
+    """Return what a function answers to tasks and a database, on the workers, in order."""
     results: dict[int, R] = {}
-    for i, result in map_tasks(function, tasks, sizes=sizes, progress=progress):
+    run = partial(_in_database, function)
+    for i, result in map_tasks(run, tasks, sizes=sizes, progress=progress):
         if isinstance(result, DataError):
             raise result
         results[i] = result
     return [results[i] for i in range(len(tasks))]
 
 
-def _survey_piece(task: tuple[Scan, str, float], report: Report) -> Survey | DataError | None:
+def _in_database(
+    function: Callable[..., R], task: tuple[Any, ...], report: Report
+) -> R | DataError:
+    """Return a DataError, which is no reason for Dask to run a task again, where one is raised."""
+    try:
+        with Database(SORT_BYTES) as database:
+            return function(*task, database)
+    except DataError as error:
+        return error
+
+
+def _survey_piece(scan: Scan, database: Database) -> Survey | None:
     """Survey a piece; None if it may have been cut within quotes: its file is then read whole.
 
     The first piece of such a file that ends within quotes has an odd number of quotes.
     """
-    scan, dtype, share = task
-    with Database(SORT_BYTES) as database:
-        try:
-            [survey] = survey_scan(scan, dtype, share, database)
-            sample = sample_ids(scan, SAMPLE, database)
-        except DataError as error:
-            return None if database.files.texts else error
-        quote = scan.columns.read.quote.encode()
-        if quote and any(text.count(quote) % 2 for text in database.files.texts.values()):
-            return None
-        return replace(survey, sample=sample)
-
-
-def _find_labels(task: tuple[Scan, Sequence[str]], report: Report) -> Labels | DataError:
-    scan, targets = task
+    texts = database.files.texts
     try:
-        with Database(SORT_BYTES) as database:
-            return find_labels(scan, targets, database)
-    except DataError as error:
-        return error
+        [survey] = survey_scan(scan, database)
+        survey = replace(survey, sample=sample_ids(scan, SAMPLE, database))
+    except DataError:
+        if texts:
+            return None
+        raise
+    quote = scan.columns.read.quote.encode()
+    is_torn = quote and any(text.count(quote) % 2 for text in texts.values())
+    return None if is_torn else survey
 
 
 def _read_piece(piece: tuple[Scan, Sequence[int]], coding: Coding) -> pd.DataFrame:
@@ -234,7 +221,7 @@ def _sort_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 def _schema_of(columns: Columns, coding: Coding) -> pa.Schema:
     """Return the columns that `Scan.coded` gives."""
     types = {"id": pa.int64() if coding.ids == "number" else pa.string(), "row": pa.int64()}
-    coordinate = pa.from_numpy_dtype(coding.dtype)
+    coordinate = pa.from_numpy_dtype(columns.dtype)
     types |= {f"x{j}": coordinate for j in range(len(columns.coordinates))}
     return pa.schema(types | {f"y{j}": pa.float64() for j in range(len(columns.targets))})
 

@@ -28,7 +28,7 @@ from ...storage import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
-from .values import Columns, no_column, read_expressions, typed_vectors, with_vectors
+from .values import Columns, entries_of, inputs_of, no_column, read_expressions
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -179,8 +179,13 @@ def open_table(
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         found = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
     names = [*found[0].names, *dict(found[0].parts)]
-    columns = read_expressions(typed_vectors(columns, found[0].vectors), names, urls[0])
-    columns = with_vectors(columns, found[0].vectors)
+    columns, vectors = read_expressions(columns, names, urls[0]), found[0].vectors
+    spread = [
+        made
+        for one in columns.coordinates
+        for made in (entries_of(one, vectors[one.text]) if one.text in vectors else [one])
+    ]
+    columns = replace(columns, coordinates=tuple(spread))
     return columns, tuple(_fit(file, columns) for file in found)
 
 
@@ -314,7 +319,7 @@ def _fit(file: TableFile, columns: Columns) -> TableFile:
         if file.names.count(name) > 1:
             raise DataError(f"{file.url}: two columns are called {name!r}; rename one")
     kept = tuple((n, v) for n, v in file.parts if n in used and n not in file.names)
-    lists = tuple(name for name in columns.of_coordinates if name in file.lists)
+    lists = tuple(name for name in inputs_of(columns.coordinates) if name in file.lists)
     plain = [one.text for one in columns.coordinates if not one.sql]
     other = next((name for name in plain if name in file.names and name not in lists), None)
     if lists and other is not None:
@@ -355,8 +360,7 @@ def _count_items(metadata: pa.parquet.FileMetaData, name: str) -> int:
 
 def is_list(column: pa.DataType) -> bool:
     """Return whether the values of a column are lists, of whatever kind."""
-    kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
-    return any(is_kind(column) for is_kind in kinds)
+    return isinstance(column, (pa.ListType, pa.LargeListType, pa.FixedSizeListType))
 
 
 def _value_type(column: pa.DataType) -> str:
@@ -376,7 +380,7 @@ def _check_types(file: TableFile, columns: Columns) -> None:
             what = f"coordinate column {one.text!r} is {kind}, not numbers"
             raise DataError(f"{file.url}: {what}; write an expression that makes numbers of it")
     for one in columns.targets:
-        listed = [name for name, _ in one.inputs if name in file.lists]
+        listed = [name for name in one.inputs if name in file.lists]
         kind = "list" if listed else "" if one.sql else types[one.text]
         if kind and not (is_number(kind) or kind in (*TEXTS, UNTYPED, "bool", "null")):
             name = listed[0] if listed else one.text

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -231,37 +231,27 @@ class TableIngest:
         ``engine`` checks and sorts the points and the responses; ``tally`` is added to.
         """
         kept = BagStore.open(self.url) if self.mode == "append" else None
-        columns = self._columns(kept)
-        sources: dict[str, Any] = {"points": self.points, "targets": self.target_table}
-        sources["responses"] = self.responses
+        tally, columns = tally or Tally(), self._columns(kept)
         files: dict[str, tuple[TableFile, ...]] = {}
-        with spill_folder() as spill, Database(SORT_BYTES, spill) as database:
+        with ExitStack() as stack:
+            spill = stack.enter_context(spill_folder())
+            database = stack.enter_context(Database(SORT_BYTES, spill))
             for role, of in columns.items():
-                found, files[role] = open_table(sources[role], of, f"{spill}/{role}")
+                found, files[role] = open_table(self._sources[role], of, f"{spill}/{role}")
                 columns[role] = guess_types(found, files[role], database)
-            if kept is not None:
+            create = None
+            if kept is None:
+                overwrite = self.overwrite or self.mode == "overwrite"
+                create = stack.enter_context(new_store(self.url, overwrite))
+            else:
                 _check_fits(kept, columns, self.target_types or {})
-            return self._write(files, columns, kept, database, engine, tally or Tally())
-
-    def _write(
-        self,
-        files: Mapping[str, tuple[TableFile, ...]],
-        columns: Mapping[str, Columns],
-        kept: BagStore | None,
-        database: Database,
-        engine: LocalEngine | None,
-        tally: Tally,
-    ) -> BagStore:
-        overwrite = self.overwrite or self.mode == "overwrite"
-        with nullcontext() if kept is not None else new_store(self.url, overwrite) as create:
             local = LocalEngine(database)
             if any(file.copy for table in files.values() for file in table):
                 engine = local  # workers elsewhere do not see the copies
             engine = engine or (local if current_client() is None else ClusterEngine())
-            engines = dict.fromkeys(columns, engine)
-            engines["targets"] = local  # of one row per bag, and errors name the row
-            dtype = points_dtype(self.dtype if kept is None else kept.dtype).name
-            passes = TablePasses(columns, files, engines, dtype, self.progress)
+            # target tables have one row per bag, and errors name the row
+            engines = {**dict.fromkeys(columns, engine), "targets": local}
+            passes = TablePasses(columns, files, engines, self.progress)
             boxes = {} if kept is not None else self._boxes(columns)
             passes.check(boxes, database)
             codings = passes.code(kept)
@@ -282,20 +272,18 @@ class TableIngest:
         codings: Mapping[str, Coding],
         boxes: Mapping[str, Box | float],
     ) -> BagStore:
+        dims = {role: len(table.columns.coordinates) for role, table in tables.items()}
+        measured = {role: tables[role].box(box) for role, box in boxes.items()}
         of_targets = "targets" if "targets" in tables else "points"
-        of_responses: dict[str, Any] = {}
-        if "responses" in tables:
-            dims = len(tables["responses"].columns.coordinates)
-            box = tables["responses"].box(boxes["responses"])
-            of_responses = {"response_dims": dims, "response_box": box}
         return create(
-            len(tables["points"].columns.coordinates),
+            dims["points"],
             target_names=tuple(one.name for one in tables[of_targets].columns.targets),
-            box=tables["points"].box(boxes["points"]),
+            box=measured["points"],
             class_names=codings[of_targets].classes,
             dtype=self.dtype,
             chunk_points=self.chunk_points,
-            **of_responses,
+            response_dims=dims.get("responses"),
+            response_box=measured.get("responses"),
         )
 
     def _boxes(
@@ -320,42 +308,44 @@ class TableIngest:
     def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
         targets = values_of("targets", self.targets)
-        types = dict(self.target_types or {})
+        types, dtype = dict(self.target_types or {}), self.dtype
         if kept is not None:
-            known = kept.meta.class_names
+            dtype, known = kept.dtype, kept.meta.class_names
             types = {one.name: "class" if one.name in known else "number" for one in targets}
-        ids = names_of(self.id_column)
         rules = Columns(
-            ids,
+            names_of(self.id_column),
             missing=self.missing,
             min_points=self.min_points,
             missing_values=tuple(str(word) for word in self.missing_values or ()),
             read=ReadOptions.of(self.read),
+            dtype=points_dtype(dtype).name,
         )
-        of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
-        of_targets["target_rules"] = dict(self.target_rules or {})
-        found = {"points": replace(rules, coordinates=values_of("coordinates", self.coordinates))}
-        if self.target_table is None:
-            found["points"] = replace(found["points"], **of_targets)
-        else:
-            found["targets"] = replace(
-                rules, ids=names_of(self.target_id_column or ids), **of_targets
-            )
+        of_rules = dict(self.target_rules or {})
+        labels = replace(rules, targets=targets, target_types=types, target_rules=of_rules)
+        points = rules if self.target_table is not None else labels
+        coordinates = values_of("coordinates", self.coordinates)
+        found = {"points": replace(points, coordinates=coordinates)}
+        if self.target_table is not None:
+            found["targets"] = replace(labels, ids=names_of(self.target_id_column) or rules.ids)
         if self.responses is not None:
+            ids = names_of(self.response_id_column) or rules.ids
             coordinates = values_of("response_coordinates", self.response_coordinates)
-            answer_ids = names_of(self.response_id_column or ids)
-            found["responses"] = replace(rules, ids=answer_ids, coordinates=coordinates)
+            found["responses"] = replace(rules, ids=ids, coordinates=coordinates)
         return found
+
+    @property
+    def _sources(self) -> dict[str, Any]:
+        return {"points": self.points, "targets": self.target_table, "responses": self.responses}
 
     def _origin(self, columns: Mapping[str, Columns]) -> dict[str, Any]:
         """Return where bags come from, for the store."""
-        sources = self.points, self.target_table, self.responses
-        points, targets, responses = map(_as_given, sources)
+        files = {role: _as_given(source) for role, source in self._sources.items()}
         names = {role: [one.name for one in of.coordinates] for role, of in columns.items()}
-        found = {"job": "ingest", "from": [points, targets], "coordinates": names["points"]}
-        if responses is None:
-            return found
-        return {**found, "responses": responses, "response_coordinates": names["responses"]}
+        found: dict[str, Any] = {"job": "ingest", "from": [files["points"], files["targets"]]}
+        found["coordinates"] = names["points"]
+        if "responses" in columns:
+            found |= {"responses": files["responses"], "response_coordinates": names["responses"]}
+        return found
 
 
 def _is_given(value: object) -> bool:
@@ -373,23 +363,20 @@ def _check_fits(
     store: BagStore, columns: Mapping[str, Columns], target_types: Mapping[str, str]
 ) -> None:
     """Raise ParameterError for tables that are unlike the store that they are appended to."""
-    targets = columns.get("targets", columns["points"]).targets
-    responses = columns["responses"].coordinates if "responses" in columns else None
-    made = {
-        "coordinates": [one.name for one in columns["points"].coordinates],
-        "response_coordinates": [one.name for one in responses or ()],
-    }
-    given: dict[str, tuple[object, object]] = {
-        "coordinates": (len(made["coordinates"]), store.n_dims),
-        "response_coordinates": (len(made["response_coordinates"]), store.response_dims or 0),
-        "targets": ([one.name for one in targets], list(store.target_names)),
-    }
-    for name, names in made.items():
-        if store.meta.source.get(name):
-            given[name] = names, store.meta.source[name]
-    optional = {"targets": not targets, "response_coordinates": responses is None}
+    targets = [one.name for one in columns.get("targets", columns["points"]).targets]
+    given: dict[str, tuple[object, object]] = {}
+    roles = {"coordinates": ("points", store.n_dims)}
+    roles["response_coordinates"] = "responses", store.response_dims or 0
+    for key, (role, n_dims) in roles.items():
+        if role in columns:
+            names = [one.name for one in columns[role].coordinates]
+            given[key] = (len(names), n_dims)
+            if store.meta.source.get(key):
+                given[key] = names, store.meta.source[key]
+    if targets:
+        given["targets"] = targets, list(store.target_names)
     for name, (found, expected) in given.items():
-        if found != expected and not optional.get(name):
+        if found != expected:
             raise ParameterError(f"{name} are {found}; {store.url} has {expected}")
     for name, kind in target_types.items():
         if (kind == "class") != (name in store.meta.class_names):

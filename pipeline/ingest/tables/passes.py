@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +89,13 @@ class TablePasses:
     ----------
     columns, files, engines : mapping from table
         What is read of it, where it lies, and who checks and sorts it.
-    dtype : {"float32", "float64"}
-        Of the stored points.
     progress : Progress
     """
 
     columns: Mapping[str, Columns]
     files: Mapping[str, Sequence[TableFile]]
     engines: Mapping[str, LocalEngine]
-    dtype: str
     progress: Progress | None
-
     tables: dict[str, CheckedTable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -113,9 +109,8 @@ class TablePasses:
             if not isinstance(boxes.get(role, Box.unit(1)), Box):
                 n_rows = max(1, sum(file.n_rows for file in files))
                 share = min(1.0, Box.sample_size(len(columns.coordinates) or 1) / n_rows)
-            surveys = self.engines[role].survey(
-                columns, files, self.dtype, share, self._thirds.of(0, role)
-            )
+            columns = replace(columns, share=share)
+            surveys = self.engines[role].survey(columns, files, self._thirds.of(0, role))
             self.tables[role] = check_table(columns, surveys, database)
         self._thirds.count(self.tables)
 
@@ -135,7 +130,7 @@ class TablePasses:
                     raise DataError(f"target {name!r} is text; of its rows only 'last' is taken")
             if kept is not None:
                 classes = {name: _known(name, classes[name], kept) for name in names}
-            codings[role] = Coding(ids, self.dtype, classes)
+            codings[role] = Coding(ids, classes)
         return codings
 
     def write(

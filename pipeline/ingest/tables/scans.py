@@ -7,14 +7,14 @@ because DuckDB ignores case in names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from .database import Database
 from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
 from .reading import NUMBERS
-from .values import Columns, Value, quoted
+from .values import Columns, Value, alias, inputs_of, quoted
 
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
 ROWS_TO_GUESS = 20_480  # of CSV, for the types of columns in expressions; as DuckDB looks at
@@ -32,13 +32,12 @@ GUESSES = {
 
 @dataclass(frozen=True)
 class Coding:
-    """How a table is stored: ids as "number" or "text", coordinates as a ``dtype``.
+    """How a table is stored: ids as "number" or "text".
 
     ``classes`` are the labels of targets that are text; they become the indices of their labels.
     """
 
     ids: str
-    dtype: str
     classes: dict[str, list[str]]
 
 
@@ -53,15 +52,14 @@ class Scan:
         """Return the query of all rows, as they are in the files and what they become.
 
         It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
-        numbers of the files' first rows; ``id``; of each input the cell, ``r0`` …, and its value,
-        ``v0`` …, NULL if the cell has none; the coordinates ``x0`` …; the targets as they are,
+        numbers of the files' first rows; ``id``; of each input the cell and its value, by their
+        `alias`, NULL if the cell has none; the coordinates ``x0`` …; the targets as they are,
         ``y0`` …, and as numbers, ``z0`` …. What is missing is NULL, of an expression NaN; an
         expression that fails is NULL, and of a target ``e0`` … is true then.
         """
         made = ["*"]
         for j, one in enumerate(self.columns.coordinates):
-            column = "" if one.sql else f"v{self.columns.inputs.index(one.inputs[0])}"
-            made.append(f"{column or _number_of(one.sql)} AS x{j}")
+            made.append(f"{_number_of(one.sql) if one.sql else one.of(one.text)} AS x{j}")
         for j, one in enumerate(self.columns.targets):
             if one.sql:
                 made += [f"TRY({_text_of(one.sql)}) AS y{j}", f"{_plain_number(f'y{j}')} AS z{j}"]
@@ -71,13 +69,15 @@ class Scan:
     def cells(self, starts: Sequence[int]) -> str:
         """Return the query of what `values` gives but for what expressions make."""
         cells = ["file_index AS file", f"{self._row(starts)} AS row", f"{self._id()} AS id"]
-        for k, (name, is_typed) in enumerate(self.columns.inputs):
-            value = self._typed(name) if is_typed else self._number(name)
-            cells += [f"{self._cell(name)} AS r{k}", f"{value} AS v{k}"]
+        columns = [one.text for one in self.columns.coordinates if not one.sql]
+        typed = inputs_of(self.columns.expressions)
+        cells += [f"{self._cell(name)} AS {alias('r', name)}" for name in (*columns, *typed)]
+        cells += [f"{self._number(name)} AS {alias('n', name)}" for name in columns]
+        cells += [f"{self._typed(name)} AS {alias('v', name)}" for name in typed]
         for j, one in enumerate(self.columns.targets):
             if not one.sql:
                 cells += [f"{self._cell(one.text)} AS y{j}", f"{self._number(one.text)} AS z{j}"]
-        return f"SELECT {', '.join(cells)} FROM {self._source()}"
+        return f"SELECT {', '.join(dict.fromkeys(cells))} FROM {self._source()}"
 
     def coded(self, starts: Sequence[int], coding: Coding) -> str:
         """Return the query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
@@ -86,14 +86,13 @@ class Scan:
         """
         selected = [f"TRY_CAST(id AS {SQL_TYPES[coding.ids]}) AS id", "row"]
         for j in range(len(self.columns.coordinates)):
-            selected.append(f"TRY_CAST(x{j} AS {SQL_TYPES[coding.dtype]}) AS x{j}")
+            selected.append(f"TRY_CAST(x{j} AS {SQL_TYPES[self.columns.dtype]}) AS x{j}")
         for j, one in enumerate(self.columns.targets):
             value = f"z{j}"
             if one.name in coding.classes:
                 labels = ", ".join(map(quoted, coding.classes[one.name])) or "''"
-                label = f"TRY_CAST({self.label(j)} AS ENUM({labels}))"
-                value = f"CAST(enum_code({label}) AS DOUBLE)"
-            selected.append(f"{value} AS y{j}")
+                value = f"enum_code(TRY_CAST({self.label(j)} AS ENUM({labels})))"
+            selected.append(f"CAST({value} AS DOUBLE) AS y{j}")
         return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
 
     def label(self, j: int) -> str:
@@ -264,32 +263,25 @@ def guess_types(columns: Columns, files: Sequence[TableFile], database: Database
 
     A type is the given one, or the first that fits all cells of the first rows.
     """
-    found: dict[str, str] = {}
+    found = {**columns.read.types}
     for scan in scans_of(columns, files):
-        asked = [
-            (name, k)
-            for k, (name, is_typed) in enumerate(columns.inputs)
-            if is_typed and scan.type_of(name) == UNTYPED and name not in found
-        ]
-        found |= {name: columns.read.types[name] for name, _ in asked if name in columns.read.types}
-        unknown = [(name, k) for name, k in asked if name not in found]
-        if not unknown:
-            continue
-        tests: Mapping[str, str] = {"DOUBLE": "{n} IS NOT NULL", **GUESSES}
-        fits = []
-        for _, k in unknown:
-            words = {"c": f"r{k}", "n": scan.numeral_of(f"r{k}")}
-            fits += [
-                f"bool_and({test.format(**words)}) FILTER (r{k} IS NOT NULL)"
-                for test in tests.values()
-            ]
-        rows = f"SELECT * FROM ({scan.cells([0] * len(scan.files))}) LIMIT {ROWS_TO_GUESS}"
-        named = [f"{fit} AS f{i}" for i, fit in enumerate(fits)]
-        [answer] = database.fetch(f"SELECT {', '.join(named)} FROM ({rows})")
-        for i, (name, _) in enumerate(unknown):
-            kinds = (kind for j, kind in enumerate(tests) if answer[f"f{i * len(tests) + j}"])
-            found[name] = next(kinds, "VARCHAR")
+        typed = inputs_of(columns.expressions)
+        asked = [n for n in typed if scan.type_of(n) == UNTYPED and n not in found]
+        if asked:
+            rows = f"SELECT * FROM ({scan.cells([0] * len(scan.files))}) LIMIT {ROWS_TO_GUESS}"
+            guesses = ", ".join(_guess(scan, alias("r", name)) for name in asked)
+            [answer] = database.fetch(f"SELECT {guesses} FROM ({rows})")
+            found |= zip(asked, answer.values(), strict=True)
     return replace(columns, types=found)
+
+
+def _guess(scan: Scan, cell: str) -> str:
+    """Return the question for the first type that all texts of a column fit."""
+    tests = {"DOUBLE": f"{scan.numeral_of(cell)} IS NOT NULL"}
+    tests |= {kind: test.format(c=cell) for kind, test in GUESSES.items()}
+    fit = f"WHEN bool_and({{}}) FILTER ({cell} IS NOT NULL) THEN '{{}}'"
+    cases = " ".join(fit.format(test, kind) for kind, test in tests.items())
+    return f"CASE {cases} ELSE 'VARCHAR' END AS {cell}"
 
 
 def is_nan(number: str) -> str:

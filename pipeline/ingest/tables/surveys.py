@@ -204,13 +204,11 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
     return sorted(labels)
 
 
-def survey_scan(
-    scan: Scan, dtype: str, share: float, database: Database, report: Report | None = None
-) -> list[Survey]:
-    """Look at every value of each file; points will be stored as ``dtype``.
+def survey_scan(scan: Scan, database: Database, report: Report | None = None) -> list[Survey]:
+    """Look at every value of each file.
 
-    The surveys have the coordinates of a ``share`` of the rows, which their values decide: it is
-    the same rows however the files are cut.
+    The values of rows decide which of them are in the share that is kept: it is the same rows
+    however the files are cut.
 
     Raises
     ------
@@ -222,20 +220,20 @@ def survey_scan(
     for file in scan.files:
         check_pages(file, scan.columns)
     check_expressions(scan, database)
-    asked = _questions(scan, dtype, share)
+    asked = ", ".join(f"{question} AS {name}" for name, question in _questions(scan).items())
     values = scan.values([0] * len(scan.files))
-    named = ", ".join(f"{question} AS {name}" for name, question in asked.items())
     try:
-        rows = database.fetch(f"SELECT file, {named} FROM ({values}) GROUP BY file", report)
+        rows = database.fetch(f"SELECT file, {asked} FROM ({values}) GROUP BY file", report)
+        of_none = []
+        if len(rows) < len(scan.files):
+            of_none = database.fetch(f"SELECT {asked} FROM ({values} LIMIT 0)")
     except DataError:
         if len(scan.files) > 1:  # DuckDB does not always say which of them it is
             for file in scan.files:
-                survey_scan(Scan(scan.columns, (file,)), dtype, share, database)
+                survey_scan(Scan(scan.columns, (file,)), database)
         raise
     found = {row["file"]: row for row in rows}
-    surveys = [
-        _survey(scan, file, found.get(i, dict.fromkeys(asked))) for i, file in enumerate(scan.files)
-    ]
+    surveys = [_survey(scan, file, found.get(i, *of_none)) for i, file in enumerate(scan.files)]
     unfit = [
         j
         for j in range(len(scan.columns.targets))
@@ -244,15 +242,12 @@ def survey_scan(
     ]
     if unfit or any(answers["bad"] for answers in rows):
         starts = list(accumulate((survey.n_rows for survey in surveys), initial=0))
-        bad = " OR ".join([is_bad(scan, dtype), *(is_unfit(scan, j) for j in unfit)])
+        bad = " OR ".join([is_bad(scan), *(is_unfit(scan, j) for j in unfit)])
         values = scan.values(starts[:-1])
         [row] = database.fetch(f"SELECT * FROM ({values}) WHERE {bad} ORDER BY row LIMIT 1")
         cells = f"SELECT * FROM ({scan.cells(starts[:-1])}) WHERE row = {row['row']}"
-        problem = (
-            row["row"] - starts[row["file"]],
-            describe(row, scan, dtype, unfit, cells, database),
-        )
-        surveys[row["file"]] = replace(surveys[row["file"]], problem=problem)
+        at, what = row["file"], describe(row, scan, unfit, cells, database)
+        surveys[at] = replace(surveys[at], problem=(row["row"] - starts[at], what))
     return surveys
 
 
@@ -262,29 +257,30 @@ def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
     return tuple(row["id"] for row in database.fetch(f"{query} LIMIT {n_rows}"))
 
 
-def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
+def _questions(scan: Scan) -> dict[str, str]:
     """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
     columns, id_type = scan.columns, scan.id_type
     numeral = "TRY_CAST(id AS BIGINT)"
-    asked = {"n": "count(*)", "bad": f"count_if({is_bad(scan, dtype)})"}
+    asked = {"n": "count(*)", "bad": f"count_if({is_bad(scan)})"}
     # A numeral in CSV counts only as Python writes the integer, so that 007 and 7 stay two bags.
     asked["id"] = _example(id_type, "id", f"CAST({numeral} AS VARCHAR) IS DISTINCT FROM id")
-    asked["beyond"] = (
-        f"count_if({numeral} IS NULL AND id IS NOT NULL)" if id_type == "uint64" else "0"
-    )
+    is_beyond = f"{numeral} IS NULL AND id IS NOT NULL" if id_type == "uint64" else "false"
+    asked["beyond"] = f"count_if({is_beyond})"
     numbers = [f"x{j}" for j in range(len(columns.coordinates))]
-    for j, x in enumerate(numbers):  # DuckDB takes NaN, which is missing, for the largest number
-        asked |= {
-            f"{least}{j}": f"{least}({x}) FILTER (NOT {is_nan(x)})" for least in ("min", "max")
-        }
-    if numbers and share:
-        row = f"hash({', '.join(['id', *numbers])}) < {int(share * 2**64)}::UHUGEINT"
+    for least, none in (("min", inf), ("max", -inf)):
+        # DuckDB takes NaN, which is missing, for the largest number
+        found = (f"{least}({x}) FILTER (NOT {is_nan(x)})" for x in numbers)
+        ends = (f"coalesce({one}, '{none}'::DOUBLE)" for one in found)
+        asked[least] = f"[{', '.join(ends)}]"
+    if numbers and columns.share:
+        row = f"hash({', '.join(['id', *numbers])}) < {int(columns.share * 2**64)}::UHUGEINT"
         asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
     for j, target in enumerate(columns.targets):
         kind = scan.kind_of(target)
-        asked[f"text{j}"] = _example(kind, f"y{j}", f"z{j} IS NULL")
-        is_text = f"count_if({text_condition(j)})" if kind in (UNTYPED, *TEXTS) else "0"
-        asked |= {f"texts{j}": is_text, f"numbers{j}": f"count(z{j})"}
+        example = _example(kind, f"y{j}", f"z{j} IS NULL")
+        is_text = text_condition(j) if kind in (UNTYPED, *TEXTS) else "false"
+        counts = f"'n_texts': count_if({is_text}), 'n_numbers': count(z{j})"
+        asked[f"target{j}"] = f"{{'example': {example}, {counts}}}"
         asked[f"unfit{j}"] = f"count_if({is_unfit(scan, j)})"
     return asked
 
@@ -299,41 +295,37 @@ def _example(type_name: str, column: str, is_text: str) -> str:
 
 
 def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
+    types = scan.columns.target_types
     if answers["beyond"]:
         raise DataError(
             f"{file.url}: ids in column {scan.columns.ids[0]!r} exceed int64; store them as text"
         )
-    dims = range(len(scan.columns.coordinates))
-    bounds = {
-        name: np.array(
-            [none if answers[f"{name}{j}"] is None else answers[f"{name}{j}"] for j in dims]
-        )
-        for name, none in (("min", inf), ("max", -inf))
-    }
-    kinds = [
-        _kind(scan.kind_of(one), file, answers[f"text{j}"], scan.columns.target_types.get(one.name))
-        for j, one in enumerate(scan.columns.targets)
-    ]
-    counts = [(answers[f"texts{j}"] or 0, answers[f"numbers{j}"] or 0) for j in range(len(kinds))]
+    points = answers.get("points") or np.empty((0, len(scan.columns.coordinates)))
     return Survey(
         file=file,
-        n_rows=answers["n"] or 0,
-        lo=bounds["min"],
-        hi=bounds["max"],
-        points=np.array(answers.get("points") or np.empty((0, len(dims))), dtype=np.float64),
+        n_rows=answers["n"],
+        lo=np.array(answers["min"], dtype=np.float64),
+        hi=np.array(answers["max"], dtype=np.float64),
+        points=np.array(points, dtype=np.float64),
         id_kind=_kind(scan.id_type, file, answers["id"]),
         target_kinds=tuple(
-            kind._replace(n_texts=texts, n_numbers=numbers)
-            for kind, (texts, numbers) in zip(kinds, counts, strict=True)
+            _kind(scan.kind_of(one), file, **answers[f"target{j}"], declared=types.get(one.name))
+            for j, one in enumerate(scan.columns.targets)
         ),
     )
 
 
 def _kind(
-    type_name: str, file: TableFile, example: str | None, declared: str | None = None
+    type_name: str,
+    file: TableFile,
+    example: str | None,
+    n_texts: int = 0,
+    n_numbers: int = 0,
+    declared: str | None = None,
 ) -> Kind:
-    if declared is not None:
-        return Kind("text" if declared == "class" else "number", file.url, example)
-    if type_name in (UNTYPED, "null"):
-        return Kind("either" if example is None else "text", file.url, example)
-    return Kind("text" if type_name in TEXTS else "number", file.url, example)
+    if declared is None and type_name in (UNTYPED, "null"):
+        kind = "either" if example is None else "text"
+    else:
+        is_text = type_name in TEXTS if declared is None else declared == "class"
+        kind = "text" if is_text else "number"
+    return Kind(kind, file.url, example, n_texts, n_numbers)

@@ -36,31 +36,34 @@ FUNCTIONS = """
 Given = Sequence[str | Mapping[str, str]] | Mapping[str, str] | None
 """Coordinates or targets as `TableIngest` takes them."""
 
-Input = tuple[str, bool]
-"""A column, and whether an expression reads it: then it has the type it has in the file."""
-
 
 @dataclass(frozen=True)
 class Value:
     """A coordinate or a target.
 
     ``key`` and ``text`` are the parameter and what was written there, ``name`` is what it is called
-    in the store. ``sql`` is an expression over inputs ``v0``, ``v1``, … of `Columns`; empty for a
-    column. ``inputs`` are those that it reads.
+    in the store. ``inputs`` are the columns that it reads, ``sql`` is an expression over them, by
+    their `alias`; empty for a column.
     """
 
     key: str
     name: str
     text: str
-    inputs: tuple[Input, ...] = ()
+    inputs: tuple[str, ...]
     sql: str = ""
+
+    def of(self, name: str) -> str:
+        """Return what queries call the value of a cell: typed for expressions, else a number."""
+        return alias("v" if self.sql else "n", name)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What is read of a table; all but ``types`` as in `TableIngest`.
+    """What is read of a table, and what becomes of it; as in `TableIngest` but for three.
 
-    ``types`` are SQL's of the columns of CSV that expressions read.
+    ``dtype`` is float32 or float64, as points are packed later. ``share`` is that of the rows whose
+    coordinates a survey keeps, to measure a box by. ``types`` are SQL's of the columns of CSV that
+    expressions read.
     """
 
     ids: tuple[str, ...]
@@ -73,23 +76,31 @@ class Columns:
     missing_values: tuple[str, ...] = ()
     read: ReadOptions = field(default_factory=ReadOptions)
     types: Mapping[str, str] = field(default_factory=dict)
+    dtype: str = "float32"
+    share: float = 0.0
 
     @property
-    def inputs(self) -> list[Input]:
-        """All inputs, once each; targets that are columns are none."""
-        expressions = [one for one in self.targets if one.sql]
-        return list(dict.fromkeys(i for v in (*self.coordinates, *expressions) for i in v.inputs))
+    def expressions(self) -> list[Value]:
+        """The coordinates and targets that are no columns."""
+        return [one for one in (*self.coordinates, *self.targets) if one.sql]
 
     @property
     def names(self) -> list[str]:
         """All columns that are read, once each."""
-        values = (*self.coordinates, *self.targets)
-        return list(dict.fromkeys((*self.ids, *(name for v in values for name, _ in v.inputs))))
+        return list(dict.fromkeys((*self.ids, *inputs_of((*self.coordinates, *self.targets)))))
 
-    @property
-    def of_coordinates(self) -> list[str]:
-        """The columns that the coordinates are made of, once each."""
-        return list(dict.fromkeys(name for one in self.coordinates for name, _ in one.inputs))
+
+def inputs_of(values: Sequence[Value]) -> list[str]:
+    """Return the columns that values are made of, once each."""
+    return list(dict.fromkeys(name for one in values for name in one.inputs))
+
+
+def alias(kind: str, name: str) -> str:
+    """Return what queries call a cell ("r") of a column, its typed value ("v") or number ("n").
+
+    It tells names apart that differ in case alone, and no alias is a part of another.
+    """
+    return f"{kind}{name.encode().hex()}_"
 
 
 def values_of(key: str, given: Given) -> tuple[Value, ...]:
@@ -105,7 +116,7 @@ def values_of(key: str, given: Given) -> tuple[Value, ...]:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise ParameterError(f"{key} is {names}; expected a list of different names")
-    return tuple(Value(key, name, text, ((text, False),)) for name, text in pairs)
+    return tuple(Value(key, name, text, (text,)) for name, text in pairs)
 
 
 def names_of(columns: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -139,62 +150,38 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
     for name in columns.ids:
         if name not in names:
             raise no_column(file, name, names)
-    values = (*columns.coordinates, *columns.targets)
-    trees = {v: _tree_of(v, names, file) for v in values if v.text not in names}
-    if not trees:
-        return columns
-    known: dict[Value, list[dict[str, Any]]] = {}
-    for value, tree in trees.items():
-        known[value] = [node for node in _nodes(tree) if node["class"] == "COLUMN_REF"]
-        for node in known[value]:
-            node["column_names"][0] = _match(node["column_names"][0], names, value, file)
-    read = {
-        v: replace(v, sql="?", inputs=tuple((node["column_names"][0], True) for node in found))
-        for v, found in known.items()
-    }
-    groups = [tuple(read.get(v, v) for v in of) for of in (columns.coordinates, columns.targets)]
-    columns = replace(columns, coordinates=groups[0], targets=groups[1])
-    for found in known.values():
-        for node in found:
-            node["column_names"][0] = f"v{columns.inputs.index((node['column_names'][0], True))}"
-    sqls = {read[v]: replace(read[v], sql=_written(tree)) for v, tree in trees.items()}
-    groups = [tuple(sqls.get(v, v) for v in of) for of in groups]
-    return replace(columns, coordinates=groups[0], targets=groups[1])
+
+    def read(value: Value) -> Value:
+        if value.text in names:
+            return value
+        tree, inputs = _tree_of(value, names, file), []
+        for node in _nodes(tree):
+            if node["class"] == "COLUMN_REF":
+                inputs.append(_match(node["column_names"][0], names, value, file))
+                node["column_names"][0] = alias("v", inputs[-1])
+        return replace(value, inputs=tuple(inputs), sql=_written(tree))
+
+    coordinates, targets = (tuple(map(read, of)) for of in (columns.coordinates, columns.targets))
+    return replace(columns, coordinates=coordinates, targets=targets)
 
 
-def typed_vectors(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
-    """Return the columns; those of coordinates that hold vectors are read with their type."""
-    read = [
-        replace(one, inputs=((one.text, True),)) if one.text in vectors else one
-        for one in columns.coordinates
-    ]
-    return replace(columns, coordinates=tuple(read))
+def entries_of(value: Value, names: Sequence[str]) -> Iterator[Value]:
+    """Yield a coordinate per entry of the vectors or records of a column, by what it is called.
 
-
-def with_vectors(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
-    """Return the columns with a coordinate per entry of each vector.
-
-    ``vectors`` has the names of the entries by column; they are `typed_vectors` already. The first
-    entry cannot be computed of a vector of another length.
+    The first entry cannot be computed of a vector of another length.
     """
-    made: list[Value] = []
-    for one in columns.coordinates:
-        if one.text not in vectors:
-            made.append(one)
-            continue
-        vector, names = f"v{columns.inputs.index((one.text, True))}", vectors[one.text]
-        for j, name in enumerate(names):
-            field_name = name.removeprefix(f"{one.text}.")
-            is_record = field_name != name
-            entry = f"struct_extract({vector}, {quoted(field_name)})"
-            entry = entry if is_record else f"{vector}[{j + 1}]"
-            if not (j or is_record):
-                text = f"'a vector of ' || len({vector}) || ' numbers, not {len(names)}'"
-                told = f"CAST({text} AS DOUBLE)"  # error() may not stand in TRY
-                is_long = f"{vector} IS NULL OR len({vector}) = {len(names)}"
-                entry = f"CASE WHEN {is_long} THEN {entry} ELSE {told} END"
-            made.append(replace(one, name=name, sql=entry))
-    return replace(columns, coordinates=tuple(made))
+    vector, size = alias("v", value.text), len(names)
+    for j, name in enumerate(names):
+        of_record = name.removeprefix(f"{value.text}.")
+        entry = f"{vector}[{j + 1}]"
+        if of_record != name:
+            entry = f"struct_extract({vector}, {quoted(of_record)})"
+        elif not j:
+            text = f"'a vector of ' || len({vector}) || ' numbers, not {size}'"
+            told = f"CAST({text} AS DOUBLE)"  # error() may not stand in TRY
+            is_long = f"{vector} IS NULL OR len({vector}) = {size}"
+            entry = f"CASE WHEN {is_long} THEN {entry} ELSE {told} END"
+        yield replace(value, name=name, sql=entry)
 
 
 def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
@@ -228,9 +215,7 @@ def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    with duckdb.connect(config=LOCKED) as connection:
-        connection.execute("SELECT json_serialize_sql(?)", [f"SELECT {text}"])
-        [answer] = connection.fetchone() or ("",)
+    [(answer,)] = _asked("SELECT json_serialize_sql(?)", f"SELECT {text}")
     found: dict[str, Any] = json.loads(answer)
     return found
 
@@ -239,18 +224,19 @@ def _written(tree: dict[str, Any]) -> str:
     """Return a tree as SQL."""
     whole = _parsed("0")
     whole["statements"][0]["node"]["select_list"] = [tree]
-    with duckdb.connect(config=LOCKED) as connection:
-        connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(whole)])
-        [text] = connection.fetchone() or ("",)
+    [(text,)] = _asked("SELECT json_deserialize_sql(?)", json.dumps(whole))
     return str(text).removeprefix("SELECT ")
+
+
+def _asked(query: str, *given: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(config=LOCKED) as connection:
+        return connection.execute(query, given).fetchall()
 
 
 @cache
 def _functions() -> frozenset[str]:
     """Return the functions of one row that give the same in each pass and on each worker."""
-    with duckdb.connect(config=LOCKED) as connection:
-        found = connection.execute(FUNCTIONS).fetchall()
-    return frozenset(name.lower() for (name,) in found) | {*MACROS}
+    return frozenset(name.lower() for (name,) in _asked(FUNCTIONS)) | {*MACROS}
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:

@@ -100,7 +100,7 @@ def test_rows_are_numbered_through_all_files(tmp_path):
     )
     scans = scans_of(COLUMNS, files)
     assert [len(scan.files) for scan in scans] == [1, 1, 1, 1]
-    starts, coding = [[0], [3], [4], [8]], Coding("text", "float64", {"c": ["k"]})
+    starts, coding = [[0], [3], [4], [8]], Coding("text", {"c": ["k"]})
     query = " UNION ALL ".join(s.coded(at, coding) for s, at in zip(scans, starts, strict=True))
     with Database(2**28) as database:
         rows = [tuple(row.values()) for row in database.fetch(f"{query} ORDER BY row")]
@@ -145,7 +145,7 @@ def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
         part.to_parquet(tmp_path / f"{name}.parquet")
         scan = Scan(*open_table(tmp_path / f"{name}.parquet", columns))
         with Database(2**28) as database:
-            [survey] = survey_scan(scan, "float32", 0.0, database)
+            [survey] = survey_scan(scan, database)
             surveys.append((survey.n_rows, sample_ids(scan, 512, database)))
     starts = range_starts(surveys, 6, "number")
     assert starts == sorted(set(starts))
@@ -203,4 +203,4 @@ def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
             with refused if i == group else nullcontext():
                 check_pages(piece, COLUMNS)
         with Database(2**28) as database, pytest.raises(DataError, match="checksum"):
-            survey_scan(Scan(COLUMNS, (file,)), "float32", 0.0, database)
+            survey_scan(Scan(COLUMNS, (file,)), database)
