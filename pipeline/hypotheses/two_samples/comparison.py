@@ -109,7 +109,12 @@ class TwoSamples:
         an estimated variance makes it.
         """
         weights, degrees = self.wild_waves()
-        return weights * wild_factors(self.n_permutations, degrees, self.seed + 2)[:, None]
+        return weights * wild_factors(self.n_permutations, degrees, self.spread_seed)[:, None]
+
+    @property
+    def spread_seed(self) -> int:
+        """Of the factors that spread a null as an estimated variance does; waves have the two before."""
+        return self.seed + 2
 
     def wild_waves(self) -> tuple[Floats, float]:
         """Return these weights before an estimated variance spreads them, and its degrees.

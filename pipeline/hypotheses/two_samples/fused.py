@@ -261,7 +261,7 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
     n_independent = min(s.n_units if grouped else len(s) for s in (samples.first, samples.second))
     found = UnitSums.of_blocks(blocks, sizes, series.is_first_unit, n_independent, grouped)
     waves, degrees = series.wild_waves()
-    first, of_unit = series.is_first_unit, series.unit_sizes.astype(np.float64)
+    first, of_unit = series.is_first_unit, sizes[:-2]
     sides = first / of_unit[first].sum(), ~first / of_unit[~first].sum()
     # Neighbours have nearly one weight, so that its square varies as a mean of few numbers does. So
     # a unit's pair with itself has the mean square as its weight: with a narrow kernel these pairs
@@ -276,4 +276,4 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
         own = np.einsum("ij,ij->i", left, left)
         drawn[:, k] = np.einsum("ij,ij->i", moved, moved) - excess @ own
         biased[k] = float(((means[0] - means[1]) ** 2).sum())
-    return found, spread_squares(drawn, degrees, samples.seed + 2) + found.observed() - biased
+    return found, spread_squares(drawn, degrees, samples.spread_seed) + found.observed() - biased
