@@ -113,7 +113,7 @@ class TwoSamples:
 
     @property
     def spread_seed(self) -> int:
-        """Of the factors that spread a null as an estimated variance does; waves have the two before."""
+        """Of what spreads a null as an estimated variance does; waves have the two before."""
         return self.seed + 2
 
     def wild_waves(self) -> tuple[Floats, float]:
