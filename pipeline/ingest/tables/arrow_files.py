@@ -30,14 +30,13 @@ def copy_as_parquet(file: IO[bytes], path: str, is_json: bool) -> None:
         write_parquet(pa.json.open_json(file), path)
         return
     try:
-        batches = pa.ipc.open_file(file)
+        found = pa.ipc.open_file(file)
+        batches = map(found.get_batch, range(found.num_record_batches))
+        reader = pa.RecordBatchReader.from_batches(found.schema, batches)
     except pa.ArrowInvalid:  # HuggingFace's and those of other streams have no footer
         file.seek(0)
-        write_parquet(plain_reader(pa.ipc.open_stream(file)), path)
-        return
-    numbers = range(batches.num_record_batches)
-    read = (batches.get_batch(i) for i in numbers)
-    write_parquet(plain_reader(pa.RecordBatchReader.from_batches(batches.schema, read)), path)
+        reader = pa.ipc.open_stream(file)
+    write_parquet(plain_reader(reader), path)
 
 
 def write_parquet(reader: pa.RecordBatchReader, path: str) -> str:
@@ -54,12 +53,12 @@ def plain_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     Views of texts in dictionaries, which polars' categories have, become texts. HuggingFace's own
     types of arrays become lists.
     """
-    schema = pa.schema([field.with_type(_plain_type(field.type)) for field in reader.schema])
+    types = (_plain(pa.nulls(0, field.type)).type for field in reader.schema)
+    schema = pa.schema([*map(pa.Field.with_type, reader.schema, types)])
     if schema == reader.schema:
         return reader
     plain = (
-        pa.RecordBatch.from_arrays([*map(_as_plain, batch.columns)], schema=schema)
-        for batch in reader
+        pa.RecordBatch.from_arrays([*map(_plain, batch.columns)], schema=schema) for batch in reader
     )
     return pa.RecordBatchReader.from_batches(schema, plain)
 
@@ -76,19 +75,11 @@ def reader_of(batches: Iterator[pa.RecordBatch], what: str) -> pa.RecordBatchRea
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], same))
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
+def _plain(column: pa.Array) -> pa.Array:
+    kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
-        return kind.storage_type
-    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-        return pa.dictionary(kind.index_type, pa.string(), kind.ordered)
-    return kind
-
-
-def _as_plain(column: pa.Array) -> pa.Array:
-    kind = _plain_type(column.type)
-    if kind == column.type:
-        return column
-    if isinstance(column.type, pa.BaseExtensionType):
         return column.storage
-    texts = column.dictionary.cast(pa.string())
-    return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        texts = column.dictionary.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
+    return column

@@ -1,11 +1,9 @@
-"""Rows of a table that cannot be used: the condition that finds them, in SQL, and what is said."""
+"""Rows of a table that cannot be used: the condition that finds each, in SQL, and what is said."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from math import isinf
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,27 +14,55 @@ from .files import INTEGERS, TEXTS, UNTYPED
 from .scans import SQL_TYPES, Scan, is_nan
 from .values import Value, alias
 
-INTEGER = re.compile("[+-]?[0-9]+")
+INTEGER = "[+-]?[0-9]+"
+
+
+class Cells(NamedTuple):
+    """The cells that expressions are computed of: what `Scan.cells` asks for, or some of it."""
+
+    query: str
+    database: Database
+
+    def complaint(self, value: Value, sql: str) -> str:
+        """Return DuckDB's words against an expression, with the names of columns; "" for none."""
+        why = self.database.complaint(f"SELECT {sql} FROM ({self.query})")
+        for name in value.inputs:
+            why = why.replace(value.of(name), name)
+        return why
+
+
+Problem = tuple[str, Callable[[Mapping[str, Any], Cells], str]]
+"""The condition that finds rows, and what is said of a row of `Scan.values` and its cells."""
 
 
 def check_expressions(scan: Scan, database: Database) -> None:
     """Raise ParameterError for an expression that DuckDB does not take for its columns."""
-    cells = scan.cells([0] * len(scan.files))
+    cells = Cells(f"{scan.cells([0] * len(scan.files))} LIMIT 0", database)
     file = scan.files[0]
     for one in scan.columns.expressions:
         if one.text in file.names:  # entries of vectors are ours
             continue
-        if why := _complaint(one, one.sql, f"{cells} LIMIT 0", database):
+        if why := cells.complaint(one, one.sql):
             what = f"{one.text!r} cannot be computed of the columns of {file.url} ({why})"
             raise ParameterError(f"{one.key}: {what}")
 
 
-def _complaint(value: Value, sql: str, cells: str, database: Database) -> str:
-    """Return DuckDB's words against an expression, with the names of columns; "" for none."""
-    why = database.complaint(f"SELECT {sql} FROM ({cells})")
-    for name in value.inputs:
-        why = why.replace(value.of(name), name)
-    return why
+def first_problem(
+    scan: Scan, starts: Sequence[int], unfit: Sequence[int], database: Database
+) -> tuple[int, int, str]:
+    """Return file and row of the first row that cannot be used, and what is wrong with it.
+
+    ``unfit`` are the targets of which there are numbers that cannot be used.
+    """
+    problems = problems_of(scan)
+    problems += [one for j in unfit for one in unfit_numbers(scan, j)]
+    cases = " ".join(f"WHEN {is_bad} THEN {i}" for i, (is_bad, _) in enumerate(problems))
+    rows = f"SELECT *, CASE {cases} END AS problem FROM ({scan.values(starts)})"
+    query = f"SELECT * FROM ({rows}) WHERE problem IS NOT NULL ORDER BY row LIMIT 1"
+    [row] = database.fetch(query)
+    cells = f"SELECT * FROM ({scan.cells(starts)}) WHERE row = {row['row']}"
+    what = problems[row["problem"]][1](row, Cells(cells, database))
+    return row["file"], row["row"], f"bag {row['id']!r}: {what}" if row["problem"] else what
 
 
 def text_condition(j: int) -> str:
@@ -44,90 +70,73 @@ def text_condition(j: int) -> str:
     return f"y{j} <> '' AND z{j} IS NULL"
 
 
-def is_unfit(scan: Scan, j: int) -> str:
-    """Return the condition that target ``j`` is infinite, or an integer that no float64 is."""
-    kind, beyond = scan.kind_of(scan.columns.targets[j]), f"abs(z{j}) > {EXACT}"
-    if kind in INTEGERS:
-        return beyond
-    if kind in (UNTYPED, *TEXTS):
-        return f"isinf(z{j}) OR ({beyond} AND regexp_full_match(trim(y{j}), '{INTEGER.pattern}'))"
-    return f"isinf(z{j})"
-
-
-def is_bad(scan: Scan) -> str:
-    """Return the condition that a row has no id, or a value that cannot be used."""
-    bad = ["id IS NULL"] + ([] if scan.id_type in INTEGERS else ["id = ''"])
+def problems_of(scan: Scan) -> list[Problem]:
+    """Return what can be wrong with any row: first that it has no id, then its values."""
+    no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
+    told = "the bag id is missing, or a number that is not whole; give every row its bag's id"
+    found: list[Problem] = [(no_id, lambda *_: told)]
     for j, one in enumerate(scan.columns.coordinates):
-        bad += _unread(one) + ([f"x{j} IS NULL"] if one.sql else [])
-        allowed = "false"
-        if scan.columns.missing != "refuse":  # a cell without a number is bad by itself
-            allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
-        finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[scan.columns.dtype]})), false)"
-        bad.append(f"NOT ({allowed} OR {finite})")
+        found += _of_cells(scan, one, f"coordinate {one.name!r}")
+        found += _of_coordinate(scan, j, one, f"coordinate {one.name!r}")
     for j, one in enumerate(scan.columns.targets):
-        bad += [*_unread(one), f"e{j}"] if one.sql else []
-    return " OR ".join(bad)
+        if one.sql:
+            found += _of_cells(scan, one, f"target {one.name!r}")
+            found.append((f"e{j}", _failure(one, f"target {one.name!r}", one.sql)))
+    return found
 
 
-def _unread(value: Value) -> list[str]:
-    """Return the conditions that a cell of a value is there, but has no number, date, …."""
-    cells = [(alias("r", name), value.of(name)) for name in value.inputs]
-    return [f"({cell} IS NOT NULL AND {read} IS NULL)" for cell, read in cells]
+def unfit_numbers(scan: Scan, j: int) -> list[Problem]:
+    """Return the problems that target ``j`` is infinite, or an integer that no float64 is."""
+    one, is_beyond = scan.columns.targets[j], f"abs(z{j}) > {EXACT}"
+    if scan.kind_of(one) in (UNTYPED, *TEXTS):
+        is_beyond += f" AND regexp_full_match(trim(y{j}), '{INTEGER}')"
+    elif scan.kind_of(one) not in INTEGERS:
+        is_beyond = "false"
+
+    def told(row: Mapping[str, Any], _: Cells) -> str:
+        told = beyond_exact(f"{one.name!r}: {row[f'y{j}']}")
+        return f"target {told}; or set its target_types to class"
+
+    return [(f"isinf(z{j})", lambda *_: f"target {one.name!r} is infinite"), (is_beyond, told)]
 
 
-def describe(
-    row: Mapping[str, Any], scan: Scan, unfit: Sequence[int], cells: str, database: Database
-) -> str:
-    """Say what is wrong with a row of `Scan.values`, which ``cells`` asks for.
+def _of_cells(scan: Scan, value: Value, what: str) -> list[Problem]:
+    """Return the problems that a cell of a value is there, but has no number, date, …."""
 
-    ``unfit`` are the targets of which there are numbers that cannot be used.
-    """
-    if not row["id"] and row["id"] != 0:
-        return "the bag id is missing, or a number that is not whole; give every row its bag's id"
-    bag, columns = f"bag {row['id']!r}", scan.columns
-    for j, one in enumerate(columns.coordinates):
-        what = f"{bag}: coordinate {one.name!r}"
-        if why := _why_unread(row, scan, one):
-            return f"{what} {why}"
+    def of(name: str) -> Problem:
+        cell, kind = alias("r", name), scan.columns.types.get(name)
+
+        def told(row: Mapping[str, Any], _: Cells) -> str:
+            if not value.sql:
+                return f"{what} is {row[cell]!r}, not a number"
+            return (
+                f"{what} cannot be computed: {name} is {row[cell]!r}, not {kind} as in the first "
+                f"rows; correct it, or set read: {{types: {{{name}: VARCHAR}}}} and cast it in "
+                "the expression"
+            )
+
+        return f"({cell} IS NOT NULL AND {value.of(name)} IS NULL)", told
+
+    return list(map(of, value.inputs))
+
+
+def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[Problem]:
+    dtype, allowed = scan.columns.dtype, "false"
+    if scan.columns.missing != "refuse":  # a cell without a number is bad by itself
+        allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
+    finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
+
+    def told(row: Mapping[str, Any], _: Cells) -> str:
         number = row[f"x{j}"]
-        if one.sql and number is None:
-            why = _complaint(one, f"CAST({one.sql} AS DOUBLE)", cells, database)
-            return f"{what} cannot be computed ({why})"
-        with np.errstate(over="ignore"):
-            is_finite = number is not None and np.isfinite(np.dtype(columns.dtype).type(number))
-        if not is_finite:
-            missing = number is None or bool(one.sql and np.isnan(number))
-            shown = "missing" if missing else number
-            drop = ", or set missing to drop_point or drop_bag" if missing else ""
-            what = f"{what} is {shown}, not a finite {columns.dtype}"
-            return f"{what}; remove the point or the bag{drop}"
-    for j, one in enumerate(columns.targets):
-        what, given, number = f"{bag}: target {one.name!r}", row[f"y{j}"], row[f"z{j}"]
-        if one.sql and (why := _why_unread(row, scan, one)):
-            return f"{what} {why}"
-        if one.sql and row[f"e{j}"]:
-            return f"{what} cannot be computed ({_complaint(one, one.sql, cells, database)})"
-        if j not in unfit or number is None:
-            continue
-        if isinf(number):
-            return f"{what} is infinite"
-        is_integer = isinstance(given, int) or INTEGER.fullmatch(str(given).strip())
-        if abs(number) > EXACT and is_integer:
-            told = beyond_exact(f"{one.name!r}: {given}")
-            return f"{bag}: target {told}; or set its target_types to class"
-    raise AssertionError(f"{row} can be used")
+        missing = number is None or bool(value.sql and np.isnan(number))
+        drop = ", or set missing to drop_point or drop_bag" if missing else ""
+        not_finite = f"is {'missing' if missing else number}, not a finite {dtype}"
+        return f"{what} {not_finite}; remove the point or the bag{drop}"
+
+    failure = _failure(value, what, f"CAST({value.sql} AS DOUBLE)")
+    fails = [(f"x{j} IS NULL", failure)] if value.sql else []
+    return [*fails, (f"NOT ({allowed} OR {finite})", told)]
 
 
-def _why_unread(row: Mapping[str, Any], scan: Scan, value: Value) -> str:
-    for name in value.inputs:
-        cell = row[alias("r", name)]
-        if cell is None or row[value.of(name)] is not None:
-            continue
-        if not value.sql:
-            return f"is {cell!r}, not a number"
-        kind = scan.columns.types.get(name)
-        return (
-            f"cannot be computed: {name} is {cell!r}, not {kind} as in the first rows; correct "
-            f"it, or set read: {{types: {{{name}: VARCHAR}}}} and cast it in the expression"
-        )
-    return ""
+def _failure(value: Value, what: str, sql: str) -> Callable[[Mapping[str, Any], Cells], str]:
+    return lambda _, cells: f"{what} cannot be computed ({cells.complaint(value, sql)})"

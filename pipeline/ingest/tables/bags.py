@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ...arrays import Floats, Integers
 from ...bags import AnyRagged, Bags, Responses, offsets_of
 from ...errors import DataError
-from .scans import Coding
 from .surveys import CheckedTable
 from .values import Columns
 
@@ -94,15 +93,17 @@ class SortedRows:
 
 def join_tables(
     tables: Mapping[str, CheckedTable],
-    codings: Mapping[str, Coding],
+    classes: Mapping[str, Sequence[str]],
     rows: Mapping[str, SortedRows],
 ) -> Iterator[Labelled]:
     """Yield all bags, each with its rows of the other tables.
 
     Parameters
     ----------
-    tables, codings, rows : mapping
+    tables, rows : mapping
         Of the tables "points", and "targets" and "responses" if there are any.
+    classes : mapping from target to sequence of str
+        The labels of those in the table of points that are text.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def join_tables(
 
     bags = None
     for of_bags in rows["points"].take_bags():
-        bags = _group_rows(of_bags, tables["points"].columns, codings["points"].classes)
+        bags = _group_rows(of_bags, tables["points"].columns, classes)
         yield join(bags, bags.ids[-1])
     if bags is not None:
         join(bags, None)  # refuses what is left: ids after that of the last bag

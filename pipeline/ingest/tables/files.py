@@ -28,7 +28,7 @@ from ...storage import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
-from .values import Columns, entries_of, inputs_of, no_column, read_expressions
+from .values import Columns, inputs_of, no_column, read_expressions, spread
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -68,10 +68,9 @@ class TableFile:
         Rows in each row group of a Parquet file.
     has_checksums : bool
         Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
-    lists : tuple of str
-        Columns that are lists; once the file is fitted, coordinates alone: a row is then a bag.
-    items : tuple of int
-        How many items each of ``lists`` has.
+    lists : mapping from str to int
+        Columns that are lists, and how many items they have; once the file is fitted, coordinates
+        alone: a row is then a bag.
     vectors : mapping from str to tuple of str
         Columns whose lists hold vectors or records, and what each entry of one is called.
     parts : tuple of (str, str or None)
@@ -91,8 +90,7 @@ class TableFile:
     n_bytes: int
     groups: tuple[int, ...] = ()
     has_checksums: bool = False
-    lists: tuple[str, ...] = ()
-    items: tuple[int, ...] = ()
+    lists: Mapping[str, int] = field(default_factory=dict)
     delimiter: str = ","
     can_be_cut: bool = True
     vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -179,13 +177,7 @@ def open_table(
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         found = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
     names = [*found[0].names, *dict(found[0].parts)]
-    columns, vectors = read_expressions(columns, names, urls[0]), found[0].vectors
-    spread = [
-        made
-        for one in columns.coordinates
-        for made in (entries_of(one, vectors[one.text]) if one.text in vectors else [one])
-    ]
-    columns = replace(columns, coordinates=tuple(spread))
+    columns = spread(read_expressions(columns, names, urls[0]), found[0].vectors)
     return columns, tuple(_fit(file, columns) for file in found)
 
 
@@ -201,12 +193,8 @@ def check_pages(file: TableFile, columns: Columns) -> None:
     """
     if file.has_checksums:
         stop = sum(file.groups) if file.stop is None else file.stop
-        starts = accumulate(file.groups, initial=0)
-        groups = [
-            i
-            for i, start in zip(range(len(file.groups)), starts, strict=False)
-            if file.start <= start < stop
-        ]
+        starts = accumulate(file.groups[:-1], initial=0)
+        groups = [i for i, start in enumerate(starts) if file.start <= start < stop]
         with reading(file.url), fsspec.open(file.url, "rb") as handle:
             parquet = pa.parquet.ParquetFile(handle, page_checksum_verification=True)
             of_file = [name for name in columns.names if name in file.names]
@@ -274,7 +262,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
 def _look_into_parquet(file: IO[bytes], url: str, columns: Columns) -> TableFile:
     parquet = pa.parquet.ParquetFile(file)
     schema, metadata = parquet.schema_arrow, parquet.metadata
-    lists = tuple(field.name for field in schema if is_list(field.type))
+    lists = [field.name for field in schema if is_list(field.type)]
     items = [field.type.value_type if is_list(field.type) else field.type for field in schema]
     groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
     asked = [one.text for one in columns.coordinates if one.text in lists]
@@ -282,10 +270,7 @@ def _look_into_parquet(file: IO[bytes], url: str, columns: Columns) -> TableFile
     return TableFile(
         *(url, 0, (*schema.names,), tuple(map(_value_type, items)), metadata.num_rows, 0, groups),
         has_checksums=_has_checksums(file, metadata),
-        lists=lists,
-        items=tuple(
-            _count_items(metadata, name) // max(1, len(vectors.get(name, ()))) for name in lists
-        ),
+        lists={n: _count_items(metadata, n) // max(1, len(vectors.get(n, ()))) for n in lists},
         vectors=vectors,
     )
 
@@ -319,17 +304,17 @@ def _fit(file: TableFile, columns: Columns) -> TableFile:
         if file.names.count(name) > 1:
             raise DataError(f"{file.url}: two columns are called {name!r}; rename one")
     kept = tuple((n, v) for n, v in file.parts if n in used and n not in file.names)
-    lists = tuple(name for name in inputs_of(columns.coordinates) if name in file.lists)
+    of_coordinates = inputs_of(columns.coordinates)
+    lists = {name: file.lists[name] for name in of_coordinates if name in file.lists}
     plain = [one.text for one in columns.coordinates if not one.sql]
     other = next((name for name in plain if name in file.names and name not in lists), None)
     if lists and other is not None:
         raise DataError(
-            f"{file.url}: coordinate column {lists[0]!r} has lists, {other!r} has none; give all "
-            "coordinates as lists, a row per bag, or as numbers, a row per point"
+            f"{file.url}: coordinate column {next(iter(lists))!r} has lists, {other!r} has none; "
+            "give all coordinates as lists, a row per bag, or as numbers, a row per point"
         )
     _check_types(file, columns)
-    n_rows = file.items[file.lists.index(lists[0])] if lists else file.n_rows
-    return replace(file, parts=kept, lists=lists, items=(), n_rows=n_rows)
+    return replace(file, parts=kept, lists=lists, n_rows=next(iter(lists.values()), file.n_rows))
 
 
 def _parts_of(path: str) -> tuple[tuple[str, str | None], ...]:

@@ -26,8 +26,7 @@ from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .files import Source, TableFile, open_table
 from .passes import TablePasses, Tally, warn_of
 from .reading import ReadOptions
-from .scans import Coding, guess_types
-from .surveys import CheckedTable
+from .scans import guess_types
 from .values import Columns, Given, names_of, values_of
 
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
@@ -254,24 +253,21 @@ class TableIngest:
             passes = TablePasses(columns, files, engines, self.progress)
             boxes = {} if kept is not None else self._boxes(columns)
             passes.check(boxes, database)
-            codings = passes.code(kept)
+            passes.code(kept)
             if create is not None:
-                kept = self._create(create, passes.tables, codings, boxes)
+                kept = self._create(create, passes, boxes)
             assert kept is not None
             with kept.appending(self._origin(columns) if create else None) as session:
-                passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
+                passes.write(session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
                     raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
         warn_of(tally, kept, passes.tables["points"], create is not None)
         return kept
 
     def _create(
-        self,
-        create: Callable[..., BagStore],
-        tables: Mapping[str, CheckedTable],
-        codings: Mapping[str, Coding],
-        boxes: Mapping[str, Box | float],
+        self, create: Callable[..., BagStore], passes: TablePasses, boxes: Mapping[str, Box | float]
     ) -> BagStore:
+        tables = passes.tables
         dims = {role: len(table.columns.coordinates) for role, table in tables.items()}
         measured = {role: tables[role].box(box) for role, box in boxes.items()}
         of_targets = "targets" if "targets" in tables else "points"
@@ -279,7 +275,7 @@ class TableIngest:
             dims["points"],
             target_names=tuple(one.name for one in tables[of_targets].columns.targets),
             box=measured["points"],
-            class_names=codings[of_targets].classes,
+            class_names=passes.codings[of_targets].classes,
             dtype=self.dtype,
             chunk_points=self.chunk_points,
             response_dims=dims.get("responses"),

@@ -97,6 +97,7 @@ class TablePasses:
     engines: Mapping[str, LocalEngine]
     progress: Progress | None
     tables: dict[str, CheckedTable] = field(default_factory=dict)
+    codings: dict[str, Coding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Begin to count."""
@@ -114,13 +115,12 @@ class TablePasses:
             self.tables[role] = check_table(columns, surveys, database)
         self._thirds.count(self.tables)
 
-    def code(self, kept: BagStore | None) -> dict[str, Coding]:
+    def code(self, kept: BagStore | None) -> None:
         """Decide how the values of each table are stored; ``kept`` is the store that is there."""
         kinds = [survey.id_kind for table in self.tables.values() for survey in table.surveys]
         if kept is not None and kept.n_bags:
             kinds.append(Kind("text" if kept.meta.id_kind == "str" else "number", kept.url))
         ids = resolve_kinds("the id column", kinds)
-        codings = {}
         for role, table in self.tables.items():
             names = table.text_targets()
             parts = self.engines[role].find_labels(table, names) if names else []
@@ -130,31 +130,23 @@ class TablePasses:
                     raise DataError(f"target {name!r} is text; of its rows only 'last' is taken")
             if kept is not None:
                 classes = {name: _known(name, classes[name], kept) for name in names}
-            codings[role] = Coding(ids, classes)
-        return codings
+            self.codings[role] = Coding(ids, classes)
 
-    def write(
-        self,
-        codings: Mapping[str, Coding],
-        session: AppendSession,
-        box: Box,
-        skip_known: bool,
-        tally: Tally,
-    ) -> None:
+    def write(self, session: AppendSession, box: Box, skip_known: bool, tally: Tally) -> None:
         """Sort all rows and write all bags; count what was done."""
         done, progress = 0, self._thirds.of(2)
         reaches = _reaches(self.tables["points"], box).max() > 1
         with ExitStack() as stack:
             rows = {}
             for role, table in self.tables.items():
-                batches = self.engines[role].sort(table, codings[role], self._thirds.of(1, role))
+                coding, progress_of = self.codings[role], self._thirds.of(1, role)
+                batches = self.engines[role].sort(table, coding, progress_of)
                 rows[role] = SortedRows(stack.enter_context(closing(batches)))
-            for found in join_tables(self.tables, codings, rows):
+            for found in join_tables(self.tables, self.codings["points"].classes, rows):
                 done += found.bags.n_points
                 done += 0 if found.responses is None else found.responses.n_points
                 found = self._leave_out(found, session, skip_known, tally)
-                outside = box.count_outside(found.bags.points) if reaches else 0
-                tally.points_outside_box += outside
+                tally.points_outside_box += box.count_outside(found.bags.points) if reaches else 0
                 if len(found.ids):
                     targets = found.targets if found.targets.shape[1] else None
                     session.write(found.bags, targets, found.ids, responses=found.responses)

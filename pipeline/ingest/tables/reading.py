@@ -53,9 +53,7 @@ class ReadOptions:
             object.__setattr__(self, "escape", "")
         for name in SIGNS:
             sign = getattr(self, name)
-            if (sign and not re.fullmatch(r"[^\w\n\r+-]", sign, re.ASCII)) or (
-                sign is not None and not sign.isascii()
-            ):
+            if sign and not re.fullmatch(r"(?![\w\n\r+-])[\x00-\x7f]", sign, re.ASCII):
                 raise ParameterError(f"{name} of read is {sign!r}; expected one sign of ASCII")
         signs = [sign for sign in (self.delim, self.quote, self.comment) if sign]
         if len(set(signs)) < len(signs):

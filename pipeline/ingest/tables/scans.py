@@ -180,11 +180,8 @@ class Scan:
 
     def _typed(self, name: str) -> str:
         """Return a column's cells with its type, in CSV that of `Columns.types`."""
-        cell = self._cell(name)
-        if self.type_of(name) != UNTYPED:
-            return cell
-        kind = self.columns.types.get(name, "VARCHAR")
-        if kind == "VARCHAR":
+        cell, kind = self._cell(name), self.columns.types.get(name, "VARCHAR")
+        if kind == "VARCHAR" or self.type_of(name) != UNTYPED:
             return cell
         value = self.numeral_of(cell) if kind in NUMBERS else f"trim({cell})"
         return value if kind == "DOUBLE" else f"TRY_CAST({value} AS {kind})"
@@ -251,7 +248,7 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
 
     def layout(file: TableFile) -> tuple[object, ...]:
         of_folders = tuple(name for name, _ in file.parts)
-        kind = file.names, file.types, file.lists, file.delimiter, of_folders
+        kind = file.names, file.types, [*file.lists], file.delimiter, of_folders
         piece = file.start, file.stop, file.index // FILES_PER_SCAN
         return (file.is_parquet, file.is_gzip, *kind, *piece)
 

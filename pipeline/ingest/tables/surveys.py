@@ -19,7 +19,14 @@ import numpy as np
 from ...arrays import Floats
 from ...bags import Box
 from ...errors import DataError
-from .bad_rows import check_expressions, describe, is_bad, is_unfit, text_condition
+from .bad_rows import (
+    Problem,
+    check_expressions,
+    first_problem,
+    problems_of,
+    text_condition,
+    unfit_numbers,
+)
 from .database import Database, Report
 from .files import TEXTS, UNTYPED, TableFile, check_pages
 from .scans import Scan, is_nan, scans_of
@@ -242,12 +249,8 @@ def survey_scan(scan: Scan, database: Database, report: Report | None = None) ->
     ]
     if unfit or any(answers["bad"] for answers in rows):
         starts = list(accumulate((survey.n_rows for survey in surveys), initial=0))
-        bad = " OR ".join([is_bad(scan), *(is_unfit(scan, j) for j in unfit)])
-        values = scan.values(starts[:-1])
-        [row] = database.fetch(f"SELECT * FROM ({values}) WHERE {bad} ORDER BY row LIMIT 1")
-        cells = f"SELECT * FROM ({scan.cells(starts[:-1])}) WHERE row = {row['row']}"
-        at, what = row["file"], describe(row, scan, unfit, cells, database)
-        surveys[at] = replace(surveys[at], problem=(row["row"] - starts[at], what))
+        at, row, what = first_problem(scan, starts[:-1], unfit, database)
+        surveys[at] = replace(surveys[at], problem=(row - starts[at], what))
     return surveys
 
 
@@ -261,7 +264,7 @@ def _questions(scan: Scan) -> dict[str, str]:
     """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
     columns, id_type = scan.columns, scan.id_type
     numeral = "TRY_CAST(id AS BIGINT)"
-    asked = {"n": "count(*)", "bad": f"count_if({is_bad(scan)})"}
+    asked = {"n": "count(*)", "bad": _count_of(problems_of(scan))}
     # A numeral in CSV counts only as Python writes the integer, so that 007 and 7 stay two bags.
     asked["id"] = _example(id_type, "id", f"CAST({numeral} AS VARCHAR) IS DISTINCT FROM id")
     is_beyond = f"{numeral} IS NULL AND id IS NOT NULL" if id_type == "uint64" else "false"
@@ -281,8 +284,12 @@ def _questions(scan: Scan) -> dict[str, str]:
         is_text = text_condition(j) if kind in (UNTYPED, *TEXTS) else "false"
         counts = f"'n_texts': count_if({is_text}), 'n_numbers': count(z{j})"
         asked[f"target{j}"] = f"{{'example': {example}, {counts}}}"
-        asked[f"unfit{j}"] = f"count_if({is_unfit(scan, j)})"
+        asked[f"unfit{j}"] = _count_of(unfit_numbers(scan, j))
     return asked
+
+
+def _count_of(problems: Sequence[Problem]) -> str:
+    return f"count_if({' OR '.join(is_bad for is_bad, _ in problems)})"
 
 
 def _example(type_name: str, column: str, is_text: str) -> str:

@@ -165,23 +165,26 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
     return replace(columns, coordinates=coordinates, targets=targets)
 
 
-def entries_of(value: Value, names: Sequence[str]) -> Iterator[Value]:
-    """Yield a coordinate per entry of the vectors or records of a column, by what it is called.
+def spread(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
+    """Return the columns with a coordinate per entry of each vector or record.
 
-    The first entry cannot be computed of a vector of another length.
+    ``vectors`` has the names of the entries by column. The first entry cannot be computed of a
+    vector of another length.
     """
-    vector, size = alias("v", value.text), len(names)
-    for j, name in enumerate(names):
-        of_record = name.removeprefix(f"{value.text}.")
-        entry = f"{vector}[{j + 1}]"
-        if of_record != name:
-            entry = f"struct_extract({vector}, {quoted(of_record)})"
-        elif not j:
-            text = f"'a vector of ' || len({vector}) || ' numbers, not {size}'"
+    made: list[Value] = []
+    for one in columns.coordinates:
+        names, vector = vectors.get(one.text, ()), alias("v", one.text)
+        sqls = [f"{vector}[{j + 1}]" for j in range(len(names))]
+        if names and names[0].startswith(f"{one.text}."):  # of a record
+            fields = (quoted(name.removeprefix(f"{one.text}.")) for name in names)
+            sqls = [f"struct_extract({vector}, {name})" for name in fields]
+        elif names:
+            text = f"'a vector of ' || len({vector}) || ' numbers, not {len(names)}'"
             told = f"CAST({text} AS DOUBLE)"  # error() may not stand in TRY
-            is_long = f"{vector} IS NULL OR len({vector}) = {size}"
-            entry = f"CASE WHEN {is_long} THEN {entry} ELSE {told} END"
-        yield replace(value, name=name, sql=entry)
+            is_long = f"{vector} IS NULL OR len({vector}) = {len(names)}"
+            sqls[0] = f"CASE WHEN {is_long} THEN {sqls[0]} ELSE {told} END"
+        made += [replace(one, name=n, sql=sql) for n, sql in zip(names, sqls, strict=True)] or [one]
+    return replace(columns, coordinates=tuple(made))
 
 
 def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:

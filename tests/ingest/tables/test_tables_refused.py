@@ -365,3 +365,10 @@ def test_an_interrupt_leaves_nothing(path, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         ingest_tables(write(good(), path), url, progress=interrupt, **COLUMNS)
     assert not url.exists()
+
+
+def test_a_missing_coordinate_that_is_allowed_is_not_blamed(path, refused):
+    """What is wrong with the row is its target; the point would have been dropped."""
+    points = good(v=[np.nan, *[1.0] * 5], k=[np.inf, *[20.0] * 5])
+    told = f"{path}, row 0", "target 'k' is infinite"
+    refused(write(points, path), *told, targets=["k"], missing="drop_point")
