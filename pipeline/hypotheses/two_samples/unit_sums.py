@@ -139,7 +139,8 @@ class UnitSums:
         m, own, pairs = V @ self.sizes, V @ self.own, V @ self.own_pairs
         rest = self.sizes.sum() - m
         other, other_pairs = self.own.sum(axis=0) - own, self.own_pairs.sum() - pairs
-        inner, crossed, whole = (self._of_pairs if self.is_gram else self._of_features)(splits, V)
+        found = self._of_pairs(splits, V) if self.is_gram else self._of_features(V)
+        inner, crossed, whole = found
         second = whole - 2 * crossed + inner
         return (
             (inner - own) / (m**2 - pairs)[:, None]
@@ -153,7 +154,7 @@ class UnitSums:
         totals: Floats = self.blocks.sum(axis=1)
         return totals
 
-    def _of_features(self, splits: NDArray[np.bool_], V: Floats) -> tuple[Floats, Floats, Floats]:
+    def _of_features(self, V: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the sums of products within the first sample, with all units, and of all."""
         inner, crossed = np.empty((2, len(V), len(self.blocks)))
         for k, (block, total) in enumerate(zip(self.blocks, self._totals, strict=True)):
@@ -162,7 +163,7 @@ class UnitSums:
         return inner, crossed, np.einsum("ij,ij->i", self._totals, self._totals)
 
     def _of_pairs(self, splits: NDArray[np.bool_], V: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return these of kernel values; of units that move by additions alone."""
+        """Return the same of kernel values; units that move are added, never multiplied."""
         bits = np.ascontiguousarray(np.packbits(splits, axis=1, bitorder="little").T)
         found, sets = np.empty((len(self.blocks), len(splits))), splits.astype(np.float64)
 
