@@ -19,6 +19,8 @@ from bagbasis.execution import CORES_VARIABLE
 @contextmanager
 def two_workers() -> Iterator[Client]:
     """Within the block, what is computed on a cluster is by two lanes of one core each."""
+    if not _cluster().loop.asyncio_loop.is_running():  # a test has closed what Dask had open
+        _cluster.cache_clear()
     with Client(_cluster()) as client:
         client.wait_for_workers(2)
         yield client

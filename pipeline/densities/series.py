@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases import check_basis
 from ..errors import DataError, ParameterError
-from ..parameters import Instance, Integer, None_, checked
+from ..parameters import Instance, Integer, ListOf, None_, Pair, Real, Table, checked
 from .density_checks import (
     MOST_BYTES,
     box_contains,
@@ -75,6 +75,10 @@ class Densities:
     box: Box
     threshold: Floats | None = None
     grid: int | None = None
+    # the attribute is a Box; given may be what `Box.of` takes
+    PARAMETERS: ClassVar[Table] = {
+        "box": Instance("Box") | ListOf(Pair(Real(), Real()), 1) | None_,
+    }
 
     def __post_init__(self) -> None:
         """Check everything once, so that no method has to."""
