@@ -34,10 +34,12 @@ test-experiments: venv
 test-exhaustive: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist load -m exhaustive tests/embeddings
 
+ON_CLUSTERS := slurm or gateway or tls or kubernetes or accounts or browser
+
 # These four in one run, as .ci/run does: tests are collected once, and what a file makes for tests of
 # several of the four (stores, models, workers) is made once.
 test-all: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not slurm and not gateway and not tls and not kubernetes and not accounts and not browser and not packaging'
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not ($(ON_CLUSTERS) or packaging)'
 
 # As on machines of other kinds: other kernels of OpenBLAS, Numba's code for any processor, other cores.
 test-portable: export OMP_WAIT_POLICY = passive
@@ -59,7 +61,7 @@ test-elsewhere: venv
 	$(BIN)/python -m tests.elsewhere
 
 test-clusters: .venv/clusters cluster-packages
-	deploy/slurm/test-cluster run $(BIN)/python -m pytest tests/clusters -m 'slurm or gateway or tls or kubernetes or accounts or browser'
+	deploy/slurm/test-cluster run $(BIN)/python -m pytest tests/clusters -m '$(ON_CLUSTERS)'
 
 cluster-packages:
 	deploy/slurm/test-cluster install

@@ -96,7 +96,6 @@ def submit(
     if job in CHECKPOINTED and values.get("checkpoint_url") is None:
         values["checkpoint_url"] = f"{url}/{CHECKPOINTS}"
     record = {
-        FORMAT.key: FORMAT.version,
         "id": run_id,
         "job": job,
         "config": values,
@@ -106,7 +105,7 @@ def submit(
         "folder": str(working_folder()),
     }
     with _holding(url) as hold:
-        run = _start(hold, record)
+        run = _start(hold, FORMAT.stamp(record))
     remember(place)
     return run
 

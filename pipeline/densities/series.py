@@ -14,7 +14,8 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases import check_basis
 from ..errors import DataError, ParameterError
-from ..parameters import Instance, Integer, ListOf, None_, Pair, Real, Table, checked
+from ..parameters import Instance, Integer, None_, Table, checked
+from ..parameters.embeddings import BOUNDS
 from .density_checks import (
     MOST_BYTES,
     box_contains,
@@ -77,7 +78,7 @@ class Densities:
     grid: int | None = None
     # the attribute is a Box; given may be what `Box.of` takes
     PARAMETERS: ClassVar[Table] = {
-        "box": Instance("Box") | ListOf(Pair(Real(), Real()), 1) | None_,
+        "box": Instance("Box") | BOUNDS | None_,
     }
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
-from .sliced import unit_vectors
+from .sliced import seconds_to_sort, unit_vectors
 
 N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
 
@@ -52,7 +52,7 @@ class ExtremesSpec(EmbeddingSpec):
     @property
     def seconds_per_point(self) -> float:
         """See `EmbeddingSpec.seconds_per_point`."""
-        return self.n_directions * (1e-8 + 1e-9 * self.n_dims)  # most of it sorts
+        return seconds_to_sort(self.n_directions, self.n_dims)
 
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""

@@ -246,8 +246,7 @@ def describe(plan: FitPlan) -> dict[str, Any]:
     """Return everything that the sums of a pass depend on, in types JSON knows."""
     source = plan.bags
     store: Any = source.data
-    return {
-        FORMAT.key: FORMAT.version,
+    values = {
         "packages": {name: version(name) for name in PACKAGES},
         "sources": _digest_of_sources(),
         "store": store.url,
@@ -269,6 +268,7 @@ def describe(plan: FitPlan) -> dict[str, Any]:
         "keeps_rows": plan.keeps_rows,
         "plan": [current_limits().split_every, len(plan.ranges)],
     }
+    return FORMAT.stamp(values)
 
 
 @lru_cache(maxsize=1)

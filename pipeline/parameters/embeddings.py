@@ -17,7 +17,8 @@ OUT_OF_BOX = OneOf("clip", "drop", "error")
 PRECISION = OneOf("float32", "float64")
 KERNEL = OneOf("gaussian", "laplacian", "matern")
 DISTANCE = OneOf("js", "tv", "chi2", "hellinger", "l2")
-BOX = Open("one (lo, hi) per dimension", ListOf(Pair(Real(), Real()), 1) | None_)
+BOUNDS = ListOf(Pair(Real(), Real()), 1)
+BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
 
 # What an estimator takes in place of an embedding with its defaults: see `named_embedding`.
 NAMES = OneOf(

@@ -8,7 +8,8 @@ from typing import Any
 from ..errors import ParameterError
 from .checks import Table
 from .constraints import Boolean, Function, Integer, None_, OneOf, Open, Real, Text, Url
-from .containers import ListOf, MappingOf, Pair
+from .containers import ListOf, MappingOf
+from .embeddings import BOUNDS
 
 MODE = OneOf("create", "append", "overwrite")
 KNOWN_IDS = OneOf("refuse", "skip")
@@ -18,7 +19,7 @@ _FILES = Url | ListOf(Url)
 _SHARE_OF_POINTS = MappingOf(OneOf("quantile"), Real(ge=0, lt=0.5))
 _BOX = Open(
     'one (lo, hi) per dimension, or {"quantile": share}',
-    ListOf(Pair(Real(), Real()), 1) | _SHARE_OF_POINTS | None_,
+    BOUNDS | _SHARE_OF_POINTS | None_,
 )
 
 TABLES: dict[str, Table] = {
