@@ -69,6 +69,8 @@ KEPT = {
             for d in (8, 2) for name in ("BagDensity", "Triple-Basis")
         ]
     },
+    "fastmmd": {"768 and 328 times": [(2, [100000], f"exact / {name}")
+                                      for name in ("Fourier", "Fastfood")]},
     "js-gram": {"JS .993 (coefficients), .986 (features)": [
                     (0, ["JS", name], "R²") for name in ("coefficients", "random features")],
                 "entropies .988": [(0, ["JS", "entropies"], "R²")]},
