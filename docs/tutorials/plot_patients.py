@@ -66,7 +66,7 @@ print(f"{replicate_robustness(sample_distances(halves, 'mean_map'), names):.2f}"
 # %%
 # Do the two groups differ? The patients are counted, not the 12,000 cells.
 
-print(two_sample_test(patients[~ill], patients[ill]).report())
+print(two_sample_test(patients[~ill], patients[ill]))
 
 # %%
 # And how often is a patient told right who was not in the fit?

@@ -50,7 +50,7 @@ store
 # Does the score depend on the pupils at all? The bags are what is counted, not the 2,287 pupils.
 
 result = independence_test(store, "lang")
-print(result.report())
+print(result)
 
 # %%
 # It does. With 133 bags an embedding of few numbers is the one to begin with; random features

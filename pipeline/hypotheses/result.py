@@ -67,13 +67,17 @@ class HypothesisResult:
     n_units: Mapping[str, int]
     seed: int
     seconds: float
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict, repr=False)
     sampled_rows: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @property
     def pvalue(self) -> float:
         """The ``p_value``, as scipy calls it."""
         return self.p_value
+
+    def __str__(self) -> str:
+        """Return the `report`, which is what ``print`` shows."""
+        return self.report()
 
     def report(self) -> str:
         """Return what was found, one line per fact."""

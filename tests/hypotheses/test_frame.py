@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pandas
+import polars
 import pytest
 from scipy import stats
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.errors import BagbasisError
+from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
 from bagbasis.hypotheses.nulls.laws import (
     chi_square_null,
@@ -208,6 +211,21 @@ def test_names():
     assert len(as_sample("a", POINTS, "bag")) == 3
 
 
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_groups_are_bags(library):
+    """A groupby is a sample of bags wherever a list of their points is."""
+    sizes, rng = [3, 4, 5, 6, 7], np.random.default_rng(0)
+    points, ids = rng.standard_normal((sum(sizes), 2)), np.repeat(np.arange(5), sizes)
+    frame = library.DataFrame({"id": ids, "x": points[:, 0], "y": points[:, 1]})
+    groups = frame.groupby("id") if library is pandas else frame.group_by("id", maintain_order=True)
+    bags = np.split(points, np.cumsum(sizes)[:-1])
+    assert two_sample_test(groups, bags).statistic == two_sample_test(bags, bags).statistic
+    y = np.arange(5.0)
+    assert independence_test(groups, y).statistic == independence_test(bags, y).statistic
+    with pytest.raises(BagbasisError, match="points are compared with bags"):
+        two_sample_test(groups, points)
+
+
 def test_report():
     """It names what was found and tested; what is not known is left out, or None in JSON."""
     result = HypothesisResult(
@@ -216,6 +234,8 @@ def test_report():
         {"n_left_out": 2, "error_of_frequencies": 0.123456, "locations": [[1.0]]},
     )  # fmt: skip
     text = result.report()
+    assert str(result) == text
+    assert "locations" not in repr(result)
     for told in (
         "toy = 0.25",
         "0.01",

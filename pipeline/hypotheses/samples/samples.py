@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from ...arrays import Floats
-from ...bags import Bags, Box, concatenate
+from ...bags import Bags, Box, concatenate, is_groups
 from ...embeddings import ChoiceSample, Embedding, EmbeddingSpec, MeanMapEmbedding
 from ...errors import DataError, ParameterError, shown
 from ...execution import check_memory
@@ -26,7 +26,7 @@ from .row_sources import ArrayRows, EmbeddedRows
 from .thinning import BagSet, as_bag_set, thinning_size
 
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
-"""An array (n, d) or (n,) is a sample of points; anything else a sample of bags."""
+"""An array or frame (n, d) or (n,) is a sample of points; anything else, as a groupby, of bags."""
 
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
 CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
@@ -126,7 +126,7 @@ class Sample:
 
 def is_bags(data: object) -> bool:
     """Whether data are a sample of bags, not of points."""
-    if isinstance(data, (BagStore, Bags)):
+    if isinstance(data, (BagStore, Bags)) or is_groups(data):
         return True
     if isinstance(data, np.ndarray):
         return data.ndim == 3 or (data.dtype == object and data.ndim == 1)

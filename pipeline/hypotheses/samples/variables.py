@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import Floats, Integers
-from ...bags import Bags
+from ...bags import Bags, as_bags, is_groups
 from ...errors import DataError, shown
 from ...params import as_array
 from ...store import BagStore
@@ -36,7 +36,8 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
     """
     first = next(iter(data.values()))
     rows, kept, lengths, unit = {}, {}, {}, "point"
-    for name, values in data.items():
+    for name, given in data.items():
+        values = as_bags(given) if is_groups(given) else given
         if is_bags(values):
             sample: Sample = read_samples({name: values}, seed=seed)[0]
             rows[name], kept[name], unit = sample.rows, sample.positions, "bag"
