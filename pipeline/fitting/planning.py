@@ -52,7 +52,12 @@ def decide_automatic(
     if not parameters.is_automatic:
         return parameters, None
     found = choose_embedding(problem, parameters.random_features, progress)
-    decided = replace(parameters, embedding=found.embedding, random_features=found.random_features)
+    decided = replace(
+        parameters,
+        embedding=found.embedding,
+        random_features=found.random_features,
+        alpha=parameters.alpha_of_choice(found.n_labelled),
+    )
     return decided, found.report
 
 

@@ -17,10 +17,12 @@ from ..labelled import (
     VALIDATION_SEED,
     BagsLike,
     Column,
+    Folds,
     GroupFolds,
     GroupSplit,
     Holdout,
     HoldoutLike,
+    IndexFolds,
     LabelledBags,
     Membership,
     SampleWeight,
@@ -38,6 +40,8 @@ Groups = str | ArrayLike | None
 """Groups of bags that are not independent: a column of a store, or one value per bag."""
 
 TrainingBags = BagsLike | LabelledBags
+
+N_FOLDS = 5  # of bags that no groups keep together
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,18 @@ class Problem:
             return self.grouped_by
         return Column.of(self.source.data, "groups", name)
 
-    def folds(self, parameters: FitParameters) -> GroupFolds | None:
-        """Return the folds that the penalty is chosen by where it would be by GCV: see there.
+    def folds(self, parameters: FitParameters) -> Folds | None:
+        """Return the folds that the penalty is chosen by: of whole groups, or of single bags.
 
-        GCV takes bags for independent. None where they are, and beside a baseline.
+        GCV takes bags for independent, so that groups are left out in its place, too. None where
+        it serves, where bags are held out instead, and beside a baseline.
         """
-        by_gcv = parameters.is_path and not parameters.is_judged
-        if not by_gcv or parameters.baseline is not None or self.groups is None:
+        holds_none_out = parameters.is_path and not parameters.is_judged
+        if not holds_none_out or parameters.baseline is not None:
             return None
-        return GroupFolds.of_column(self.groups)
+        if self.groups is not None:
+            return GroupFolds.of_column(self.groups)
+        return IndexFolds(N_FOLDS) if parameters.is_folded else None
 
     def validation(self, parameters: FitParameters) -> Membership | None:
         """Return the bags that the penalty is chosen on; None if it is chosen otherwise."""

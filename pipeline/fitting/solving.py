@@ -62,6 +62,8 @@ def _solve(
 ) -> RidgeSolution:
     train, units = left.train, plan.outcome.units()
     penalties = parameters.penalties(train)
+    if near is None and left.folds is not None:
+        near = _alpha_of_choice(plan)
     if near is not None:
         penalties = replace(penalties, near=near * train.weight)
     if parameters.is_judged:
@@ -71,13 +73,23 @@ def _solve(
             score = ProjectedScore.of(plan, cast(Densities, plan.outcome).spec)
             return solve_judged(train, left.validation, penalties, parameters.rounding, score)
         return solve_validation(train, left.validation, penalties, parameters.rounding, units)
-    if (len(penalties) > 1 or parameters.alpha == "gcv") and left.folds is not None:
+    is_chosen = len(penalties) > 1 or isinstance(parameters.alpha, str)
+    if is_chosen and left.folds is not None:
         filled = left.folds.filled
         if len(filled) > 1:  # one group cannot be left out
             return solve_folds(filled, penalties, parameters.rounding, units)
-    if len(penalties) > 1 or parameters.alpha == "gcv":
+    if is_chosen:
         return solve_gcv(train, penalties, units)
     return solve(train, float(penalties.values[0]), parameters.rounding)
+
+
+def _alpha_of_choice(plan: FitPlan) -> float | None:
+    """Return the penalty per bag that a choice of the embedding has found best by its own folds.
+
+    None without a choice, and of models that are linear: their features are of other sizes there.
+    """
+    tried = plan.choice["tried"] if plan.choice else []
+    return tried[0]["alpha"] if tried and plan.features.second is not None else None
 
 
 def leave_baseline(

@@ -62,14 +62,17 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         The second basis; a name is "fourier", "nystroem" or "learned". False: the model is linear
         in the embedding (001, §5.2). Default: with ``embedding="auto"`` `NystroemFeatures` of as
         many landmarks as there are labelled bags, at most 1,024; else `RandomFourierFeatures()`.
-    alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "validation"}, default "gcv"
+    alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "folds", "validation"}, default "gcv"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
-        generalised cross-validation. "gcv" and "validation" search ``alphas``. With groups, see
-        `fit`, folds of whole groups take the place of GCV.
+        generalised cross-validation. "gcv", "folds" (errors on each fifth of the bags by models
+        of the others) and "validation" search ``alphas``. GCV's penalties are too small where
+        bags are few and some have far more noise than others, so that folds take its place beside
+        ``embedding="auto"`` with at most 4,096 labelled bags; folds of whole groups do with
+        groups, see `fit`.
     alphas : float ≥ 0 or list of float ≥ 0, optional
-        The grid of "gcv" and "validation". By default half decades from n · 10^−12 (in float32
-        10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
+        The grid of "gcv", "folds" and "validation". By default half decades from n · 10^−12 (in
+        float32 10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
         features only those about the best one are tried. A best one at the edge is warned of.
     validation_fraction : float in (0, 1), default 0.1
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have

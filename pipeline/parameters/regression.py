@@ -21,7 +21,7 @@ _RIDGE: Table = {
     | None_
     | False_
     | FEATURE_NAMES,
-    "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation"),
+    "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "folds", "validation"),
     "alphas": _PENALTY | ListOf(_PENALTY, 1) | None_,
     "validation_fraction": Share,
     "precision": PRECISION,
@@ -42,7 +42,7 @@ TABLES: dict[str, Table] = {
     "TripleBasisRegressor": {
         **_RIDGE,
         "response_embedding": _EMBEDDING,
-        "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation", "projected"),
+        "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "folds", "validation", "projected"),
         "baseline": OneOf("own") | None_,
     },
     "KernelSmoother": {

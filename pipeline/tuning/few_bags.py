@@ -16,7 +16,7 @@ from sklearn.base import clone
 from ..errors import DataError
 from ..execution import Progress
 from ..fitting import Choice, Problem
-from ..models import STACK, DoubleBasis
+from ..models import STACK, DoubleBasis, parameters_of
 from ..store import BagStore
 from .candidates import Candidate
 from .last_fit import fit_winner, judge_winner, keep_groups_whole
@@ -53,7 +53,10 @@ def tune_few(
             "label more bags"
         )
     second = choice.random_features
-    made = clone(estimator).set_params(embedding=choice.embedding, random_features=second)
+    alpha = parameters_of(estimator).alpha_of_choice(choice.n_labelled)
+    made = clone(estimator).set_params(
+        embedding=choice.embedding, random_features=second, alpha=alpha
+    )
     made = keep_groups_whole(problem, made)
     heads = [STACK] if STACK in (search.heads or ()) else search.heads
     model = fit_winner(problem, made, heads, progress, {"choice": report})

@@ -72,8 +72,41 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen():
     chosen = first.plus(others[0]) if others else first
     chosen = chosen.on(scale) if scale else chosen
     second = clone(SMALL).set_params(scale_multiplier=width)
-    again = DoubleBasisRegressor(chosen.made(), second).fit(bags, y)
+    again = DoubleBasisRegressor(chosen.made(), second, alpha="folds").fit(bags, y)
     np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+def test_few_bags_choose_the_penalty_by_folds(monkeypatch):
+    """Beyond some thousands GCV serves; what was asked for in another way is kept."""
+    bags, y = bags_of()
+    of_few = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    given = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
+    monkeypatch.setattr("bagbasis.fitting.fit_parameters.FEW_BAGS", len(bags) - 1)
+    of_many = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    assert of_few.alpha == of_many.alpha == "gcv"
+    assert (of_few.alpha_scores_ != of_many.alpha_scores_).any()
+    again = DoubleBasisRegressor(random_features=SMALL, alpha="folds").fit(bags, y)
+    np.testing.assert_array_equal(again.alpha_scores_, of_few.alpha_scores_)
+    same = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
+    np.testing.assert_array_equal(same.coef_, given.coef_)
+
+
+def test_noise_that_differs_from_bag_to_bag_does_not_cost_the_default_much(monkeypatch):
+    """The error of the largest spreads is theirs alone; GCV spreads it over all bags."""
+    rng = np.random.default_rng(3)
+
+    def drawn(n):
+        spread = rng.uniform(0.5, 3, n)
+        points = [rng.normal(0, s, (rng.integers(20, 60), 3)) for s in spread]
+        return Bags.from_list(points), spread
+
+    (bags, y), (new, truth) = drawn(200), drawn(500)
+    floor = np.mean(truth**2 / (2 * 3 * new.sizes))  # of the estimate that knows the law
+    default = DoubleBasisRegressor().fit(bags, y)
+    assert ((default.predict(new) - truth) ** 2).mean() < 1.2 * floor
+    monkeypatch.setattr("bagbasis.fitting.fit_parameters.FEW_BAGS", 0)
+    by_gcv = DoubleBasisRegressor().fit(bags, y)
+    assert ((by_gcv.predict(new) - truth) ** 2).mean() > 1.4 * floor
 
 
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])

@@ -1,4 +1,4 @@
-"""With groups a penalty is chosen by leaving groups out, from the sums of one pass."""
+"""A penalty is chosen by leaving out groups, or fifths of the bags, from the sums of one pass."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from bagbasis.fitting.planning import plan_fit
 from bagbasis.fitting.problem import pose_problem
 from bagbasis.labelled.column_splits import GroupFolds
 from bagbasis.labelled.columns import Column
+from bagbasis.labelled.splits import IndexFolds
 from bagbasis.models.base import parameters_of
 from tests.oracles import ridge
 
@@ -45,9 +46,8 @@ def model(n_features, **params):
     return DoubleBasisRegressor(MomentsEmbedding(), second, precision="float64", **params)
 
 
-def errors_of_left_groups(z, y, groups, weights=None):
+def errors_over_folds(z, y, folds, weights=None):
     """Mean squared error over variance of models fitted to the other folds, per penalty."""
-    folds = GroupFolds.of_column(Column("groups", given=groups)).of(np.arange(len(y)))
     weights = np.ones(len(y)) if weights is None else weights
     errors = np.zeros(len(GRID))
     for fold in np.unique(folds):
@@ -66,20 +66,28 @@ def errors_of_left_groups(z, y, groups, weights=None):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("by", ["groups", "bags"])
 @pytest.mark.parametrize("n_features", [40, 512], ids=["sums", "rows"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_penalty_is_that_of_models_without_a_group(n_features, weighted):
+def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
+    """Folds are of whole groups where there are any; else neighbours are in different ones."""
     bags, y, groups = grouped_bags()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else None
-    found = model(n_features, alphas=GRID).fit(bags, y, groups=groups, sample_weight=weights)
+    if by == "groups":
+        folds = GroupFolds.of_column(Column("groups", given=groups))
+        found = model(n_features, alphas=GRID).fit(bags, y, groups=groups, sample_weight=weights)
+    else:
+        folds = IndexFolds(5)
+        found = model(n_features, alpha="folds", alphas=GRID).fit(bags, y, sample_weight=weights)
     z = np.empty((len(bags), n_features))
     found.features_.features_of(found.features_.embed(bags, np.float64)[0], z)
-    errors = errors_of_left_groups(z, y, groups, weights)
+    errors = errors_over_folds(z, y, folds.of(np.arange(len(y))), weights)
     np.testing.assert_allclose(found.alpha_scores_, errors, rtol=1e-6)
     assert found.alpha_ == GRID[int(errors.argmin())]
-    ungrouped = model(n_features, alphas=GRID).fit(bags, y, sample_weight=weights)
-    # GCV takes the bags of a group for independent: at small penalties most of all
-    assert (found.alpha_scores_[:8] > 1.1 * ungrouped.alpha_scores_[:8]).all()
+    if by == "groups":
+        ungrouped = model(n_features, alphas=GRID).fit(bags, y, sample_weight=weights)
+        # GCV takes the bags of a group for independent: at small penalties most of all
+        assert (found.alpha_scores_[:8] > 1.1 * ungrouped.alpha_scores_[:8]).all()
     coef, _ = ridge.ridge(z, y[:, None], found.alpha_)
     if not weighted:
         np.testing.assert_allclose(np.atleast_2d(found.coef_), coef, atol=1e-7 * np.abs(coef).max())

@@ -271,6 +271,7 @@ def test_tuned(store, tmp_path, baseline):
          r"baseline='own' copies .* box \[\[0.0, 2.0\], \[0.0, 2.0\]\]"),
         (lambda: estimator("own", solver="cg", alpha=0.1), "which baseline='own' is made of"),
         (lambda: estimator("own", uncertainty=True), "not known beside a baseline"),
+        (lambda: estimator("linear", alpha="folds"), "alpha='folds' is not known beside"),
         (lambda: estimator("own").set_params(baseline="linear"), "expected 'own' or None"),
         (lambda: estimator("linear").set_params(baseline="own"), "expected 'linear' or None"),
         (lambda: estimator("linear").set_params(random_features=False), "linear without it"),

@@ -50,6 +50,8 @@ def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     assert model.report_["choice"] == {**chosen, **seconds}
     assert model.features_ == default.features_
     assert repr(model.embedding) == repr(result.embeddings[0])
+    assert model.alpha == "folds"  # as the default takes for few bags
+    assert model.alpha_ == default.alpha_
     assert [score.error for score in result.scores[0].values()] == [chosen["tried"][0]["error"]]
     assert model.head == model.report_["head"]["head"] == "stack"
     assert set(model.report_["head"]["errors"]) == {"ridge", "trees", "stack"}

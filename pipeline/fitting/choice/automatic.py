@@ -77,6 +77,8 @@ class Choice:
         Likewise, with the width that was chosen.
     compared : RandomFeatures or False
         Likewise, without a width: those that other embeddings are to be compared with.
+    n_labelled : int
+        Bags that it is for, as far as they were counted (`LabelledSample`).
     report : dict
         What was tried, in types that JSON knows: see `choose_embedding`.
     """
@@ -84,6 +86,7 @@ class Choice:
     embedding: Embedding[Any]
     random_features: Second
     compared: Second
+    n_labelled: int
     report: dict[str, Any]
 
 
@@ -142,7 +145,8 @@ def choose_embedding(
     second: Second = random_features if random_features is not None else _second_of(sample)
     if len(sample) < LEAST_LABELLED:
         report = {"n_bags": len(sample), "tried": [], "chosen": candidates[0].label}
-        return Choice(candidates[0].made(), _with_width(second, None), second, report)
+        first = candidates[0].made()
+        return Choice(first, _with_width(second, None), second, sample.n_labelled, report)
     note(progress, "choosing the embedding")
     with lane():
         search = _Search(sample, second, problem.source.box)
@@ -150,7 +154,8 @@ def choose_embedding(
     note(progress, f"by {best.of.label}")
     report = {**search.report(best), "seconds": time.process_time() - begun}
     kept: Second = False if best.of.linear else second
-    return Choice(best.of.made(), _with_width(kept, best.width), second, report)
+    chosen = _with_width(kept, best.width)
+    return Choice(best.of.made(), chosen, second, sample.n_labelled, report)
 
 
 def _second_of(sample: LabelledSample) -> RandomFeatures:

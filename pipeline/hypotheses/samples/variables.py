@@ -37,7 +37,7 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
     first = next(iter(data.values()))
     rows, kept, lengths, unit = {}, {}, {}, "point"
     for name, given in data.items():
-        values = as_bags(given) if is_groups(given) else given
+        values = as_bags(given) if is_groups(given) else given  # type: ignore[arg-type]
         if is_bags(values):
             sample: Sample = read_samples({name: values}, seed=seed)[0]
             rows[name], kept[name], unit = sample.rows, sample.positions, "bag"
