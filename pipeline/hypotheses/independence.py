@@ -43,7 +43,7 @@ def independence_test(
     y: VariableLike,
     z: VariableLike | Mapping[str, VariableLike] | None = None,
     *,
-    statistic: str | DependenceStatistic = "hsic_u",
+    statistic: str | DependenceStatistic = "hsic_fuse",
     kernel: str | None = None,
     null: str | None = None,
     n_permutations: int = 999,
@@ -64,11 +64,12 @@ def independence_test(
         variables beside x and y.
     statistic : str or DependenceStatistic
         ================================= ======================================================
+        hsic_fuse (default)               25 pairs of widths, their soft maximum; O(n), but of up to
+                                          790 pairs by the kernels' own values: O(n²)
+        hsic_agg                          the same, each tested, corrected
         hsic_u, hsic_b                    all pairs, without and with bias; O(n²)
         dcov                              squared distance covariance; O(n²), no bandwidth
         hsic_fourier, hsic_nystroem       features of the kernels; O(n)
-        hsic_fuse                         25 pairs of widths, their soft maximum; O(n)
-        hsic_agg                          the same, each tested, corrected; O(n)
         hsic_block                        blocks of √n pairs; O(n^1.5)
         nfsic                             10 locations; O(n), for local dependence
         rdc, kcca, kcca_fourier           largest canonical correlation; O(n log n), O(n³), O(n)

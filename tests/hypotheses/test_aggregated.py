@@ -20,9 +20,10 @@ from bagbasis.hypotheses import (
     two_sample_test,
 )
 from bagbasis.hypotheses.dependence.aggregated_dependence import (
+    SHARPNESS,
     WIDTHS,
     dependence,
-    mean_dependence,
+    standard_scores,
 )
 from bagbasis.hypotheses.dependence.pairs import Pairs
 from bagbasis.hypotheses.goodness.scores import Scored
@@ -33,9 +34,10 @@ from bagbasis.hypotheses.samples.samples import as_sample
 from bagbasis.hypotheses.two_samples.sliced import sliced_distances
 from tests.oracles.dependence import (
     gaussian,
-    hsic_fuse_by_matrices,
+    hsic_of_waves,
+    hsic_u,
     off_diagonal_mean,
-    rms_of_centred,
+    soft_maximum_of_scores,
     stein_gram_of_waves,
 )
 
@@ -58,7 +60,7 @@ def test_dependence_tends_to_hsic():
     """Of many frequencies the middle pair of widths has the HSIC of the two kernels."""
     x, y = RNG.standard_normal((2, 80, 1))
     y = x + 0.5 * y
-    r = independence_test(x, y, statistic=HSICAggregate(4096), n_permutations=1)
+    r = independence_test(x, y, statistic=HSICAggregate(4096, exact=False), n_permutations=1)
     exact = independence_test(x, y, statistic="hsic_b", null="gamma").statistic
     assert r.details["pairs_of_scales"]["hsic"][12] == pytest.approx(exact, rel=0.1)
 
@@ -79,7 +81,7 @@ def test_hsic_agg_finds_a_fine_dependence():
             y = np.sin(4 * x) + 0.3 * rng.standard_normal(200)
             r = independence_test(x, y, statistic=small, **given)
             found.append(r.p_value <= 0.05)
-            plain.append(independence_test(x, y, **given).p_value <= 0.05)
+            plain.append(independence_test(x, y, statistic="hsic_u", **given).p_value <= 0.05)
     assert np.mean(rejected) <= 0.05 + 3 * (0.05 * 0.95 / 60) ** 0.5
     assert sum(found) >= 9
     assert sum(plain) <= sum(found) - 3
@@ -108,27 +110,67 @@ def test_ksd_agg():
     assert fit_test(peaks, law, statistic="ksd_agg", n_draws=99).p_value <= 0.02
 
 
-def test_hsic_fuse_by_matrices():
-    """The soft maximum of ⟨K̃, L̃⟩ over all pairs of rows, of the matrices that waves stand for."""
-    x, y = np.random.default_rng(3).standard_normal((2, 30, 2))
-    pairs = Pairs((x, y), np.arange(30), "gaussian", "permutation", 19, 5)
-    r = HSICFuse(8).measure(pairs)
-    X, Y = (HSICFuse(8)._waves(pairs, i) for i in range(2))
-    norms = np.outer(*(HSICFuse(8)._norms(pairs, i) for i in range(2)))
-    for i, kernel in enumerate(pairs.kernels):
-        for j, width in enumerate(WIDTHS):
-            gram = gaussian(pairs.rows[i], pairs.rows[i], width * kernel.bandwidth)
-            assert HSICFuse(8)._norms(pairs, i)[j] == pytest.approx(rms_of_centred(gram), rel=1e-10)
-    assert r.statistic == pytest.approx(hsic_fuse_by_matrices(X, Y, norms), rel=1e-10)
-    drawn = [
-        hsic_fuse_by_matrices(X, Y[:, order], norms) for block in pairs.orders() for order in block
-    ]
-    np.testing.assert_allclose(r.null.values, np.sort(drawn), rtol=1e-10, atol=1e-13)
-    scales = (r.details or {})["pairs_of_scales"]
-    assert sum(scales["weight"]) == pytest.approx(1)
-    # what is taken off is the mean over orders
-    every = [dependence(X, Y[:, np.random.default_rng(k).permutation(30)]) for k in range(2000)]
-    np.testing.assert_allclose(mean_dependence(X, Y), np.mean(every, axis=0), rtol=0.2)
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("null", ["permutation", "shift"])
+def test_many_widths_by_matrices(exact, null):
+    """HSIC of each pair of widths and order, from matrices of all pairs, and their soft maximum."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((30, 2)), rng.standard_normal((30, 3))
+    pairs = Pairs(rows, np.arange(30), "gaussian", null, 19, 5)
+    statistic = HSICFuse(8, exact)
+    orders = np.vstack([np.arange(30)[None], *pairs.orders()])
+    if exact:
+        grams = [
+            [gaussian(z, z, width * kernel.bandwidth) for width in WIDTHS]
+            for z, kernel in zip(rows, pairs.kernels, strict=True)
+        ]
+        every = [
+            [hsic_u(K, L[np.ix_(order, order)]) for K in grams[0] for L in grams[1]]
+            for order in orders
+        ]
+    else:
+        X, Y = (np.moveaxis(statistic._waves(pairs, i), 2, 0) for i in range(2))
+        every = [[hsic_of_waves(a, b[:, order]) for a in X for b in Y] for order in orders]
+    values, drawn = statistic._draw(pairs)
+    np.testing.assert_allclose(np.vstack([values, drawn]), every, rtol=1e-9, atol=1e-15)
+    joined = soft_maximum_of_scores(np.array(every), SHARPNESS)
+    r = statistic.measure(pairs)
+    assert r.statistic == pytest.approx(joined[0], rel=1e-7)
+    np.testing.assert_allclose(r.null.values, np.sort(joined[1:]), rtol=1e-7, atol=1e-10)
+    assert sum((r.details or {})["pairs_of_scales"]["weight"]) == pytest.approx(1)
+    again = HSICAggregate(8, exact).measure(pairs)
+    assert again.details["pairs_of_scales"]["hsic"] == values.tolist()
+
+
+def test_many_widths_are_exact_of_few_pairs():
+    """By the time that all permutations take, unless it is said."""
+    rows = np.random.default_rng(0).standard_normal((2, 900, 1))
+    for n, n_permutations, expected in ((790, 999, True), (900, 999, False), (900, 99, True)):
+        given = (rows[0, :n], rows[1, :n]), np.arange(n), "gaussian", "permutation", n_permutations
+        assert HSICFuse()._is_exact(Pairs(*given, 0)) == expected
+        assert HSICFuse(exact=not expected)._is_exact(Pairs(*given, 0)) != expected
+
+
+def test_rows_that_are_nearly_alike_have_no_score():
+    """What rounding leaves of a kernel that is constant is not standardised."""
+    every = np.array([[1.0, 1e-17], [2.0, 2e-17], [6.0, 0.0]])
+    scores = standard_scores(every)
+    assert (scores[:, 1] == 0).all()
+    np.testing.assert_allclose(scores[:, 0].std(), 1)
+
+
+@pytest.mark.parametrize("statistic", ["hsic_fuse", "hsic_agg"])
+def test_few_of_many_coordinates_are_found_as_by_one_width(statistic):
+    """One of eight depends on one of eight others: narrow widths, which are noise, hide nothing."""
+    found = {name: 0 for name in (statistic, "hsic_u")}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, y = rng.standard_normal((2, 200, 8))
+        y[:, 0] += 0.6 * x[:, 0]
+        for name in found:
+            p = independence_test(x, y, statistic=name, n_permutations=99, seed=seed).p_value
+            found[name] += p <= 0.05
+    assert found[statistic] >= found["hsic_u"] - 2 >= 6
 
 
 def test_hsic_fuse_finds_a_fine_dependence():
@@ -206,7 +248,7 @@ def test_within_labels():
     with pytest.raises(DataError, match="several labels of within"):
         independence_test(x, y, within=site, groups=groups, **given)
     with pytest.raises(ParameterError, match="take the null 'permutation'"):
-        independence_test(x, y, within=site, null="gamma")
+        independence_test(x, y, statistic="hsic_u", within=site, null="gamma")
     with pytest.raises(DataError, match="expected a label for each of the 200 points"):
         independence_test(x, y, within=site[:-1])
     with pytest.raises(DataError, match="no two groups within one label"):

@@ -144,11 +144,11 @@ def test_independence_of_groups_with_bags_that_are_left_out(tmp_path):
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (report["n"], report["n_units"]) == ({"pairs": 76}, {"pairs": 20})
     assert report["details"]["pairs_left_out"] == 4
-    given = settings(data_url=made.url, target="y", within="day", statistic="hsic_u",
+    given = settings(data_url=made.url, target="y", within="day", statistic="hsic_agg",
                      out_dir=tmp_path / "out")  # fmt: skip
     done("test", "independence", *given)
     report = json.loads((tmp_path / "out" / "report.json").read_text())
-    expected = independence_test(made, "y", within=np.arange(80) // 4)
+    expected = independence_test(made, "y", statistic="hsic_agg", within=np.arange(80) // 4)
     assert report["p_value"] == expected.p_value
     assert "left out" in printed
 

@@ -91,24 +91,24 @@ def dhsic(grams):
     return joint + apart - 2 * margins
 
 
-def rms_of_centred(K):
-    n = len(K)
+def hsic_of_waves(a, b):
+    """HSIC_b of the kernels Re Σ_r a_r(x) a_r(x')* of waves (R, n), frequency by frequency."""
+    n = a.shape[1]
     H = np.eye(n) - 1 / n
-    return float(((H @ K @ H) ** 2).mean() ** 0.5)
+    value = 0.0
+    for x, y in zip(a, b, strict=True):
+        K, L = (H @ np.outer(z, z.conj()) @ H for z in (x, y))
+        value += (K * L).sum().real / n**2
+    return value / len(a)
 
 
-def hsic_fuse_by_matrices(X, Y, norms):
-    """The log of the mean of exp(λ r), over λ, of waves (R, n, 5): r from matrices of all pairs."""
-    n, strength = X.shape[1], (X.shape[1] * (X.shape[1] - 1)) ** 0.5
-    H, terms = np.eye(n) - 1 / n, []
-    for i, j in itertools.product(range(X.shape[2]), range(Y.shape[2])):
-        value = 0.0
-        for a, b in zip(X[:, :, i], Y[:, :, j], strict=True):
-            K, L = (H @ np.outer(z, z.conj()) @ H for z in (a, b))
-            value += (K * L).sum().real / n**2
-            value -= (np.trace(K) * np.trace(L)).real / (n**2 * (n - 1))
-        terms.append(np.exp(strength * value / len(X) / norms[i, j]))
-    return float(np.log(np.mean(terms)) / strength)
+def soft_maximum_of_scores(every, sharpness):
+    """log mean exp(s z) / s of each row, of columns in standard deviations about their means."""
+    found = []
+    for row in every:
+        scores = [(v - c.mean()) / c.std() for v, c in zip(row, every.T, strict=True)]
+        found.append(math.log(np.mean([math.exp(sharpness * z) for z in scores])) / sharpness)
+    return np.array(found)
 
 
 def stein_gram_of_waves(x, slopes, walls, frequencies):

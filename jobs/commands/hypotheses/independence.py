@@ -19,8 +19,8 @@ class Config(TestConfig, ClusterConfig):
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
     target: str = Field(description="a target of the store: number, class, time or residual")
     statistic: str = Field(
-        default="hsic_u", description="hsic_u, hsic_b, hsic_fourier, hsic_nystroem, hsic_block, "
-        "hsic_agg, hsic_fuse, dcov, nfsic, rdc, kcca or kcca_fourier",
+        default="hsic_fuse", description="hsic_fuse, hsic_agg, hsic_u, hsic_b, hsic_fourier, "
+        "hsic_nystroem, hsic_block, dcov, nfsic, rdc, kcca or kcca_fourier",
     )  # fmt: skip
     kernel: str | None = Field(
         default=None, description="gaussian, laplacian or matern; null: the statistic's first"

@@ -1,30 +1,35 @@
-"""HSIC at 25 pairs of widths in linear time: each corrected, `hsic_agg`; fused, `hsic_fuse`.
+"""HSIC at 25 pairs of widths: each corrected, `hsic_agg`; joined, `hsic_fuse`.
 
-HSIC is the mean, over frequencies ω of one kernel's spectrum and υ of the other's, of
-|E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|². So R pairs of frequencies estimate it in time linear in
-rows, for each pair of widths (Schrab et al. 2022; 003 for HSIC).
+Of few pairs by the kernels' own values (Schrab et al. 2023). Of many in linear time: HSIC is the
+mean, over frequencies ω of one kernel's spectrum and υ of the other's, of
+|E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of
+widths (Schrab et al. 2022; 003 for HSIC).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import softmax
 
 from ...arrays import Floats
-from ...parameters import Integer, Table
-from ..kernels.pair_grams import CentredGram
-from ..nulls.draws import generator_of
+from ...parameters import Boolean, Integer, None_, Table
+from ..kernels.pair_grams import SECONDS_PER_WIDTHS, CentredGram, products_of_widths
 from ..registry import Measured
 from ..two_samples.aggregated import aggregate
-from ..two_samples.fused import fused, temperature_of
+from ..two_samples.fused import EXACT_SECONDS, fused, temperature_of
 from .pairs import DependenceStatistic, Pairs
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
-NORM_ROWS = 512  # that the kernels' norms are of: 130,000 pairs
-LEAST_NORM = 1e-6  # of kernels of norm 1: less is rounding, of rows that are nearly all alike
+EXACT_PAIRS = 2048  # ten matrices of 32 MiB, however few permutations there are
+# Of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is about √2 of
+# scores. Of 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and this 48; of
+# lines, circles, spreads and eight dimensions both find as many.
+SHARPNESS = 4 * 2**0.5
+LEAST_SPREAD = 1e-12  # of HSIC over orders, of kernels of size 1: less is rounding
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,31 @@ class ManyWidths(DependenceStatistic):
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 64
-        Pairs of frequencies of each pair of widths.
+        Pairs of frequencies of each pair of widths, where random features are taken.
+    exact : bool, optional
+        Whether the kernels' own values are taken in place of random features, in time and memory
+        quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
+        pairs with 999 permutations, and at most 2,048.
     """
 
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "shift")
     n_frequencies: int = 64
+    exact: bool | None = None
 
-    PARAMETERS: ClassVar[Table] = {"n_frequencies": Integer(1, 4096)}
+    PARAMETERS: ClassVar[Table] = {
+        "n_frequencies": Integer(1, 4096), "exact": Boolean | None_,
+    }  # fmt: skip
+
+    def _is_exact(self, pairs: Pairs) -> bool:
+        if self.exact is not None:
+            return self.exact
+        seconds = SECONDS_PER_WIDTHS * len(pairs) ** 2 * pairs.n_permutations
+        return len(pairs) <= EXACT_PAIRS and seconds <= EXACT_SECONDS
+
+    def _grams(self, pairs: Pairs, i: int) -> Floats:
+        """Return the U-centred matrix of each width, shape (5, n, n)."""
+        kernel, rows = pairs.kernels[i], pairs.rows[i]
+        return np.array([CentredGram.of(kernel, rows / width, True).whole() for width in WIDTHS])
 
     def _waves(self, pairs: Pairs, i: int) -> Floats:
         """Return e^{iωx} of centred rows, shape (R, n, 5): complex."""
@@ -50,11 +73,17 @@ class ManyWidths(DependenceStatistic):
         waves: Floats = np.exp(1j * phases.T[:, :, None] / np.array(WIDTHS))
         return waves
 
-    def _draw(self, pairs: Pairs) -> tuple[Floats, Floats, Floats]:
-        """Return HSIC of each pair of widths, (25,), its mean over orders, and it in orders."""
+    def _draw(self, pairs: Pairs) -> tuple[Floats, Floats]:
+        """Return HSIC of each pair of widths, (25,), and it in orders, (m, 25)."""
+        if self._is_exact(pairs):
+            n = len(pairs)
+            given = np.arange(n)[None]
+            A, B = (self._grams(pairs, i) for i in range(2))
+            every = products_of_widths(A, B, chain([given], pairs.orders())) / (n * (n - 3))
+            return every[0], every[1:]
         X, Y = (self._waves(pairs, i) for i in range(2))
         drawn = [dependence(X, Y[:, order]) for block in pairs.orders() for order in block]
-        return dependence(X, Y), mean_dependence(X, Y), np.array(drawn)
+        return dependence(X, Y), np.array(drawn)
 
 
 @dataclass(frozen=True)
@@ -64,14 +93,18 @@ class HSICAggregate(ManyWidths):
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 64
-        Pairs of frequencies of each pair of widths.
+        Pairs of frequencies of each pair of widths, where random features are taken.
+    exact : bool, optional
+        Whether the kernels' own values are taken in place of random features, in time and memory
+        quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
+        pairs with 999 permutations, and at most 2,048.
     """
 
     name: ClassVar[str] = "hsic_agg"
 
     def measure(self, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""
-        values, _, drawn = self._draw(pairs)
+        values, drawn = self._draw(pairs)
         found = aggregate(values, drawn, pairs.null)
         widths = pairs_of_widths(pairs)
         scales = {**widths, "hsic": values.tolist(), **found.columns()}
@@ -81,47 +114,48 @@ class HSICAggregate(ManyWidths):
 
 @dataclass(frozen=True)
 class HSICFuse(ManyWidths):
-    """HSIC-FUSE: a soft maximum of HSIC at 25 pairs of widths, each over its kernels' norm.
+    """HSIC-FUSE: a soft maximum of HSIC at 25 pairs of widths, each in standard deviations.
 
-    T = log(mean exp(λ r_k)) / λ with λ = √(n(n − 1)) of n units. r_k is HSIC less its mean over all
-    orders, divided by the root mean squares of both centred kernels, as MMD-FUSE divides MMD².
+    T = log(mean exp(s z_k)) / s of z_k, HSIC less its mean over orders, over its standard deviation
+    over them. That is about what MMD-FUSE divides MMD² by, the norms of both kernels over n, and
+    it is that of random features and of groups, too. The order that is given counts as one of
+    them, so that permutations give an exact level.
 
     Parameters
     ----------
     n_frequencies : int from 1 to 4,096, default 64
-        Pairs of frequencies of each pair of widths.
+        Pairs of frequencies of each pair of widths, where random features are taken.
+    exact : bool, optional
+        Whether the kernels' own values are taken in place of random features, in time and memory
+        quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
+        pairs with 999 permutations, and at most 2,048.
     """
 
     name: ClassVar[str] = "hsic_fuse"
 
     def measure(self, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""
-        values, means, drawn = self._draw(pairs)
-        norms = np.outer(*(self._norms(pairs, i) for i in range(2))).ravel()
-        temperature = temperature_of(len(np.unique(pairs.units)))
-        values = values - means
-        found = float(fused(values, norms, temperature))
-        null = pairs.order_null(found, fused(drawn - means, norms, temperature), 1 / norms.min())
-        weights = softmax(temperature * values / norms)
+        values, drawn = self._draw(pairs)
+        scores = standard_scores(np.vstack([values, drawn]))
+        joined = fused(scores, np.ones(len(values)), SHARPNESS)
+        null = pairs.order_null(float(joined[0]), joined[1:], 1.0)
+        weights = softmax(SHARPNESS * scores[0])
         widths = pairs_of_widths(pairs)
         top = int(np.argmax(weights))
         details = {
             "largest_weight": f"{names_of(widths)[top]}: {weights[top]:.0%}",
             "pairs_of_scales": {**widths, "hsic": values.tolist(), "weight": weights.tolist()},
         }
-        effect = float(weights @ (values / norms))
-        return Measured(found, null, effect=effect, details=details)
+        # a centred kernel's HSIC has the standard deviation √2 ‖K̃‖ ‖L̃‖ / n
+        alignment = 2**0.5 * scores[0] / temperature_of(len(np.unique(pairs.units)))
+        return Measured(float(joined[0]), null, effect=float(weights @ alignment), details=details)
 
-    def _norms(self, pairs: Pairs, i: int) -> Floats:
-        """Return (mean K̃_ij²)^½ of each width's centred kernel, of rows drawn at random."""
-        kernel, rows = pairs.kernels[i], pairs.rows[i]
-        if len(rows) > NORM_ROWS:
-            # which rows these are does not depend on their partners: the test stays exact
-            generator = generator_of(pairs.seed + i, "scales")
-            rows = rows[generator.choice(len(rows), NORM_ROWS, replace=False)]
-        centred = [CentredGram.of(kernel, rows / width).whole() for width in WIDTHS]
-        norms = np.array([float((gram**2).mean()) ** 0.5 for gram in centred])
-        return np.maximum(norms, LEAST_NORM)
+
+def standard_scores(every: Floats) -> Floats:
+    """Return columns less their means, over their standard deviations; 0 where these are 0."""
+    spread = every.std(axis=0)
+    scores: Floats = (every - every.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
+    return scores
 
 
 def dependence(X: Floats, Y: Floats) -> Floats:
@@ -136,16 +170,6 @@ def dependence(X: Floats, Y: Floats) -> Floats:
     joint -= X.mean(axis=1)[:, :, None] * Y.mean(axis=1)[:, None, :]
     squares: Floats = (np.abs(joint) ** 2).mean(axis=0).ravel()
     return squares
-
-
-def mean_dependence(X: Floats, Y: Floats) -> Floats:
-    """Return the mean of `dependence` over all orders of Y's rows, shape (25,).
-
-    Of n waves that are centred it is E|Σ a_i b_π(i) / n|² = var(a) var(b) / (n − 1).
-    """
-    a, b = (1 - np.abs(Z.mean(axis=1)) ** 2 for Z in (X, Y))
-    means: Floats = np.einsum("ri,rj->ij", a, b).ravel() / (len(X) * (X.shape[1] - 1))
-    return means
 
 
 def pairs_of_widths(pairs: Pairs) -> dict[str, list[float]]:

@@ -7,7 +7,7 @@ variance of that sum follow from three numbers of each matrix, with no order dra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +17,10 @@ from ...arrays import Floats
 from ...execution import check_memory, even_edges, run_kernel
 from ...store import spread_rows
 from .kernels import AnyKernel, tiles
-from .pairing_kernels import permuted_products
+from .pairing_kernels import permuted_products, permuted_products_of_widths
 
 SECONDS_PER_PAIR = 1e-9  # of rows, in a product of two matrices
+SECONDS_PER_WIDTHS = 8e-9  # in the products of five matrices with five others
 SKEW_ROWS = 1024  # of a law's third moment: it errs by a few percent, in a tenth of a second
 
 
@@ -203,11 +204,35 @@ def products_of_orders(A: Floats, B: Floats, orders: Iterator[NDArray[np.int64]]
     A, B : float64, shape (n, n)
     orders : iterator of int64, shape (m, n)
     """
+    return _of_orders(permuted_products, SECONDS_PER_PAIR * A.size, A, B, orders, ())
+
+
+def products_of_widths(A: Floats, B: Floats, orders: Iterator[NDArray[np.int64]]) -> Floats:
+    """Return ⟨A_k, B_l in the order⟩ of blocks of orders, shape (n_orders, K · L).
+
+    Parameters
+    ----------
+    A, B : float64, shape (K, n, n) and (L, n, n)
+        Symmetric, with diagonals of zeros.
+    orders : iterator of int64, shape (m, n)
+    """
+    seconds = SECONDS_PER_WIDTHS * A.shape[1] ** 2
+    every = _of_orders(permuted_products_of_widths, seconds, A, B, orders, (len(A), len(B)))
+    return every.reshape(len(every), -1)
+
+
+def _of_orders(
+    kernel: Callable[..., None],
+    seconds: float,
+    A: Floats,
+    B: Floats,
+    orders: Iterator[NDArray[np.int64]],
+    shape: tuple[int, ...],
+) -> Floats:
+    """Return what a kernel writes for each order, which takes so many seconds."""
     found = []
     for block in orders:
-        out = np.empty(len(block))
-        run_kernel(
-            permuted_products, even_edges(len(block), SECONDS_PER_PAIR * A.size), A, B, block, out
-        )
+        out = np.empty((len(block), *shape))
+        run_kernel(kernel, even_edges(len(block), seconds), A, B, block, out)
         found.append(out)
     return np.concatenate(found)
