@@ -23,6 +23,9 @@ from .checks import (
     as_bag as as_bag,
     check_finite as check_finite,
 )
+from .format_rules import (
+    FormatRules as FormatRules,
+)
 from .frames import (
     COUNTS as COUNTS,
     arrow_reader as arrow_reader,

@@ -20,6 +20,10 @@ from .folders import (
     staging as staging,
     writing_folder as writing_folder,
 )
+from .hidden import (
+    is_hidden as is_hidden,
+    visible_files as visible_files,
+)
 from .lock import (
     Hold as Hold,
     writer_lock as writer_lock,

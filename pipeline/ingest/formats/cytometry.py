@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import ClassVar
 
 import numpy as np
 
 from ...arrays import Floats
+from ...bags import FormatRules
 from ...errors import DataError, closest, needing_extra, shown
 from ...parameters.checks import Table
 from ...parameters.ingest import FCS
@@ -17,6 +21,61 @@ from .bag_files import FileIngest
 from .folders import check_finite, reading_bag
 
 SPILLOVER = ("spillover", "spill")  # keys of the matrix, as FlowIO has them
+BYTE_ORDERS = ("1,2,3,4", "4,3,2,1", "1,2", "2,1")  # FlowIO takes any other for this machine's
+MOST_NAMED = 9  # channels in a line of the log
+
+RULES = FormatRules(
+    name="FCS files",
+    calls=("ingest_fcs",),
+    honoured={
+        "$PnE": "logarithmic integers become linear numbers",
+        "$PnG": "numbers are divided by the gain",
+        "$PnR": "integers are cut to the bits of the range",
+        "$PnN, $PnS": "names of channels and markers",
+        "$PnTYPE": "type of a channel, as scatter, time or fluorescence",
+        "$TIMESTEP": "the channel `Time` is multiplied by it",
+        "$SPILLOVER, SPILL": "divided out with `compensate=True`",
+        "$BYTEORD": "1,2,3,4 and 4,3,2,1 (1,2 and 2,1)",
+        "$DATATYPE": "I, F and D",
+        "$TOT": "compared with the number of events in the file",
+        "$MODE": "L, a list of events",
+    },
+    refused={
+        "$TOT": "the file is cut or damaged: export it again",
+        "$MODE": "export the events as a list ($MODE L)",
+        "$BYTEORD": "export the file as FCS 3.1 with byte order 1,2,3,4 or 4,3,2,1",
+        "$DATATYPE": "export the file as FCS 3.1 with $DATATYPE F",
+        "$PnDATATYPE": "export the file as FCS 3.1, where all channels have one type",
+        "$PnE": "floating-point events are linear: set $PnE to 0,0 if they are, or export them so",
+        "$NEXTDATA": "write each data set to a file of its own",
+        "$COMP, $DFCnTOm": "set compensate to false, or compensate before",
+    },
+    ignored={
+        "$PnD, $PnV, $PnF, $PnL, $PnCALIBRATION": "settings of display and detectors",
+        "$GATE, $RnI, $RnW": "gates; all events are read",
+        "$ABRT, $LOST": "counts of events that were never written",
+    },
+)
+
+# First words of the names of scatter channels, by BD, Beckman Coulter, Cytek, Sony, Apogee, Quanta.
+SCATTER = re.compile(
+    r"\*?(?:[a-z]?(?:fsc|ssc|bsc)\d*[ahw]?|[fs]s\d*|[fr]als|[sml]als|fwd|forward|side|back|light|ev|"
+    r"electronic|scatter)(?![a-z0-9])",
+    re.IGNORECASE,
+)
+TIME = re.compile(r"(?:hdr[ _.-]|time\d*(?![a-z0-9])|t[lm]sw)", re.IGNORECASE)
+# Shapes of pulses, and the bookkeeping of cytometers and of programs for mass cytometry.
+BOOKKEEPING = re.compile(
+    r"(?:event|cell[ _.-]?length|width|(?:trigger[ _.-]?)?pulse|center|offset|residual|adc\d|"
+    r"bc[ _.-]?sep|barcode|mahalanobis|bead[ _.-]?dist|file[ _.-]?n(?:o|um)|sample[ _.-]?id|"
+    r"object[ _.-]?n|sort(?:ing)?(?![a-z])|classifier|drop[ _.-]phase|roi[ _.-]bits|"
+    r"index(?![a-z])|original[ _.-]?id)",
+    re.IGNORECASE,
+)
+STAINED_TYPES = ("rawfluorescence", "unmixedfluorescence", "mass")
+OTHER_TYPES = ("forwardscatter", "sidescatter", "time", "index", "classification")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -35,8 +94,10 @@ class FcsIngest(FileIngest):
     url : str or path
         The store to write.
     coordinates : list of str, optional
-        Channels, by the names in PnN or in PnS ("CD4"). None: all fluorescence channels of the
-        first file, that is all but scatter and time. Other files may have them in another order.
+        Channels, by the names in PnN or in PnS ("CD4"). None: all fluorescence or metal channels
+        of the first file, that is all but scatter, time and bookkeeping (event length, sort
+        results). Other files may have them in another order. A line of the log (INFO) names the
+        channels that were taken, those that were left out and those that were transformed.
     cofactor : float > 0 or mapping from channel to float, optional
         Of the transform arcsinh(x / cofactor). A number is for all channels but scatter and time;
         a mapping for those it names. 150 is usual for fluorescence, 5 for mass cytometry. None:
@@ -66,7 +127,8 @@ class FcsIngest(FileIngest):
     ------
     DataError
         No files; a file that cannot be read, lacks a channel or the spillover matrix, or holds a
-        number that is not finite; names the file, the channel and the row.
+        number that is not finite; a marker that two channels have; fewer or more events than the
+        file says, or an attribute that is refused. Names the file, the channel and the row.
     ParameterError
         A row of the target_table for which there is no file, or two rows for one file.
     StoreError
@@ -85,23 +147,34 @@ class FcsIngest(FileIngest):
         channels = self.coordinates
         for url in urls:
             events = _read(url, self.compensate)
+            first = channels is None or url == urls[0]
             if channels is None:
                 channels = [events.names[j] for j in events.stained]
                 if not channels:
                     raise DataError(
-                        f"{url}: all channels are scatter or time; name the coordinates"
+                        f"{url}: all channels are scatter, time or bookkeeping; name "
+                        "the coordinates"
                     )
             at = [events.find(name) for name in channels]
+            events.check_linear(at)
             points = events.numbers[:, at]
             check_finite(points, url, [f"channel {name!r}" for name in channels])
-            for j, name in enumerate(channels):
-                if isinstance(self.cofactor, Mapping):
-                    by = self.cofactor.get(name)
-                else:
-                    by = self.cofactor if at[j] in events.stained else None
+            factors = [
+                self._cofactor_of(name, j in events.stained)
+                for name, j in zip(channels, at, strict=True)
+            ]
+            if first:
+                _log_channels(events, channels, at, factors)
+            for j, by in enumerate(factors):
                 if by is not None:
                     points[:, j] = np.arcsinh(points[:, j] / by)
             yield points
+
+    def _cofactor_of(self, name: str, is_stained: bool) -> float | None:
+        """Return the cofactor of a channel; None where its numbers stay linear."""
+        if isinstance(self.cofactor, Mapping):
+            return self.cofactor.get(name)
+        return self.cofactor if is_stained else None
 
 
 ingest_fcs = function_of(FcsIngest, "ingest_fcs")
@@ -109,37 +182,136 @@ ingest_fcs = function_of(FcsIngest, "ingest_fcs")
 
 @dataclass(frozen=True)
 class _Events:
-    """Events of a file, shape (n, channels), and what its channels are called."""
+    """Events of a file, shape (n, channels), and what its channels are called.
+
+    ``amplified`` are the channels of floating-point numbers that the file says are logarithmic.
+    """
 
     url: str
     numbers: Floats
     names: list[str]
     markers: list[str]
     stained: list[int]
-    """Channels of fluorescence (or metal): neither scatter nor time."""
+    """Channels of fluorescence (or metal): neither scatter, nor time, nor bookkeeping."""
+    amplified: list[int]
 
     def find(self, channel: str) -> int:
         """Return the number of a channel; PnN goes before PnS."""
-        for names in (self.names, self.markers):
-            if channel in names:
-                return names.index(channel)
+        for names, kind in ((self.names, "channels"), (self.markers, "markers")):
+            at = [j for j, name in enumerate(names) if name == channel]
+            if len(at) > 1:
+                numbers = [self.names[j] if kind == "markers" else j + 1 for j in at]
+                rule = "name the channel" if kind == "markers" else "rename one"
+                raise DataError(
+                    f"{self.url}: {channel!r} is in {len(at)} channels, {shown(numbers)}; {rule}"
+                )
+            if at:
+                return at[0]
         known = [*self.names, *filter(None, self.markers)]
         hint = closest(channel, known)
         raise DataError(f"{self.url}: no channel {channel!r}{hint}; there are {shown(known)}")
+
+    def check_linear(self, at: Sequence[int]) -> None:
+        """Refuse floating-point channels that the file says are logarithmic."""
+        for j in at:
+            if j in self.amplified:
+                name = self.names[j]
+                problem = f"channel {name!r} has floating-point numbers and a logarithmic $PnE"
+                raise RULES.refusal("$PnE", self.url, problem)
+
+
+def is_stained(name: str, marker: str = "", kind: str = "") -> bool:
+    """Return whether a channel is fluorescence or a metal.
+
+    Parameters
+    ----------
+    name, marker : str
+        Names of the channel in PnN and PnS.
+    kind : str
+        Its $PnTYPE (FCS 3.2), which decides where a file has it.
+    """
+    plain = re.sub(r"[^a-z]", "", kind.casefold())
+    if plain in STAINED_TYPES + OTHER_TYPES:
+        return plain in STAINED_TYPES
+    rules = [(SCATTER, name), (TIME, name), (BOOKKEEPING, name), (SCATTER, marker), (TIME, marker)]
+    return not any(rule.match(text.strip()) for rule, text in rules)
+
+
+def _log_channels(
+    events: _Events,
+    channels: Sequence[str],
+    at: Sequence[int],
+    factors: Sequence[float | None],
+) -> None:
+    """Log which channels are coordinates, which are left out, and which are transformed."""
+    by = [
+        f"{name} (cofactor {factor:g})"
+        for name, factor in zip(channels, factors, strict=True)
+        if factor
+    ]
+    others = [name for j, name in enumerate(events.names) if j not in at]
+    logger.info(
+        "%s: coordinates are the channels %s; left out: %s; arcsinh of %s",
+        events.url,
+        _listed(channels),
+        _listed(others),
+        _listed(by),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more if names else "none"
 
 
 def _read(url: str, compensate: bool) -> _Events:
     with needing_extra("fcs", url):
         from flowio import FlowData  # noqa: PLC0415
+        from flowio.exceptions import MultipleDataSetsError  # noqa: PLC0415
     with reading_bag(url, "FCS") as stream:
-        data = FlowData(stream)
+        try:
+            content = stream.read()  # FlowIO closes what it reads
+            _check_text(FlowData(BytesIO(content), only_text=True).text, url)
+            data = FlowData(BytesIO(content))
+        except MultipleDataSetsError:
+            raise RULES.refusal(
+                "$NEXTDATA", url, "there are several data sets in the file"
+            ) from None
         if not data.event_count:
             raise DataError(f"{url}: there are no events")
         numbers = data.as_array()
-        names = list(data.pnn_labels)
+        if len(numbers) != data.event_count:
+            problem = f"$TOT is {data.event_count}, but there are {len(numbers)} events"
+            raise RULES.refusal("$TOT", url, problem)
+        names, markers = list(data.pnn_labels), list(data.pns_labels)
+        kinds = [data.text.get(f"p{j}type", "") for j in range(1, len(names) + 1)]
+        stained = [
+            j for j, of in enumerate(zip(names, markers, kinds, strict=True)) if is_stained(*of)
+        ]
+        amplified = []
+        if data.data_type.upper() != "I":
+            amplified = [n - 1 for n, of in data.channels.items() if of["pne"][0] > 0]
         if compensate:
             _compensate(numbers, names, data.text, url)
-        return _Events(url, numbers, names, list(data.pns_labels), list(data.fluoro_indices))
+        return _Events(url, numbers, names, markers, stained, amplified)
+
+
+def _check_text(text: Mapping[str, str], url: str) -> None:
+    """Refuse what FlowIO would read as other numbers than the file means."""
+    kind, order = text["datatype"].strip().upper(), text["byteord"].replace(" ", "")
+    if text["mode"].strip().upper() != "L":
+        raise RULES.refusal(
+            "$MODE", url, f"$MODE is {text['mode']!r}, a histogram, not a list of events"
+        )
+    if kind not in ("I", "F", "D"):
+        raise RULES.refusal("$DATATYPE", url, f"$DATATYPE is {text['datatype']!r}")
+    if order not in BYTE_ORDERS:
+        raise RULES.refusal("$BYTEORD", url, f"$BYTEORD is {text['byteord']!r}")
+    for key, value in text.items():
+        if re.fullmatch(r"p\d+datatype", key) and value.strip().upper() != kind:
+            raise RULES.refusal(
+                "$PnDATATYPE", url, f"${key.upper()} is {value!r}, $DATATYPE is {kind!r}"
+            )
 
 
 def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], url: str) -> None:
@@ -152,8 +324,8 @@ def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], 
     n = int(parts[0]) if parts[0].isdigit() else 0
     channels = parts[1 : n + 1]
     if not n or len(parts) != 1 + n + n * n or not set(channels) <= set(names):
-        what = "no spillover matrix of its channels"
-        raise DataError(f"{url}: {what}; set compensate to false, or compensate before")
+        problem = "no spillover matrix of its channels"
+        raise RULES.refusal("$COMP, $DFCnTOm", url, problem)
     matrix = np.array(parts[n + 1 :], np.float64).reshape(n, n)
     at = [names.index(name) for name in channels]
     numbers[:, at] = np.linalg.solve(matrix.T, numbers[:, at].T).T

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...errors import DataError, ParameterError, closest, refuse_exhaustion, shown
-from ...storage import filesystem, normalize_url
+from ...storage import filesystem, normalize_url, visible_files
 
 Source = str | os.PathLike[str]
 
@@ -25,7 +25,8 @@ def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dic
     Parameters
     ----------
     sources : str, path or list of str
-        Folders, which are searched with all that is in them, globs or files, at any URL of fsspec.
+        Folders, which are searched with all that is in them but hidden files; globs or files; at
+        any URL of fsspec. A file that is named is taken, hidden or not.
     endings : sequence of str
         Of the files that are taken, in small letters.
 
@@ -38,9 +39,12 @@ def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dic
     found: dict[str, str] = {}
     for source in map(normalize_url, given):
         fs, path = filesystem(source)
-        matches = fs.find(path) if fs.isdir(path) else [path]
-        matches = fs.glob(path) if has_magic(path) and not fs.exists(path) else matches
-        for match in sorted(map(str, matches)):
+        matches = [path]
+        if fs.isdir(path):
+            matches = visible_files(map(str, fs.find(path)), path)
+        elif has_magic(path) and not fs.exists(path):
+            matches = visible_files(map(str, fs.glob(path)), path)
+        for match in matches:
             if not match.lower().endswith(tuple(endings)) or not fs.isfile(match):
                 continue
             name, url = PurePosixPath(match).stem, normalize_url(fs.unstrip_protocol(match))

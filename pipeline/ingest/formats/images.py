@@ -15,7 +15,7 @@ from ...bags import MOST_DIMS, PACKED, WHOLE, Box, box_of
 from ...errors import DataError, ParameterError, needing_extra, shown
 from ...parameters import Boolean, Integer, Items, Url, checked, is_iterable
 from ...params import as_array, check_dtype
-from ...storage import local_path, normalize_url
+from ...storage import local_path, normalize_url, visible_files
 from ...store import BagStore
 from ..arrays import ingest_arrays
 
@@ -144,7 +144,9 @@ def _folder(images: str | os.PathLike[str]) -> Path:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
+    """Yield the images of a folder without hidden ones."""
+    files = visible_files((path.as_posix() for path in folder.rglob("*")), folder.as_posix())
+    for path in map(Path, files):
         if path.suffix.lower() in ENDINGS and path.is_file():
             yield path
 

@@ -24,7 +24,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from ...errors import DataError
-from ...storage import filesystem, normalize_url
+from ...storage import filesystem, normalize_url, visible_files
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
@@ -219,23 +219,24 @@ def _find_files(source: str) -> list[str]:
     fs, path = filesystem(source)
     with reading(source):
         if fs.isdir(path):
-            found = sorted(str(match) for match in fs.find(path) if _is_part(str(match), path))
+            matches = visible_files(map(str, fs.find(path)), path)
+            found = [match for match in matches if _is_part(match, path)]
         elif fs.exists(path):
             found = [path]
         else:
             matches = fs.glob(path) if has_magic(path) else []
-            found = sorted(str(match) for match in matches if not fs.isdir(match))
+            files = [str(match) for match in matches if not fs.isdir(match)]
+            found = visible_files(files, path)
     if not found:
         raise DataError(f"{source}: no files found")
     return [normalize_url(fs.unstrip_protocol(match)) for match in found]
 
 
 def _is_part(file: str, directory: str) -> bool:
-    """Return whether a folder's file is part of its table: not hidden, nor one of Spark's."""
+    """Return whether a folder's file is part of its table, and not one of Spark's, as _SUCCESS."""
     inside = file.removeprefix(directory).split("/")
-    return file.lower().endswith(PARQUET + COPIED) and not any(
-        name[:1] in ("_", ".") for name in inside
-    )
+    is_table = file.lower().endswith(PARQUET + COPIED)
+    return is_table and not any(name.startswith("_") for name in inside)
 
 
 def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile:

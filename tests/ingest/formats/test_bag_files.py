@@ -234,7 +234,7 @@ def test_a_broken_sample(samples, tmp_path):
         with pytest.raises(DataError, match=r"u\.fcs: cannot be read as FCS"):
             ingest_fcs(samples, tmp_path / "s.zarr")
     write_sample(samples / "u.fcs", np.ones((5, 2), np.float32), ["FSC-A", "Time"], ("", ""))
-    with pytest.raises(DataError, match=r"u\.fcs: all channels are scatter or time"):
+    with pytest.raises(DataError, match=r"u\.fcs: all channels are scatter, time or bookkeeping"):
         ingest_fcs(samples, tmp_path / "s.zarr")
 
 
