@@ -50,7 +50,8 @@ def visible_files(files: Iterable[str], folder: str) -> list[str]:
     fixed = folder.rstrip("/").split("/")
     globbed = next((i for i, part in enumerate(fixed) if has_magic(part)), len(fixed))
     patterns = fixed[globbed:]
-    result, hidden = [], []
+    result: list[str] = []
+    hidden: list[str] = []
     for file in sorted(files):
         names = file.split("/")[globbed:]
         is_spelled = bool(patterns) and any(part.startswith(".") for part in patterns)
