@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from ...bags import MOST_DIMS, PACKED, WHOLE, Box, box_of
+from ...bags import MOST_DIMS, PACKED, WHOLE, Box, FormatRules, box_of
 from ...errors import DataError, ParameterError, needing_extra, shown
 from ...parameters import Boolean, Integer, Items, Url, checked, is_iterable
 from ...params import as_array, check_dtype
@@ -20,6 +21,35 @@ from ...store import BagStore
 from ..arrays import ingest_arrays
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
+OPAQUE = 255
+PHOTOMETRIC, WHITE_IS_ZERO = 262, 0  # a tag of TIFF, and its value
+LARGEST_OF_12_BITS = 4095
+
+RULES = FormatRules(
+    name="Images",
+    calls=("ingest_images",),
+    honoured={
+        "bits per channel": "1, 2, 4 and 8 bits; grey also 12 and 16 bits, divided by the largest",
+        "floating-point values": "from 0 to 1, as they are",
+        "EXIF and TIFF orientation": "the picture is turned upright",
+        "palette, CMYK, YCbCr": "converted to red, green and blue, or to grey",
+        "white is 0": "inverted, of up to 8 bits",
+    },
+    refused={
+        "16-bit colour": "read it with another library, and pass the array (height, width, 3)",
+        "32-bit and signed integers": "pass arrays, divided by the value of white",
+        "floating-point values": "pass arrays, divided by the value of white",
+        "white is 0, of more than 8 bits": "invert it, or pass the array",
+        "pages and frames": "write each page or frame to a file of its own, or pass arrays",
+    },
+    warned={"transparency": "the colours below are taken: paste it on a background before"},
+    ignored={
+        "gamma, ICC profile": "values are as stored, in the picture's own colour space",
+        "previews (MPO)": "the first picture is read",
+        "resolution": "a pixel is a pixel",
+    },
+)
+
 CLASS = "class"  # the target of images in a folder per class
 
 
@@ -64,7 +94,8 @@ def ingest_images(
     positions : bool
         Whether the middle of the pixel or patch comes first: column and row, from 0 to 1.
     grey : bool
-        Read files as grey, one channel; otherwise as colour, three.
+        Read files as grey, one channel; otherwise as colour, three. Grey of 16 bits keeps its
+        levels, in three equal channels as colour. Pictures are turned as their EXIF data say.
     box, dtype, overwrite
         As for `ingest_arrays`. uint8 keeps pixels of 8 bits as they are, in a byte each; it has no
         ``positions``. The box of files is from 0 to 1, of uint8 from 0 to 255.
@@ -77,8 +108,9 @@ def ingest_images(
     Raises
     ------
     DataError
-        No image, one that cannot be read or is smaller than a patch, a table without the column
-        or with files that are not there; whatever `ingest_arrays` refuses. Names the image.
+        No image, one that cannot be read or is smaller than a patch, or has several pages, 16
+        bits per colour, or values without a scale; a table without the column or with files that
+        are not there; whatever `ingest_arrays` refuses. Names the image.
     ParameterError, StoreError
         As `ingest_arrays`.
     """
@@ -152,15 +184,61 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, grey: bool) -> NDArray[Any]:
+    """Return the pixels of a file, upright: (height, width), or (height, width, 3) in colour."""
     with needing_extra("images", path):
-        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415
+        from PIL import Image, ImageOps, UnidentifiedImageError  # noqa: PLC0415
     try:
-        with Image.open(path) as image:
-            if grey and image.mode.startswith("I;16"):  # more than 8 bits stay so
-                return np.asarray(image)
-            return np.asarray(image.convert("L" if grey else "RGB"))
+        # from memory: Pillow maps files of TIFF, and then turns them before it knows their width
+        with Image.open(BytesIO(path.read_bytes())) as image:
+            raw_mode = _check_image(image, str(path))
+            image.load()  # TIFF is turned upright here
+            upright = ImageOps.exif_transpose(image)
+            if image.mode.startswith("I") or image.mode == "F":
+                levels = _levels(np.asarray(upright), image.mode, raw_mode, str(path))
+                return levels if grey else np.repeat(levels[..., None], 3, axis=2)
+            if upright.has_transparency_data:
+                least, _ = upright.convert("RGBA").getchannel("A").getextrema()
+                if least < OPAQUE:
+                    RULES.warn("transparency", str(path), "some pixels are transparent")
+            return np.asarray(upright.convert("L" if grey else "RGB"))
+    except DataError:
+        raise
     except (OSError, ValueError, Image.DecompressionBombError, UnidentifiedImageError) as error:
         raise DataError(f"{path}: cannot be read as an image ({error})") from error
+
+
+def _check_image(image: Any, place: str) -> str:
+    """Refuse what Pillow would read as other pixels than the file has; return its raw mode."""
+    n_pages = getattr(image, "n_frames", 1)
+    if n_pages > 1 and image.format != "MPO":  # a photo with its preview
+        raise RULES.refusal("pages and frames", place, f"there are {n_pages} pictures in the file")
+    arguments = image.tile[0][3] if image.tile else ""
+    raw_mode = str(arguments[0] if isinstance(arguments, tuple) and arguments else arguments)
+    if ";16" in raw_mode and not image.mode.startswith("I"):
+        problem = f"colours have 16 bits ({raw_mode}), of which Pillow reads 8"
+        raise RULES.refusal("16-bit colour", place, problem)
+    is_deep = image.mode.startswith("I") or image.mode == "F"
+    if is_deep and getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == WHITE_IS_ZERO:
+        problem = "0 is white (PhotometricInterpretation 0)"
+        raise RULES.refusal("white is 0, of more than 8 bits", place, problem)
+    return raw_mode
+
+
+def _levels(values: NDArray[Any], mode: str, raw_mode: str, place: str) -> NDArray[Any]:
+    """Return grey values of more than 8 bits: uint16, or float32 that needs no scale."""
+    if mode == "F":
+        lo, hi = float(values.min()), float(values.max())
+        if not (lo >= 0 and hi <= 1):  # nor NaN
+            problem = f"floating-point values run from {lo:g} to {hi:g}, not from 0 to 1"
+            raise RULES.refusal("floating-point values", place, problem)
+        return values
+    if raw_mode.endswith(";12"):
+        return values / np.float32(LARGEST_OF_12_BITS)
+    has_16_bits = ";16" in raw_mode or (mode == "I" and not raw_mode.startswith("I;32"))
+    if not has_16_bits or raw_mode.endswith("S"):
+        problem = f"integers are of 32 bits or signed ({raw_mode})"
+        raise RULES.refusal("32-bit and signed integers", place, problem)
+    return values.astype(np.uint16)
 
 
 def _labels_of(files: Sequence[str], targets: Any, folder: Path) -> Mapping[str, Any] | None:
