@@ -12,7 +12,7 @@ from ...store import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
 from .scans import SQL_TYPES, Scan, is_nan
-from .values import Value, alias
+from .values import Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
 
@@ -58,7 +58,9 @@ def first_problem(
     problems += [one for j in unfit for one in unfit_numbers(scan, j)]
     cases = " ".join(f"WHEN {is_bad} THEN {i}" for i, (is_bad, _) in enumerate(problems))
     rows = f"SELECT *, CASE {cases} END AS problem FROM ({scan.values(starts)})"
-    query = f"SELECT * FROM ({rows}) WHERE problem IS NOT NULL ORDER BY row LIMIT 1"
+    typed = ", ".join(alias("v", name) for name in inputs_of(scan.columns.expressions))
+    others = f"* EXCLUDE ({typed})" if typed else "*"  # Python has no type for some of them
+    query = f"SELECT {others} FROM ({rows}) WHERE problem IS NOT NULL ORDER BY row LIMIT 1"
     [row] = database.fetch(query)
     cells = f"SELECT * FROM ({scan.cells(starts)}) WHERE row = {row['row']}"
     what = problems[row["problem"]][1](row, Cells(cells, database))

@@ -24,6 +24,8 @@ SECONDS_BETWEEN_REPORTS = 0.5
 LEAST_BYTES = 2**28  # that it has, however little is free: sorting takes some of each thread
 NO_MEMORY = "bad allocation"  # of the system; beyond its own limit DuckDB spills, or says so
 DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
+# DuckDB takes both from the machine, and functions of a time with a zone follow them
+CLOCK = {"TimeZone": "UTC", "Calendar": "gregorian"}
 WORDS = (r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2")
 
 
@@ -43,6 +45,8 @@ class Database:
         self._connection.register_filesystem(self.files)
         self._connection.execute(f"SET allowed_directories = ['{DuckFiles.protocol}://']")
         self._connection.execute("SET enable_external_access = false")
+        for setting, value in CLOCK.items():
+            self._connection.execute(f"SET GLOBAL {setting} = '{value}'")
         # of two TRY it would take out what they share, and fail there
         self._connection.execute("SET disabled_optimizers = 'common_subexpressions'")
 

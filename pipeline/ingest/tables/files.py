@@ -375,8 +375,8 @@ def _check_types(file: TableFile, columns: Columns) -> None:
 
 
 def is_time(type_name: str) -> bool:
-    """Return whether a type, by Arrow's name of it, is one of dates or times without a zone."""
-    return type_name.startswith(("date", "timestamp")) and "tz=" not in type_name
+    """Return whether a type, by Arrow's name of it, is one of dates or times."""
+    return type_name.startswith(("date", "timestamp"))
 
 
 def is_number(type_name: str) -> bool:

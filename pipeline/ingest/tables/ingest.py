@@ -65,7 +65,8 @@ class TableIngest:
         Coordinates in the order they shall have. Each is a column, or an expression of DuckDB over
         the columns of a row: ``"ln(pressure)"``, or with a name
         ``{"hour_cos": "cos(2*pi()*hour/24)"}``, also as an item of a list. Columns hold numbers;
-        true and false, 1 and 0; or dates and times, days since 1970-01-01. In Parquet also lists of
+        true and false, 1 and 0; or dates and times, days since 1970-01-01 in UTC, on every
+        machine; texts may have an offset from UTC. In Parquet also lists of
         numbers, as long as each other in a row: then a row is a bag, or a part of it, and an
         expression is of an item. Lists of vectors (``list<list<float>>``), all of one length, or of
         records stand for all of their entries: ``["patches"]`` for ``patches[0]``, ``patches[1]``,

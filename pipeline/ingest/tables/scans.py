@@ -14,7 +14,7 @@ from itertools import groupby
 from .database import Database
 from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
 from .reading import NUMBERS
-from .values import Columns, Value, alias, inputs_of, quoted
+from .values import Columns, Value, alias, inputs_of, moment_of, quoted
 
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
 ROWS_TO_GUESS = 20_480  # of CSV, for the types of columns in expressions; as DuckDB looks at
@@ -71,7 +71,7 @@ class Scan:
         cells = ["file_index AS file", f"{self._row(starts)} AS row", f"{self._id()} AS id"]
         columns = [one.text for one in self.columns.coordinates if not one.sql]
         typed = inputs_of(self.columns.expressions)
-        cells += [f"{self._cell(name)} AS {alias('r', name)}" for name in (*columns, *typed)]
+        cells += [f"{self._shown(name)} AS {alias('r', name)}" for name in (*columns, *typed)]
         cells += [f"{self._number(name)} AS {alias('n', name)}" for name in columns]
         cells += [f"{self._typed(name)} AS {alias('v', name)}" for name in typed]
         for j, one in enumerate(self.columns.targets):
@@ -143,7 +143,9 @@ class Scan:
 
     def _column(self, name: str) -> str:
         if name not in dict(self.files[0].parts):
-            return f"c{self.files[0].names.index(name)}"
+            column = f"c{self.files[0].names.index(name)}"
+            is_fine = self.type_of(name).startswith("timestamp[ns, tz=")  # few functions take these
+            return f"CAST({column} AS TIMESTAMP WITH TIME ZONE)" if is_fine else column
         values = [dict(file.parts)[name] for file in self.files]
         texts = ", ".join("NULL" if value is None else quoted(value) for value in values)
         return f"CAST([{texts}] AS VARCHAR[])[CAST(file_index AS BIGINT) + 1]"
@@ -165,12 +167,17 @@ class Scan:
             missing = f"{of_words} OR coalesce({of_numbers}, false)"
         return f"CASE WHEN {missing} THEN NULL ELSE {column} END"
 
+    def _shown(self, name: str) -> str:
+        """Return a column's cells as messages show them; times with a zone as texts of UTC."""
+        cell = self._cell(name)
+        return f"CAST({cell} AS VARCHAR)" if "tz=" in self.type_of(name) else cell
+
     def _number(self, name: str) -> str:
         """Return a column's cells as numbers; dates are days since 1970-01-01."""
         cell, kind = self._cell(name), self.type_of(name)
         declared = self.columns.read.types.get(name) if kind == UNTYPED else None
         if is_time(kind) or declared in ("DATE", "TIMESTAMP"):
-            moment = f"TRY_CAST({cell} AS TIMESTAMP)" if declared else cell
+            moment = moment_of(cell, "TRY_CAST") if declared else cell
             return f"epoch({moment}) / {SECONDS_PER_DAY}"
         if declared == "BOOLEAN":
             return f"CAST(TRY_CAST(trim({cell}) AS BOOLEAN) AS DOUBLE)"
@@ -184,6 +191,8 @@ class Scan:
         if kind == "VARCHAR" or self.type_of(name) != UNTYPED:
             return cell
         value = self.numeral_of(cell) if kind in NUMBERS else f"trim({cell})"
+        if kind == "TIMESTAMP":
+            return moment_of(value, "TRY_CAST")
         return value if kind == "DOUBLE" else f"TRY_CAST({value} AS {kind})"
 
     def numeral_of(self, cell: str) -> str:

@@ -27,6 +27,8 @@ NODES = (  # of a tree; others are subqueries, windows, parameters, lambdas, sta
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"),
     *("CONSTANT", "FUNCTION", "OPERATOR", "TYPE"),
 )
+TIMES = ("TIMESTAMP", "DATETIME", "TIMESTAMP_US", "TIMESTAMP WITHOUT TIME ZONE")
+CLOCKS = ("current_localtime", "current_localtimestamp")  # DuckDB calls them consistent
 MACROS = ("nullif", "if", "fmod", "fdiv", "date_add", "days_in_month", "split_part")
 FUNCTIONS = """
     SELECT function_name FROM duckdb_functions() GROUP BY function_name
@@ -119,6 +121,11 @@ def values_of(key: str, given: Given) -> tuple[Value, ...]:
     return tuple(Value(key, name, text, (text,)) for name, text in pairs)
 
 
+def moment_of(text: str, cast: str = "CAST") -> str:
+    """Return the SQL of a text as a TIMESTAMP of UTC; without an offset it is one of UTC."""
+    return f"timezone('UTC', {cast}({text} AS TIMESTAMP WITH TIME ZONE))"
+
+
 def names_of(columns: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of one column, of several or of none."""
     return (columns,) if isinstance(columns, str) else tuple(map(str, columns or ()))
@@ -155,7 +162,9 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
         if value.text in names:
             return value
         tree, inputs = _tree_of(value, names, file), []
-        for node in _nodes(tree):
+        for node in [*_nodes(tree)]:
+            if node["class"] == "CAST" and node["type_expr"]["type_name"].upper() in TIMES:
+                _honour_offsets(node)
             if node["class"] == "COLUMN_REF":
                 inputs.append(_match(node["column_names"][0], names, value, file))
                 node["column_names"][0] = alias("v", inputs[-1])
@@ -214,7 +223,21 @@ def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
                 f"{told} calls {function!r}{closest(function, sorted(_functions()))}, which is no "
                 "function of one row that always gives the same"
             )
+        if function == "age" and len(part["arguments"]) == 1:
+            raise ParameterError(f"{told}: age of one time counts to today; give age two times")
     return tree
+
+
+def _honour_offsets(cast: dict[str, Any]) -> None:
+    """Change a cast to TIMESTAMP, in place, so that a text's offset from UTC counts.
+
+    DuckDB's own cast reads 2024-07-01T00:30+02:00 as half past midnight UTC.
+    """
+    [moment] = _parsed(moment_of("0"))["statements"][0]["node"]["select_list"]
+    inner = moment["arguments"][1]["expression"]
+    inner |= {"child": cast["child"], "try_cast": cast["try_cast"]}
+    cast.clear()
+    cast.update(moment)
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -239,7 +262,8 @@ def _asked(query: str, *given: str) -> list[tuple[Any, ...]]:
 @cache
 def _functions() -> frozenset[str]:
     """Return the functions of one row that give the same in each pass and on each worker."""
-    return frozenset(name.lower() for (name,) in _asked(FUNCTIONS)) | {*MACROS}
+    consistent = frozenset(name.lower() for (name,) in _asked(FUNCTIONS))
+    return (consistent | {*MACROS}) - {*CLOCKS}
 
 
 def _nodes(tree: object) -> Iterator[dict[str, Any]]:
