@@ -23,6 +23,11 @@ from .checks import (
     as_bag as as_bag,
     check_finite as check_finite,
 )
+from .coordinates import (
+    Names as Names,
+    checked_names as checked_names,
+    order_of as order_of,
+)
 from .format_rules import (
     FormatRules as FormatRules,
 )
@@ -30,7 +35,7 @@ from .frames import (
     COUNTS as COUNTS,
     arrow_reader as arrow_reader,
     is_groups as is_groups,
-    names_of_frames as names_of_frames,
+    names_of_table as names_of_table,
     points_frame as points_frame,
     ragged_dataset as ragged_dataset,
     split_groups as split_groups,

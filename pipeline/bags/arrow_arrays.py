@@ -40,8 +40,12 @@ def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401
     return pa.LargeListArray.from_arrays(pa.array(offsets), _column(pa, points))
 
 
-def split_arrow(data: object, column: str | None) -> tuple[NDArray[Any], Integers]:
-    """Return points, shape (n, d), and sizes of a column of lists of points.
+def split_arrow(
+    data: object, column: str | None
+) -> tuple[NDArray[Any], Integers, list[str] | None]:
+    """Return points, shape (n, d), sizes and names of a column of lists of points.
+
+    Names are those of the fields of records.
 
     Raises
     ------
@@ -68,7 +72,14 @@ def split_arrow(data: object, column: str | None) -> tuple[NDArray[Any], Integer
     points = lists.flatten()
     if lists.null_count or points.null_count:
         raise DataError(f"{name}: a bag or a point is missing")
-    return _points(pa, points, name), sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+    n_points = sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+    kind = points.type
+    fields = [kind.field(j).name for j in range(kind.num_fields)] if _is_struct(pa, kind) else None
+    return _points(pa, points, name), n_points, fields
+
+
+def _is_struct(pa: ModuleType, kind: object) -> bool:
+    return bool(pa.types.is_struct(kind))
 
 
 def _is_list(pa: ModuleType, kind: object) -> bool:

@@ -25,8 +25,10 @@ def library() -> ModuleType:
     return module
 
 
-def split_lists(array: object) -> tuple[NDArray[np.generic], Integers]:
-    """Return points, shape (n, d), and sizes of an array of lists of points.
+def split_lists(array: object) -> tuple[NDArray[np.generic], Integers, list[str] | None]:
+    """Return points, shape (n, d), sizes and names of an array of lists of points.
+
+    Names are those of the fields of records.
 
     Raises
     ------
@@ -41,12 +43,13 @@ def split_lists(array: object) -> tuple[NDArray[np.generic], Integers]:
         items = ak.flatten(array, axis=1)
         if ak.fields(items):
             columns = [ak.to_numpy(items[name], allow_missing=False) for name in ak.fields(items)]
-            return np.column_stack(columns), sizes
+            names = None if ak.is_tuple(items) else ak.fields(items)
+            return np.column_stack(columns), sizes, names
         points = ak.to_numpy(items, allow_missing=False)
     except (ValueError, TypeError, np.exceptions.AxisError) as error:
         what = "one list of points per bag, each a list or a record of numbers, none missing"
         raise DataError(f"array has type {shown(str(ak.type(array)))}; expected {what}") from error
-    return points[:, None] if points.ndim == 1 else points, sizes
+    return points[:, None] if points.ndim == 1 else points, sizes, None
 
 
 def join_lists(points: NDArray[np.generic], sizes: Integers) -> Array:

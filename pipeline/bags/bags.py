@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import Floats, Integers
-from ..errors import DataError, shown
+from ..errors import BagbasisError, DataError, shown
 from ..parameters import ListOf, None_, Text, checked, is_iterable
 from ..params import check_dtype
 from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
 from .awkward_arrays import join_lists, split_lists
 from .checks import IdsLike, as_bag, as_offsets, as_points, check_finite
-from .frames import bags_of_frame, check_no_table, is_groups, points_frame, ragged_dataset
+from .coordinates import Names, checked_names, order_of
+from .frames import (
+    bags_of_frame,
+    check_no_table,
+    is_groups,
+    names_of_table,
+    points_frame,
+    ragged_dataset,
+)
 from .html import html_table
 from .ids import as_ids
 
@@ -34,13 +42,14 @@ class Ragged(Sequence[np.ndarray]):
     `Bags` and `Responses` say what their parameters are, and how many points a set must have.
     """
 
-    __slots__ = ("offsets", "points")
+    __slots__ = ("_names", "offsets", "points")
 
     OWNER: ClassVar[str] = ""
     """Put before a bag's name in messages, for points that are not the bag's own."""
 
     points: NDArray[np.floating[Any]]
     offsets: Integers
+    _names: tuple[str, ...] | None
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
         self.points = as_points(points)
@@ -48,14 +57,39 @@ class Ragged(Sequence[np.ndarray]):
         self._check_sizes()
         ids = None if ids is None else as_ids(ids, len(self))[0]
         check_finite(self.points, self.offsets, ids, self.OWNER)
+        self._names = None
 
     @classmethod
-    def trusted(cls, points: NDArray[Any], offsets: Integers) -> Self:
+    def trusted(cls, points: NDArray[Any], offsets: Integers, names: Names = None) -> Self:
         """Wrap arrays that are valid already (read from a store, generated), without copying."""
         wrapped = object.__new__(cls)
         wrapped.points = points
         wrapped.offsets = offsets
+        wrapped._names = checked_names(names, points.shape[1])
         return wrapped
+
+    def named(self, names: Names) -> Self:
+        """Return the same points, whose coordinates have names: as many, or None."""
+        return self.trusted(self.points, self.offsets, names)
+
+    def in_order_of(
+        self,
+        names: Names,
+        what: str,
+        reference: str,
+        error: type[BagbasisError] = DataError,
+    ) -> Self:
+        """Return the points with their coordinates in the order of ``names``, see `order_of`.
+
+        Raises
+        ------
+        BagbasisError
+            Coordinates of other names.
+        """
+        order = order_of(self.coordinate_names, names, what, reference, error)
+        if order is None:
+            return self
+        return self.trusted(np.take(self.points, order, axis=1), self.offsets, names)
 
     def _check_sizes(self) -> None:
         """Raise DataError for the first set that may not have the size it has."""
@@ -65,6 +99,12 @@ class Ragged(Sequence[np.ndarray]):
     def n_dims(self) -> int:
         """Coordinates of a point."""
         return int(self.points.shape[1])
+
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates, as of the frames that the points are from; None without."""
+        names = getattr(self, "_names", None)  # unpickled points of earlier versions have none
+        return None if names is None else list(names)
 
     @property
     def n_points(self) -> int:
@@ -92,12 +132,13 @@ class Ragged(Sequence[np.ndarray]):
         if isinstance(key, slice) and key.step in (None, 1):
             start, stop, _ = key.indices(len(self))
             offsets = self.offsets[start : max(start, stop) + 1]
-            return self.trusted(self.points[offsets[0] : offsets[-1]], offsets - offsets[0])
+            points = self.points[offsets[0] : offsets[-1]]
+            return self.trusted(points, offsets - offsets[0], self.coordinate_names)
         index = np.arange(len(self))[key]
         sizes = self.sizes[index]
         offsets = offsets_of(sizes)
         rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return self.trusted(self.points[rows], offsets)
+        return self.trusted(self.points[rows], offsets, self.coordinate_names)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield each set as a view of shape (n_i, n_dims)."""
@@ -105,7 +146,7 @@ class Ragged(Sequence[np.ndarray]):
             yield self.points[start:stop]
 
     def __add__(self, other: object) -> Self:
-        """Join two: the sets of the other one stand behind."""
+        """Join two: the sets of the other one stand behind, in the order of our coordinates."""
         if type(other) is not type(self):
             return NotImplemented
         if other.n_dims != self.n_dims:
@@ -152,14 +193,17 @@ class Ragged(Sequence[np.ndarray]):
         return arrow_table({POINTS: arrow_lists(self.points, self.offsets)})
 
     def to_pandas(self) -> DataFrame:
-        """Return a pandas.DataFrame with a row per point: ``bag``, its number, and ``x0``, ``x1``.
+        """Return a pandas.DataFrame with a row per point: ``bag``, its number, and coordinates.
+
+        These have their names, or ``x0``, ``x1``, ….
 
         Raises
         ------
         DataError
             pandas is not installed.
         """
-        return points_frame(self.points, {"bag": np.repeat(np.arange(len(self)), self.sizes)})
+        rows = {"bag": np.repeat(np.arange(len(self)), self.sizes)}
+        return points_frame(self.points, rows, self.coordinate_names or ())
 
     def to_xarray(self) -> Dataset:
         """Return an xarray.Dataset in CF's contiguous ragged layout: ``points``, ``row_size``.
@@ -228,10 +272,13 @@ class Bags(Ragged):
     ) -> Bags:
         """Make Bags of one ``(n_i, n_dims)`` array each; one-dimensional arrays are bags in R^1.
 
+        Columns of frames are taken in the order of the first frame.
+
         Raises
         ------
         DataError
-            No bags, an empty bag, differing dimensions, or values that are not finite numbers.
+            No bags, an empty bag, differing dimensions, frames of other columns, or values that
+            are not finite numbers.
         """
         check_no_table(arrays)
         if isinstance(arrays, Stored):
@@ -243,6 +290,8 @@ class Bags(Ragged):
             raise DataError(f"expected a list with one array per bag, got {shown(arrays)}{a_store}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
+        of_each = [names_of_table(array) for array in arrays]
+        parts, names = in_one_order(parts, of_each, lambda i: f"bag {i}")
         if not parts:
             raise DataError("no bags: the list is empty, so the dimension is not known")
         n_dims = parts[0].shape[1]
@@ -254,7 +303,7 @@ class Bags(Ragged):
         if dtype is not None:
             with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
                 points = points.astype(dtype)
-        return cls(points, offsets_of(sizes))
+        return cls(points, offsets_of(sizes)).named(names)
 
     @classmethod
     def from_awkward(cls, array: Array) -> Bags:
@@ -268,8 +317,8 @@ class Bags(Ragged):
         DataError
             No such array, an empty bag, or values that are not finite numbers.
         """
-        points, sizes = split_lists(array)
-        return cls(points, offsets_of(sizes))
+        points, sizes, names = split_lists(array)
+        return cls(points, offsets_of(sizes)).named(names)
 
     def to_awkward(self) -> Array:
         """Return an awkward array of type n_bags * var * n_dims, which shares the points.
@@ -301,8 +350,8 @@ class Bags(Ragged):
             No such table or column, an empty bag, values that are missing or not finite; or
             pyarrow is not installed.
         """
-        points, sizes = split_arrow(data, column)
-        return cls(points, offsets_of(sizes))
+        points, sizes, fields = split_arrow(data, column)
+        return cls(points, offsets_of(sizes)).named(fields)
 
     @classmethod
     @checked(id_column=Text | ListOf(Text) | None_, coordinates=ListOf(Text) | None_)
@@ -333,8 +382,8 @@ class Bags(Ragged):
             What is no table, a missing column or id, or values that are not finite numbers.
         """
         names = [id_column] if isinstance(id_column, str) else id_column
-        points, sizes = bags_of_frame(frame, names, coordinates)
-        return cls(points, offsets_of(sizes))
+        points, sizes, columns = bags_of_frame(frame, names, coordinates)
+        return cls(points, offsets_of(sizes)).named(columns)
 
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)
@@ -377,11 +426,34 @@ def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
 
 
 def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
-    """Join bags, or responses, one part behind the other."""
-    return type(parts[0]).trusted(
-        np.concatenate([part.points for part in parts]),
-        offsets_of(np.concatenate([part.sizes for part in parts])),
+    """Join bags, or responses, one part behind the other, in the order of the first's names."""
+    of_each = [part.coordinate_names for part in parts]
+    points, names = in_one_order(
+        [part.points for part in parts], of_each, lambda i: f"part {i} of {len(parts)}"
     )
+    sizes = np.concatenate([part.sizes for part in parts])
+    return type(parts[0]).trusted(np.concatenate(points), offsets_of(sizes), names)
+
+
+def in_one_order(
+    parts: Sequence[NDArray[Any]], names: Sequence[Names], what: Callable[[int], str]
+) -> tuple[list[NDArray[Any]], Names]:
+    """Return points, each with the coordinates in the order of the first part that has names.
+
+    Raises
+    ------
+    DataError
+        Parts of other names; ``what`` tells how messages call a part.
+    """
+    first = next((i for i, own in enumerate(names) if own is not None), None)
+    if first is None:
+        return list(parts), None
+    expected, ordered = names[first], list(parts)
+    for i, own in enumerate(names):
+        if own is not None and own != expected:
+            order = order_of(own, expected, what(i), f"those of {what(first)} are")
+            ordered[i] = ordered[i] if order is None else np.take(ordered[i], order, axis=1)
+    return ordered, expected
 
 
 def offsets_of(sizes: Integers) -> Integers:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Integers
 from ..errors import DataError, ParameterError, shown
 from ..parameters import Integer, ListOf, None_, Real, Table, Text, checked, keep_checked
 from ..params import as_array
@@ -106,6 +107,12 @@ class Box:
         flat = np.maximum(0.5, 1e-3 * np.abs(low))
         margin = np.where(high > low, MARGIN * (high - low), flat)
         return cls(tuple((low - margin).tolist()), tuple((high + margin).tolist()))
+
+    def in_order(self, order: Integers | None) -> Box:
+        """Return the box with its dimensions in another order; None: the box itself."""
+        if order is None:
+            return self
+        return Box(tuple(self.lo[j] for j in order), tuple(self.hi[j] for j in order))
 
     @staticmethod
     @checked(n_dims=Integer(1))

@@ -85,22 +85,18 @@ def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
     return frame, list(keys) if named else None
 
 
-def names_of_frames(data: object) -> list[str] | None:
-    """Return the names of coordinates of a groupby, or of a list of frames; None of others."""
-    columns, keys = None, list[str]()
-    if is_groups(data):
-        keys = split_groups(data)[1] or []
-        columns = next((frame.columns for _, frame in data), None)  # type: ignore[attr-defined]
-    elif isinstance(data, (list, tuple)) and data:
-        columns = getattr(data[0], "columns", None)
-    named = [name for name in (() if columns is None else columns) if name not in keys]
-    return named if named and all(isinstance(name, str) for name in named) else None
+def names_of_table(table: object) -> list[str] | None:
+    """Return the names of the columns of a frame, or of an Arrow table; None of anything else."""
+    columns = getattr(table, "column_names", None)
+    columns = getattr(table, "columns", None) if columns is None else columns
+    names = [] if columns is None or isinstance(columns, str) else list(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def bags_of_frame(
     frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str] | None
-) -> tuple[NDArray[Any], Integers]:
-    """Return the points of a table's bags, one bag behind the other, and their sizes."""
+) -> tuple[NDArray[Any], Integers, list[str]]:
+    """Return the points of a table's bags, one bag behind the other, their sizes and columns."""
     if is_groups(frame):
         if ids is not None:
             raise DataError("the frame is grouped: leave id_column out")
@@ -123,10 +119,13 @@ def bags_of_frame(
     codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
     order = np.argsort(codes, kind="stable")
     chosen = coordinates or [name for name in rows.columns if name not in ids]
-    return _numbers(rows[list(chosen)])[order], np.bincount(codes).astype(np.int64)
+    sizes = np.bincount(codes).astype(np.int64)
+    return _numbers(rows[list(chosen)])[order], sizes, list(chosen)
 
 
-def _of_groups(groups: Frame, coordinates: Sequence[str] | None) -> tuple[NDArray[Any], Integers]:
+def _of_groups(
+    groups: Frame, coordinates: Sequence[str] | None
+) -> tuple[NDArray[Any], Integers, list[str]]:
     """Return the points of groups in their order; each group's columns are its coordinates."""
     keys = split_groups(groups)[1] or []
     if getattr(groups, "maintain_order", True) is False:
@@ -138,7 +137,8 @@ def _of_groups(groups: Frame, coordinates: Sequence[str] | None) -> tuple[NDArra
         frames = [frame.to_pandas() for frame in frames]
     chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
     points = [_numbers(frame[chosen]) for frame in frames]
-    return np.concatenate(points), np.array([len(one) for one in points], dtype=np.int64)
+    sizes = np.array([len(one) for one in points], dtype=np.int64)
+    return np.concatenate(points), sizes, chosen
 
 
 def _numbers(frame: Frame) -> NDArray[Any]:

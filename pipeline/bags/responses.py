@@ -12,9 +12,11 @@ from ..arrays import Integers
 from ..errors import DataError, shown
 from ..parameters import Integer, None_, checked
 from ..params import check_dtype
-from .bags import Bags, Ragged, offsets_of
+from .bags import Bags, Ragged, in_one_order, offsets_of
 from .box import MOST_DIMS
 from .checks import IdsLike, as_bag
+from .coordinates import Names
+from .frames import names_of_table
 from .ids import as_ids
 
 MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB
@@ -61,12 +63,13 @@ class Responses(Ragged):
     @property
     def present(self) -> Bags:
         """The responses that are not empty, in the order of `positions`."""
-        return Bags.trusted(self.points, np.append(0, self.offsets[1:][self.sizes > 0]))
+        offsets = np.append(0, self.offsets[1:][self.sizes > 0])
+        return Bags.trusted(self.points, offsets, self.coordinate_names)
 
     def of(self, rows: Integers) -> Bags:
         """Return the responses of bags that have one, by their positions."""
         chosen = self[rows]
-        return Bags.trusted(chosen.points, chosen.offsets)
+        return Bags.trusted(chosen.points, chosen.offsets, self.coordinate_names)
 
     def __repr__(self) -> str:
         """Describe the counts and the precision, not the data."""
@@ -128,7 +131,7 @@ def as_responses(
     dtype = None if dtype is None else check_dtype("dtype", dtype)
     with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
         points = data.points if dtype is None else data.points.astype(dtype, copy=False)
-    return Responses(points, data.offsets, ids)
+    return Responses(points, data.offsets, ids).named(data.coordinate_names)
 
 
 def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
@@ -146,7 +149,8 @@ def _join_responses(
     names = (
         range(len(items)) if ids is None else [f"with id {i!r}" for i in np.asarray(ids).tolist()]
     )
-    parts, sizes = [], np.zeros(len(items), dtype=np.int64)
+    parts, sizes = list[NDArray[Any]](), np.zeros(len(items), dtype=np.int64)
+    of_each, owners = list[Names](), list[str]()
     for i, item in enumerate(items):
         part = as_response(item, f"bag {names[i]}")
         if part is None:
@@ -157,9 +161,12 @@ def _join_responses(
                 f"{Responses.OWNER}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
             )
         parts.append(part)
+        of_each.append(names_of_table(item))
+        owners.append(f"{Responses.OWNER}bag {names[i]}")
         sizes[i] = len(part)
     if n_dims is None:
         raise DataError("no bag has a response, so their dimension is not known")
     if not parts:
         return Responses.none(len(items), n_dims)
-    return Responses.trusted(np.concatenate(parts), offsets_of(sizes))
+    parts, columns = in_one_order(parts, of_each, owners.__getitem__)
+    return Responses.trusted(np.concatenate(parts), offsets_of(sizes), columns)

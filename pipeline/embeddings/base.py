@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -19,7 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, Box, as_bags
+from ..bags import Bags, Box, Names, as_bags
 from ..bases import kernel_arguments
 from ..errors import DataError, ParameterError
 from ..execution import Cost, Progress, run_kernel, weighted_edges
@@ -42,6 +42,7 @@ from .description import Description
 from .refusals import check_dims, refuse_outside
 
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
+FITTED_ON = "the embedding was fitted on"
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
 
 BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
@@ -82,7 +83,7 @@ class ChoiceSample:
     @property
     def every_bag(self) -> LabelledBags:
         """All bags, labelled or not."""
-        return LabelledBags(self.source.data, start=self.source.start, stop=self.source.end)
+        return replace(self.source, labels=None, left_out=None, only=None)
 
     def __call__(self) -> Iterable[Bags]:
         """Read the sample."""
@@ -344,6 +345,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     def fit(self, X: BagStore | BagsLike, y: object = None) -> Self:
         """Decide dimension, box and all open choices. X: Bags, list of arrays, or BagStore."""
+        self._names: Names = X.coordinate_names if isinstance(X, BagStore) else None
         if isinstance(X, BagStore):
             store = X
             self.spec_ = self.resolve(store.n_dims, store.box, ChoiceSample(LabelledBags(store)))
@@ -351,6 +353,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             bags = as_bags(X)
             if len(bags) == 0:
                 raise DataError("no bags to fit")
+            self._names = bags.coordinate_names
             self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), ChoiceSample.whole(bags))
         return self
 
@@ -364,7 +367,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             raise DataError(
                 f"{X.url}: a store's features are lazy; use bagbasis.features(store, …)"
             )
-        bags = as_bags(X)
+        bags = self._in_order(as_bags(X))
         spec = getattr(self, "spec_", None)
         if spec is None:
             if self.box is None and box_of_bags(bags) != Box.unit(bags.n_dims):
@@ -373,6 +376,16 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
         spec.embed(bags, out)
         return out
+
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates of the bags fitted; None where they had none."""
+        names = getattr(self, "_names", None)
+        return None if names is None else list(names)
+
+    def _in_order(self, bags: Bags) -> Bags:
+        """Return bags with their coordinates in the order of those fitted."""
+        return bags.in_order_of(self.coordinate_names, "these bags", FITTED_ON)
 
     @checked(input_features=ListOf(Text) | None_)
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:

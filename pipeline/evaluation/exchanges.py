@@ -29,7 +29,7 @@ def exchange(
     rows = shuffled[starts[giver] + rank % sizes[giver]]
     points = bags.points.copy()
     points[:, list(coordinates)] = bags.points[rows[:, None], list(coordinates)]
-    return Bags.trusted(points, bags.offsets)
+    return Bags.trusted(points, bags.offsets, bags.coordinate_names)
 
 
 def drop_of_score(

@@ -246,7 +246,7 @@ class _Scores:
 def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> dict[str, list[int]]:
     """Return the coordinates that are exchanged together, by name."""
     if given is None:
-        names = names_of_coordinates(bags.data) or [str(j) for j in range(bags.n_dims)]
+        names = bags.coordinate_names or [str(j) for j in range(bags.n_dims)]
         return {name: [j] for j, name in enumerate(names)}
     if not given:
         raise ParameterError("coordinates is empty; name some, or leave it out")
@@ -260,8 +260,8 @@ def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> d
 
 
 def names_of_coordinates(data: Bags | BagStore) -> list[str] | None:
-    """Return what the coordinates of a store are called; None where that is not known."""
-    return None if isinstance(data, Bags) else data.coordinate_names
+    """Return the names of the coordinates; None where they have none."""
+    return data.coordinate_names
 
 
 def _taken(bags: LabelledBags, max_bags: int) -> tuple[Index, Bags, Any] | None:

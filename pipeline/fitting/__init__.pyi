@@ -29,6 +29,7 @@ from .feature_map import (
     ROWS_PER_BLOCK as ROWS_PER_BLOCK,
     SECOND_BASIS as SECOND_BASIS,
     FeatureMap as FeatureMap,
+    in_embedded_order as in_embedded_order,
     resolve_features as resolve_features,
     sampled_embeddings as sampled_embeddings,
     warn_of_outside as warn_of_outside,

@@ -268,6 +268,8 @@ def describe(plan: FitPlan) -> dict[str, Any]:
         "keeps_rows": plan.keeps_rows,
         "plan": [current_limits().split_every, len(plan.ranges)],
     }
+    if source.coordinates is not None:
+        values["coordinates"] = list(source.coordinates)
     return FORMAT.stamp(values)
 
 

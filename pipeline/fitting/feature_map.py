@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..arrays import Floats
-from ..bags import Bags
+from ..bags import Bags, Names
 from ..embeddings import (
     EMBEDDINGS,
     ChoiceSample,
@@ -198,6 +198,18 @@ Learn = Callable[[RandomFeatures, FeatureMap, Sample], FeatureSpec]
 
 def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
     return RANDOM_FEATURES[values.get("name", DEFAULT_FEATURES)].spec_kind
+
+
+def in_embedded_order(source: LabelledBags, embedding: object) -> LabelledBags:
+    """Return bags with their coordinates in the order of those that an embedding was fitted on.
+
+    Raises
+    ------
+    DataError
+        Coordinates of other names.
+    """
+    names: Names = getattr(embedding, "coordinate_names", None)
+    return source.in_order_of(names, "the embedding was fitted on")
 
 
 def resolve_features(

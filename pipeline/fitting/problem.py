@@ -31,6 +31,7 @@ from ..labelled import (
 from ..outcomes import Classes, Outcome, Target
 from ..parameters import Real
 from ..store import Range
+from .feature_map import in_embedded_order
 from .fit_parameters import FitParameters
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
@@ -137,6 +138,7 @@ def pose_problem(
         raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
     third = parameters.response_embedding
     source, outcome = parameters.learns.from_labels(X, labels, target, bags, third)
+    source = in_embedded_order(source, parameters.embedding)
     given, column = Holdout.of(holdout), None
     if isinstance(groups, str) and not source.in_memory and given.after is None:
         if given.groups not in (None, groups):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, Box, Responses, range_of, take_rows
-from ..errors import BagError, DataError
+from ..bags import Bags, Box, Names, Responses, order_of, range_of, take_rows
+from ..errors import BagbasisError, BagError, DataError
 from ..store import (
     FILLS,
     PARTITION_BYTES,
@@ -75,6 +75,9 @@ class LabelledBags:
         Bags that no batch has.
     only : Membership, optional
         No batch has other bags; points of ranges without any are not read.
+    coordinates : sequence of str, optional
+        Names of the coordinates in the order in which batches, samples and the box have them;
+        None: the order of the data. See `in_order_of`.
     """
 
     data: Bags | BagStore
@@ -83,6 +86,7 @@ class LabelledBags:
     stop: int | None = None
     left_out: Membership | None = None
     only: Membership | None = None
+    coordinates: tuple[str, ...] | None = None
 
     # ------------------------------------------------------------------ what it holds
 
@@ -130,13 +134,57 @@ class LabelledBags:
 
     @property
     def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates, of a store whose table had some; else None."""
-        return None if isinstance(self.data, Bags) else self.data.coordinate_names
+        """Names of the coordinates, of frames or of a store of named bags; else None."""
+        return self.data.coordinate_names if self.coordinates is None else list(self.coordinates)
+
+    def in_order_of(
+        self,
+        names: Names,
+        reference: str,
+        what: str | None = None,
+        error: type[BagbasisError] = DataError,
+    ) -> LabelledBags:
+        """Return the bags with their coordinates in the order of ``names``, where both have names.
+
+        Nothing is read or copied: each batch is put into this order.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the bags that these are compared with.
+        reference : str
+            What messages say of these, as "the model was fitted on".
+        what : str, optional
+            What messages call the bags; default the store's URL, or "these bags".
+
+        Raises
+        ------
+        BagbasisError
+            Coordinates of other names.
+        """
+        what = what or self.url or "these bags"
+        order = order_of(self.coordinate_names, names, what, reference, error)
+        if order is None or names is None:
+            return self
+        return replace(self, coordinates=tuple(names))
+
+    def ordered(self, bags: Bags) -> Bags:
+        """Return bags that were read from the data with their coordinates in our order."""
+        return bags.in_order_of(self.coordinates, self.url or "these bags", "expected are")
+
+    @property
+    def response_names(self) -> list[str] | None:
+        """Names of the coordinates of the responses, as `coordinate_names`."""
+        if not isinstance(self.data, Bags):
+            return self.data.response_coordinate_names
+        names: list[str] | None = self._labels.given().coordinate_names
+        return names
 
     @property
     def box(self) -> Box:
         """The store's, or what `box_of_bags` measures."""
-        return box_of_bags(self.data) if isinstance(self.data, Bags) else self.data.box
+        box = box_of_bags(self.data) if isinstance(self.data, Bags) else self.data.box
+        return box.in_order(order_of(self.data.coordinate_names, self.coordinates, "", ""))
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -267,8 +315,8 @@ class LabelledBags:
         """Read the bags of evenly spread runs, whether or not they are labelled or left out."""
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
-            return (data[a:b] for a, b in ranges)
-        read = read_runs(data, ranges)
+            return (self.ordered(data[a:b]) for a, b in ranges)
+        read = map(self.ordered, read_runs(data, ranges))
         if not data.meta.n_changes:
             return read
         return (bags[bags.sizes > 0] for bags in read if bags.n_points)
@@ -296,13 +344,17 @@ class LabelledBags:
         data, labels = self.data, self.labels
         if isinstance(data, Bags):
             for a, b in ranges:
-                yield (a, b), data[a:b], None if labels is None else labels.given()[a:b]
+                yield (
+                    (a, b),
+                    self.ordered(data[a:b]),
+                    None if labels is None else labels.given()[a:b],
+                )
             return
 
         def load(r: Range) -> tuple[Bags, Any]:
             if self._skipped(*r).all():
                 r = r[0], r[0]
-            return data.read(*r), None if labels is None else labels.read(data, *r)
+            return self.ordered(data.read(*r)), None if labels is None else labels.read(data, *r)
 
         cut = partitions if labels is None else labels.partitions
         parts = [part for run in ranges for part in cut(data, *run, max_bytes)]

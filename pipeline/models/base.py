@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
-from ..bags import names_of_frames
 from ..embeddings import Embedding, ProjectionEmbedding, named_embedding
 from ..execution import LazyArray, Progress
 from ..fitting import (
@@ -241,9 +240,6 @@ class DoubleBasis(BaseEstimator):
             groups=groups,
         )
         self.model_ = fit_ridge(problem, parameters, progress, checkpoints)
-        names = names_of_frames(X)
-        if names is not None:
-            self.model_.report["coordinates"] = names
         return self
 
     @property

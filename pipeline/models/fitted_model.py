@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ..arrays import Floats
-from ..bags import Bags
+from ..bags import Bags, Names, order_of
 from ..errors import ModelError
 from ..execution import Cost
 from ..labelled import BagsLike, Holdout, LabelledBags
@@ -158,8 +158,35 @@ def model_of(estimator: FittedEstimator[Model]) -> Model:
     return estimator.model_
 
 
+FITTED_ON = "the model was fitted on"
+
+
+def names_fitted(report: Mapping[str, Any]) -> Names:
+    """Return the names of the coordinates of the bags fitted; None where they had none."""
+    names: Names = report.get("coordinates")
+    return names
+
+
+def in_fitted_order(bags: Bags, report: Mapping[str, Any]) -> Bags:
+    """Return bags with their coordinates in the order of the bags fitted.
+
+    Raises
+    ------
+    ModelError
+        Coordinates of other names.
+    """
+    return bags.in_order_of(names_fitted(report), "these bags", FITTED_ON, ModelError)
+
+
+def check_names(report: Mapping[str, Any], data: Bags | BagStore | LabelledBags) -> None:
+    """Raise ModelError for bags whose coordinates have other names than those fitted."""
+    what = "these bags" if isinstance(data, Bags) else data.url or "these bags"
+    order_of(data.coordinate_names, names_fitted(report), what, FITTED_ON, ModelError)
+
+
 def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
-    """Raise for a subset that is not there, or bags of another dimension."""
+    """Raise for a subset that is not there, or bags of another dimension or of other names."""
+    check_names(model.report, data)
     if data.n_dims != model.features.n_dims:
         raise ModelError(
             f"the model was fitted on bags of dimension {model.features.n_dims}, "

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import DataError
+from ..errors import DataError, ModelError
 from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, run_pass
 from ..labelled import BagsLike, Batch, LabelledBags, LabelsLike, SampleWeight, Weights
 from ..outcomes import Judged, Outcome, RealDetails, weighted_sum
@@ -19,11 +19,13 @@ from ..store import BagStore
 from ..units import in_units
 from .errors import Errors, Sample
 from .fitted_model import (
+    FITTED_ON,
     FittedEstimator,
     JudgedModel,
     ScoringModel,
     check_predictable,
     model_of,
+    names_fitted,
     natural_subsets,
     take_subset,
 )
@@ -117,10 +119,15 @@ def labelled_for(
     """Return the bags that a model is judged on, with their labels; see `evaluate`."""
     if isinstance(data, (BagStore, LabelledBags)):
         check_predictable(model, data, subset or "all")
-        return model.outcome.take_labelled(data, y)
+        return in_order(model.outcome.take_labelled(data, y), model.report)
     bags = model.outcome.take_labelled(data, y)
     check_predictable(model, bags, subset or "all")
-    return bags
+    return in_order(bags, model.report)
+
+
+def in_order(bags: LabelledBags, report: Mapping[str, Any]) -> LabelledBags:
+    """Return bags with their coordinates in the order of the bags fitted; see `check_names`."""
+    return bags.in_order_of(names_fitted(report), FITTED_ON, error=ModelError)
 
 
 def find_subset(

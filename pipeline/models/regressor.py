@@ -40,7 +40,14 @@ from ..parameters.regression import HOLDOUT, TABLES
 from ..sklearn_bases import RegressorMixin
 from ..store import BagStore
 from .base import DoubleBasis, parameters_of
-from .fitted_model import COVERAGE, Array, MoreColumns, take_subset
+from .fitted_model import (
+    COVERAGE,
+    FITTED_ON,
+    Array,
+    MoreColumns,
+    names_fitted,
+    take_subset,
+)
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration
 from .judging import score_of
@@ -267,6 +274,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             source = model.outcome.take_labels(X)
         else:
             source = Reals.label(X, y, None)
+        source = source.in_order_of(names_fitted(model.report), FITTED_ON, error=ModelError)
         is_fitted = source.url is not None and source.url == model.report["data_url"]
         if cv is not None:
             if model.trees is not None:

@@ -28,7 +28,14 @@ from ..solvers import RidgeSolution
 from ..statistics import MANY_TARGETS, linear_predictions
 from ..store import BagStore
 from ..units import in_units, units_of
-from .fitted_model import NO_COLUMNS, Array, MoreColumns, PredictedRows
+from .fitted_model import (
+    NO_COLUMNS,
+    Array,
+    MoreColumns,
+    PredictedRows,
+    check_names,
+    in_fitted_order,
+)
 from .heads.line import Line
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration
@@ -121,15 +128,17 @@ class RidgeModel:
         Raises
         ------
         ModelError
-            Bags of another dimension.
+            Bags of another dimension, or of other names of coordinates.
         """
         if not isinstance(X, BagStore):
-            return of_bags(as_bags(X))
+            return of_bags(self.in_fitted_order(as_bags(X)))
+        check_names(self.report, X)
         self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
         return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `with_columns`."""
+        bags = self.in_fitted_order(bags)
         scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
         folded = not {*columns.names}.isdisjoint(OF_INTERVALS)
         found = self.with_columns(self._rows(bags, scored, folded), columns)
@@ -216,6 +225,10 @@ class RidgeModel:
         features, outcome = self.features, self.outcome
         return FoldedModel(features, outcome, self.precision, rounding, alpha, beside)
 
+    def in_fitted_order(self, bags: Bags) -> Bags:
+        """Return bags with their coordinates in the order of those fitted; see `order_of`."""
+        return in_fitted_order(bags, self.report)
+
     def check_dims(self, n_dims: int, found: str) -> None:
         """Raise ModelError unless bags have the dimension of those fitted."""
         if n_dims != self.features.n_dims:
@@ -224,6 +237,7 @@ class RidgeModel:
             )
 
     def _rows(self, bags: Bags, scored: bool = False, folded: bool = False) -> PredictedRows:
+        bags = self.in_fitted_order(bags)
         self.check_dims(bags.n_dims, f"these have {bags.n_dims}")
         n, k = len(bags), len(self.solution.intercept)
         out, posterior = np.empty((n, k)), self.require_posterior() if scored else None

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, Responses
+from ..bags import Bags, Responses, concatenate
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..labelled import BagsLike, LabelsLike, with_responses
 from ..parameters import Boolean, Function, Integer, None_, Seed, Table, check_parameters, checked
 from .conditionals import CONDITIONALS, TransformedDensity
 from .deep_sets import DeepSet
-from .estimator import NeuralEstimator
+from .estimator import NeuralEstimator, shape_of
 from .examples import (
     Examples,
     Minibatches,
@@ -183,7 +183,9 @@ class BagDensity(NeuralEstimator):
             if examples.longest < 2:
                 raise DataError("no bag has two points: none can be scored given the others")
         out = answers.n_dims if answers is not None else examples.bags.n_dims
-        self._decided = {"n_dims": examples.bags.n_dims, "n_out_dims": out}
+        self._decided = {**shape_of(examples.bags), "n_out_dims": out}
+        if answers is not None and answers.coordinate_names is not None:
+            self._decided["response_coordinates"] = answers.coordinate_names
         seen = examples.sample().points.astype(np.float64)
         self._standards = {"points": Standard.of(seen)}
         drawn = seen if answers is None else answers.points.astype(np.float64)
@@ -218,10 +220,18 @@ class BagDensity(NeuralEstimator):
         """
         self._check_fitted()
         found = []
-        for bags in blocks_of(X, self.n_features_in_):
+        for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             points, mask = padded(bags, self._standards["points"], int(bags.sizes.max()))
             found.append(np.asarray(_embed(self.network_, jnp.asarray(points), jnp.asarray(mask))))
         return np.concatenate(found).astype(np.float64)
+
+    @property
+    def _drawn_names(self) -> list[str] | None:
+        """Names of the coordinates of the points whose density is estimated."""
+        if not self.response:
+            return self.coordinate_names
+        names: list[str] | None = self._decided.get("response_coordinates")
+        return names
 
     def log_density(self, X: BagsLike, points: ArrayLike) -> Floats:
         """Return log p(x | bag) of each bag at each point, shape (n_bags, m).
@@ -239,7 +249,8 @@ class BagDensity(NeuralEstimator):
         """
         conditions = self.embed(X).astype(np.float32)
         standard = self._standards["drawn"]
-        z = jnp.asarray(standard(points_of(points, self._decided["n_out_dims"])))
+        names = self._drawn_names
+        z = jnp.asarray(standard(points_of(points, self._decided["n_out_dims"], names)))
         rows = [np.asarray(_log_densities(self.network_, z, c)) for c in conditions]
         return np.array(rows, np.float64) - np.log(standard.scale).sum()
 
@@ -259,13 +270,16 @@ class BagDensity(NeuralEstimator):
         if self.response:
             labelled = with_responses(X, responses)
             examples, answers = _with_answers(labelled, (1, 0.0, 0))
+            answers = answers.in_order_of(
+                self._drawn_names, "responses", "the density was fitted on"
+            )
             found = []
             for row in range(len(answers)):
                 bag, _ = examples.take(np.array([row]))
                 found.append(float(self.log_density(bag, answers[row]).mean()))
             return float(np.mean(found))
         found = []
-        for bags in blocks_of(X, self.n_features_in_):
+        for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             points, mask = padded(bags, standard, int(bags.sizes.max()))
             values = np.asarray(
                 _given_others(self.network_, jnp.asarray(points), jnp.asarray(mask))
@@ -297,17 +311,18 @@ class BagDensity(NeuralEstimator):
 
 def _with_answers(labelled: Any, given: tuple[int, float, int]) -> tuple[Examples, Bags]:
     """Return the bags that have a response, and these as bags in the same order."""
-    index, parts = [], []
+    index, parts = [], list[Bags]()
     for batch in labelled.batches():
         if not len(batch):
             continue
         responses: Responses = batch.labels
         full = np.flatnonzero(responses.sizes > 0)
         index.append(batch.index[full])
-        parts += [np.asarray(responses[int(i)]) for i in full]
+        if len(full):
+            parts.append(responses.of(full))
     if not parts:
         raise DataError("no bag has a response")
-    return Examples(labelled, np.concatenate(index), None, *given), Bags.from_list(parts)
+    return Examples(labelled, np.concatenate(index), None, *given), concatenate(parts)
 
 
 @eqx.filter_jit

@@ -22,7 +22,7 @@ from ..outcomes import Classes, Outcome, Reals
 from ..parameters import Function, ListOf, None_, Text, check_parameters, checked
 from ..parameters.regression import HOLDOUT
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
-from .estimator import NeuralEstimator
+from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Minibatches, Standard, blocks_of, labelled_examples
 from .network_model import NetworkModel
 from .training import Batch, Loss, Network, Trained
@@ -74,7 +74,7 @@ class BagNetworkEstimator(NeuralEstimator):
 
     def _decide(self, examples: Examples, n_outputs: int, more: dict[str, Any]) -> None:
         sizes = self._sizes(examples)
-        shape = {"n_dims": examples.bags.n_dims, "n_outputs": n_outputs}
+        shape = {**shape_of(examples.bags), "n_outputs": n_outputs}
         self._decided = {**shape, **sizes, **more}
         self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
         self._restore()
@@ -95,7 +95,7 @@ class BagNetworkEstimator(NeuralEstimator):
     def _outputs(self, X: BagsLike) -> Iterator[tuple[Bags, np.ndarray]]:
         """Yield bags and the network's outputs of each."""
         self._check_fitted()
-        for bags in blocks_of(X, self.n_features_in_):
+        for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             points, mask = map(jnp.asarray, self._padded(bags))
             yield bags, np.asarray(_apply(self.network_, points, mask))
 

@@ -13,12 +13,19 @@ import numpy as np
 
 from ..errors import DataError, StoreError
 from ..execution import Progress
+from ..labelled import LabelledBags
 from ..parameters import Table, check_parameters
 from ..parameters.neural import TRAINING
 from ..sklearn_bases import BaseEstimator
 from .examples import Examples, Standard
 from .files import leaves_of, with_leaves, write_arrays
 from .training import Loss, Network, Schedule, Trained, train
+
+
+def shape_of(bags: LabelledBags) -> dict[str, Any]:
+    """Return the number of coordinates, and their names where they have names, for JSON."""
+    names = bags.coordinate_names
+    return {"n_dims": bags.n_dims, **({} if names is None else {"coordinates": names})}
 
 
 class NeuralEstimator(BaseEstimator):
@@ -76,6 +83,12 @@ class NeuralEstimator(BaseEstimator):
         self.network_ = found.network
         self.loss_, self.n_steps_, self.history_ = found.loss, found.n_steps, found.history
         return found
+
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates of the bags fitted; None where they had none."""
+        names: list[str] | None = self._decided.get("coordinates")
+        return names
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):

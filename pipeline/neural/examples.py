@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, as_bags, concatenate
+from ..bags import Bags, Names, as_bags, concatenate
 from ..errors import DataError
 from ..labelled import BagsLike, Holdout, HoldoutLike, LabelledBags, LabelsLike
 from ..outcomes import Outcome
@@ -100,7 +100,8 @@ class Examples:
     @cached_property
     def _held(self) -> Bags:
         data = self.bags.data
-        return data if isinstance(data, Bags) else data.read(self.bags.start, self.bags.end)
+        held = data if isinstance(data, Bags) else data.read(self.bags.start, self.bags.end)
+        return self.bags.ordered(held)
 
     @cached_property
     def _runs(self) -> list[Integers]:
@@ -150,7 +151,7 @@ class Examples:
         assert isinstance(store, BagStore)
         cuts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
         runs = [store.read(int(places[a]), int(places[b - 1]) + 1) for a, b in pairwise(cuts)]
-        return concatenate(runs), labels
+        return self.bags.ordered(concatenate(runs)), labels
 
     def sample(self) -> Bags:
         """Return some bags from all over the data."""
@@ -221,13 +222,13 @@ def thinned(bags: Bags, most: int) -> Bags:
     ])  # fmt: skip
 
 
-def blocks_of(X: BagsLike, n_dims: int) -> list[Bags]:
-    """Return bags in blocks to predict.
+def blocks_of(X: BagsLike, n_dims: int, names: Names) -> list[Bags]:
+    """Return bags in blocks to predict, with their coordinates in the order of ``names``.
 
     Raises
     ------
     DataError
-        Bags of another dimension, or none.
+        Bags of another dimension, or of other names of coordinates, or none.
     """
     if isinstance(X, BagStore):
         cuts = range(0, X.n_bags, PREDICTED_AT_ONCE)
@@ -240,7 +241,7 @@ def blocks_of(X: BagsLike, n_dims: int) -> list[Bags]:
         raise DataError("no bags")
     if bags[0].n_dims != n_dims:
         raise DataError(f"bags have dimension {bags[0].n_dims}, the model {n_dims}")
-    return bags
+    return [block.in_order_of(names, "these bags", "the model was fitted on") for block in bags]
 
 
 class LabelledExamples(NamedTuple):
@@ -308,7 +309,9 @@ def _report(bags: LabelledBags, places: Integers) -> dict[str, Any]:
     held_out = 0
     if bags.left_out is not None:
         held_out = int((bags.left_out.members(bags.start, bags.end) & bags.present()).sum())
-    snapshot = {} if bags.snapshot is None else {"data_snapshot": bags.snapshot}
+    snapshot: dict[str, Any] = {} if bags.snapshot is None else {"data_snapshot": bags.snapshot}
+    if bags.coordinate_names is not None:
+        snapshot["coordinates"] = bags.coordinate_names
     sizes = bags.sizes([(bags.start, bags.end)])
     return {
         "data_url": bags.url,

@@ -277,7 +277,7 @@ class NextPointRegressor(SequenceEstimator):
             Not fitted, or bags of another dimension.
         """
         found = []
-        for bags in blocks_of(X, self.n_features_in_):
+        for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             predicted = self.predict(bags)
             for i in range(len(bags)):
                 gaps = bags[i][1:] - predicted[i][:-1]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats
-from ..bags import Bags
+from ..bags import Bags, Names, names_of_table, order_of
 from ..errors import DataError
 from ..execution import Progress
 from ..labelled import BagsLike
@@ -30,7 +30,7 @@ from ..parameters.neural import TRAINING
 from ..params import as_array
 from ..store import BagStore
 from .conditionals import CONDITIONALS, TransformedDensity
-from .estimator import NeuralEstimator
+from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Standard, unlabelled_examples
 from .training import Batch
 from .transformations import CHAINS, make_chain
@@ -164,11 +164,12 @@ class TANDensity(NeuralEstimator):
         bags = point_bags(X)
         size = self.batch_size
         if isinstance(bags, Bags):  # single points, so that batches and folds are of points
-            bags = Bags(bags.points, np.arange(len(bags.points) + 1))
+            single = Bags(bags.points, np.arange(len(bags.points) + 1))
+            bags = single.named(bags.coordinate_names)
         else:
             size = max(1, round(size * bags.n_bags / max(1, bags.n_points)))
         examples = unlabelled_examples(bags, size, self.validation, self.seed)
-        self._decided = {"n_dims": examples.bags.n_dims}
+        self._decided = shape_of(examples.bags)
         self._standards = {"points": Standard.of(examples.sample().points.astype(np.float64))}
         self._restore()
         self._train(_negative_log, PointBatches(self, examples), examples, progress)
@@ -184,7 +185,7 @@ class TANDensity(NeuralEstimator):
             Not fitted, or points of another dimension.
         """
         self._check_fitted()
-        points = points_of(X, self.n_features_in_)
+        points = points_of(X, self.n_features_in_, self.coordinate_names)
         standard = self._standards["points"]
         z = jnp.asarray(standard(points))
         parts = [z[start : start + JUDGED_AT_ONCE] for start in range(0, len(z), JUDGED_AT_ONCE)]
@@ -270,15 +271,19 @@ def point_bags(X: ArrayLike | BagsLike) -> Bags | BagStore:
     return Bags.from_list(X)  # type: ignore[arg-type]  # refuses what is no list of arrays
 
 
-def points_of(X: ArrayLike, n_dims: int) -> Floats:
+def points_of(X: ArrayLike, n_dims: int, names: Names) -> Floats:
     """Return points (n, n_dims); a vector is of points in one dimension.
+
+    Columns of a frame are put into the order of ``names``.
 
     Raises
     ------
     DataError
-        Of another dimension, or not finite.
+        Of another dimension, of other names, or not finite.
     """
+    order = order_of(names_of_table(X), names, "X", "the density was fitted on")
     points = as_array("X", X, np.float64)
+    points = points if order is None else points[:, order]
     points = points[:, None] if points.ndim == 1 and n_dims == 1 else points
     if points.ndim != 2 or points.shape[1] != n_dims:
         raise DataError(f"X has shape {points.shape}; expected points (n, {n_dims})")

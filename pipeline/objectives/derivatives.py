@@ -104,7 +104,7 @@ def derivative_norms(
 def _predict(model: Predictor, bags: Bags, points: Floats, j: int, move: Floats) -> Floats:
     moved = points.copy()
     moved[:, j] += move
-    found = np.asarray(model.predict(Bags(moved, bags.offsets)))
+    found = np.asarray(model.predict(Bags(moved, bags.offsets).named(bags.coordinate_names)))
     if found.dtype.kind not in "iuf" or len(found) != len(bags):
         raise DataError(
             f"the model predicts shape {found.shape} of {found.dtype}; expected numbers, one row "

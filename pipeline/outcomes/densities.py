@@ -28,12 +28,15 @@ from .details import (
     weighted_sum,
 )
 
+NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
+
 
 @dataclass(frozen=True)
 class Densities(Outcome):
     """Projection coefficients of response bags, the third basis (004, §3.4)."""
 
     spec: ProjectionSpec
+    response_names: tuple[str, ...] | None = None
 
     key: ClassVar[str] = "response"
     kind: ClassVar[str] = "densities"
@@ -69,7 +72,9 @@ class Densities(Outcome):
     ) -> tuple[LabelledBags, Self]:
         """See `Outcome.from_labels`."""
         pairs = take_range(cls.label(X, labels, target), bags)
-        return pairs, cls(resolve_response(response_embedding, pairs))
+        names = pairs.response_names
+        spec = resolve_response(response_embedding, pairs)
+        return pairs, cls(spec, None if names is None else tuple(names))
 
     def call(self, j: int) -> str:
         """See `Outcome.call`."""
@@ -87,7 +92,12 @@ class Densities(Outcome):
     def encode(self, labels: Responses) -> tuple[Rows, int]:
         """See `Outcome.encode`."""
         out = np.empty((len(labels), self.n_targets))
-        return out, self.spec.embed(labels.present, out)
+        return out, self.spec.embed(self._present(labels), out)
+
+    def _present(self, labels: Responses) -> Bags:
+        """Return the responses that are not empty, with the coordinates of those fitted."""
+        reference = "the model was fitted on"
+        return labels.in_order_of(self.response_names, "responses", reference).present
 
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """See `Outcome.columns`."""
@@ -125,7 +135,7 @@ class Densities(Outcome):
             own = float(weighted_sum((coefficients - targets) ** 2, w).sum())
         gaps = targets - _known(judged.mean_targets)
         average = float(weighted_sum(gaps**2, w).sum())
-        noise = sampling_noise(self.spec, batch.labels.present, targets, w)
+        noise = sampling_noise(self.spec, self._present(batch.labels), targets, w)
         empty = np.empty((len(batch), 0))
         return Found(DensityDetails(average, own, noise), empty, empty)
 
@@ -143,7 +153,8 @@ class Densities(Outcome):
 
     def to_dict(self) -> dict[str, Any]:
         """See `Outcome.to_dict`."""
-        return {self.key: self.spec.to_dict()}
+        names = {} if self.response_names is None else {NAMES: list(self.response_names)}
+        return {self.key: self.spec.to_dict(), **names}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
@@ -151,7 +162,8 @@ class Densities(Outcome):
         spec = ProjectionSpec.from_dict(values[cls.key])
         if spec.n_features != k:
             raise ValueError(f"{k} rows of coefficients do not fit the response basis")
-        return cls(spec)
+        known = values.get(NAMES)
+        return cls(spec, None if known is None else tuple(map(str, known)))
 
 
 def _known(mean_targets: Rows | None) -> Rows:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from ..bags import Box, take_rows
+from ..arrays import Integers
+from ..bags import AnyRagged, Box, Names, order_of, take_rows
 from ..errors import DataError, ParameterError
 from ..parameters import Boolean, Instance, ListOf, Url, checked
 from .reading import partitions
@@ -25,8 +27,9 @@ def merge_stores(
 ) -> BagStore:
     """Write the bags of several stores, one store after the other, into a new one: all or none.
 
-    Removed bags are left out, labels are the current ones, and the new box holds all boxes. Bags
-    get new indices, so holdouts choose other bags, and `retrain` refuses the new store in place of
+    Removed bags are left out, labels are the current ones, and the new box holds all boxes.
+    Coordinates are in the order of the first store whose coordinates have names. Bags get new
+    indices, so holdouts choose other bags, and `retrain` refuses the new store in place of
     an old one.
 
     Parameters
@@ -39,7 +42,8 @@ def merge_stores(
     Raises
     ------
     DataError
-        Stores of other dimensions, targets, classes, responses or dtypes, or an id that two have.
+        Stores of other dimensions, names of coordinates, targets, classes, responses or dtypes, or
+        an id that two have.
     ParameterError
         No store.
     StoreError
@@ -55,12 +59,17 @@ def merge_stores(
         for name, (ours, theirs) in pairs.items():
             if ours != theirs:
                 raise DataError(f"{store.url}: its {name} is {theirs}, that of {first.url} {ours}")
-    boxes = [store.response_box for store in opened if store.response_box is not None]
+    names, orders = _one_order(opened, "coordinate_names")
+    response_names, response_orders = _one_order(opened, "response_coordinate_names")
+    of_responses = [
+        (store.response_box, order) for store, order in zip(opened, response_orders, strict=True)
+    ]
+    boxes = [box.in_order(order) for box, order in of_responses if box is not None]
     merged = BagStore.create(
         url,
         first.n_dims,
         first.target_names,
-        _around([store.box for store in opened]),
+        _around([store.box.in_order(order) for store, order in zip(opened, orders, strict=True)]),
         response_dims=first.response_dims,
         response_box=_around(boxes) if boxes else None,
         class_names=first.meta.class_names,
@@ -73,12 +82,34 @@ def merge_stores(
             for a, b in partitions(store, 0, store.n_bags):
                 rows = np.flatnonzero(store.present(a, b))
                 session.write(
-                    take_rows(store.read(a, b), rows),
+                    _named(take_rows(store.read(a, b), rows), names),
                     store.targets(a, b)[rows],
                     store.ids(a, b)[rows],
-                    responses=take_rows(store.responses(a, b), rows) if boxes else None,
+                    responses=(
+                        _named(take_rows(store.responses(a, b), rows), response_names)
+                        if boxes
+                        else None
+                    ),
                 )
     return merged
+
+
+def _one_order(
+    stores: Sequence[BagStore], kind: Literal["coordinate_names", "response_coordinate_names"]
+) -> tuple[Names, list[Integers | None]]:
+    """Return the names of the first store that has some, and where each store has them."""
+    of_each: list[Names] = [getattr(store, kind) for store in stores]
+    first = next((i for i, names in enumerate(of_each) if names is not None), 0)
+    reference = f"those of {stores[first].url} are"
+    return of_each[first], [
+        order_of(names, of_each[first], store.url, reference)
+        for store, names in zip(stores, of_each, strict=True)
+    ]
+
+
+def _named(sets: AnyRagged, names: Names) -> AnyRagged:
+    """Return sets with these names; those of a store without names have them by position."""
+    return sets if names is None or sets.coordinate_names is not None else sets.named(names)
 
 
 def _around(boxes: Sequence[Box]) -> Box:

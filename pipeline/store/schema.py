@@ -26,6 +26,8 @@ from ..storage import exists, is_empty, open_group, zarr_store
 FORMAT = Format("bag store", 1, (2,))
 WITH_RESPONSES = Format("bag store", 2, (1,))  # a reader that knows no responses refuses it
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
+# keys of `StoreMeta.source`: names of the coordinates of points, and of points of responses
+COORDINATES, RESPONSE_COORDINATES = "coordinates", "response_coordinates"
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects

@@ -18,6 +18,7 @@ from ..bags import (
     Box,
     Responses,
     Stored,
+    checked_names,
     decode,
     offsets_of,
     points_dtype,
@@ -30,8 +31,10 @@ from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
 from .schema import (
     CHANGES,
+    COORDINATES,
     IDS,
     POINTS,
+    RESPONSE_COORDINATES,
     RESPONSE_POINTS,
     TARGETS,
     Array,
@@ -88,6 +91,16 @@ class Snapshot(Stored):
     def n_dims(self) -> int:
         """Coordinates of a point."""
         return self.meta.n_dims
+
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates, where bags that were appended had some; else None."""
+        return _names(self.meta.source.get(COORDINATES), self.n_dims)
+
+    @property
+    def response_coordinate_names(self) -> list[str] | None:
+        """As `coordinate_names`, of the responses."""
+        return _names(self.meta.source.get(RESPONSE_COORDINATES), self.response_dims or 0)
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -171,7 +184,8 @@ class Snapshot(Stored):
         StoreError
             A chunk that is missing or damaged; names the array, the chunk and the bag.
         """
-        return Bags.trusted(*self._points(POINTS, self.offsets(start, stop), start))
+        points = self._points(POINTS, self.offsets(start, stop), start)
+        return Bags.trusted(*points, self.coordinate_names)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
@@ -185,7 +199,8 @@ class Snapshot(Stored):
             A chunk that is missing or damaged; names the array, the chunk and the bag.
         """
         offsets = self.response_offsets(start, stop)
-        return Responses.trusted(*self._points(RESPONSE_POINTS, offsets, start))
+        points = self._points(RESPONSE_POINTS, offsets, start)
+        return Responses.trusted(*points, self.response_coordinate_names)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def offsets(self, start: int = 0, stop: int | None = None) -> Integers:
@@ -391,3 +406,8 @@ class Snapshot(Stored):
         self._store = None
         self._arrays.clear()
         self._changes = None
+
+
+def _names(known: object, n_dims: int) -> list[str] | None:
+    names = checked_names(known, n_dims) if isinstance(known, (list, tuple)) else None
+    return None if names is None else list(names)

@@ -16,6 +16,7 @@ from ..bags import (
     GIVE_BOX,
     LARGEST_ID,
     PACKED,
+    AnyRagged,
     Bags,
     Box,
     IdsLike,
@@ -33,8 +34,10 @@ from .compaction import erase, rows_to_erase
 from .exchange.convention import next_attributes
 from .schema import (
     CHANGES,
+    COORDINATES,
     IDS,
     POINTS,
+    RESPONSE_COORDINATES,
     RESPONSE_POINTS,
     TARGETS,
     Array,
@@ -131,6 +134,11 @@ class AppendSession:
             self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
             self._open_ids()
         self._torn = False
+        named = {
+            COORDINATES: snapshot.coordinate_names,
+            RESPONSE_COORDINATES: snapshot.response_coordinate_names,
+        }
+        self._names = {key: names for key, names in named.items() if names is not None}
 
     def write(
         self,
@@ -146,8 +154,10 @@ class AppendSession:
         """
         self._check_whole()
         labels = self._check_labels(len(bags), targets, ids, responses)
+        bags = self._in_our_order(bags, COORDINATES, "bags")
         points = self._check_points(bags, None if ids is None else labels.ids)
         self._claim(labels)
+        self._names |= self._new_names(bags, labels.responses)
         self._torn = True
         with storage_errors(self._url, *WRITING):
             self._tail(IDS).push(labels.ids)
@@ -255,8 +265,24 @@ class AppendSession:
             n_response_points=0 if responses is None else responses.length,
             n_changes=0 if changes is None else changes.length,
             max_id=self._taken.max_id,
-            source=dict(source) if source is not None else self._meta.source,
+            source={**self._names, **(self._meta.source if source is None else source)},
         )
+
+    def _in_our_order(self, sets: AnyRagged, key: str, what: str) -> AnyRagged:
+        """Return sets with their coordinates in the store's order; DataError for other names."""
+        return sets.in_order_of(self._names.get(key), what, f"those of {self._url} are")
+
+    def _new_names(self, bags: Bags, responses: Responses | None) -> dict[str, list[str]]:
+        """Return names that the first bags of a store have, and that the store lacks."""
+        sets = {COORDINATES: (bags, POINTS), RESPONSE_COORDINATES: (responses, RESPONSE_POINTS)}
+        return {
+            key: one.coordinate_names
+            for key, (one, array) in sets.items()
+            if one is not None
+            and one.coordinate_names is not None
+            and key not in self._names
+            and not self._tail(array).length
+        }
 
     def _check_points(self, bags: Bags, ids: IdsLike | None) -> NDArray[Any]:
         if bags.n_dims != self._meta.n_dims:
@@ -307,11 +333,13 @@ class AppendSession:
         dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
         if responses is None:
             return Responses.none(n_new, dims, points_dtype(dtype))
+        found = as_responses(responses, n_new, dims, ids, None if dtype in PACKED else dtype)
+        found = self._in_our_order(found, RESPONSE_COORDINATES, "responses")
         if dtype not in PACKED:
-            return as_responses(responses, n_new, dims, ids, dtype)
-        found, box = as_responses(responses, n_new, dims, ids), RESPONSE_POINTS.box(self._meta)
+            return found
+        box = RESPONSE_POINTS.box(self._meta)
         codes = encode(found.points, dtype, box, found.offsets, ids, "response of ")
-        return Responses.trusted(codes, found.offsets)
+        return Responses.trusted(codes, found.offsets, found.coordinate_names)
 
     def _response_dims(self) -> int:
         if self._meta.response_dims is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -110,7 +110,10 @@ class CachedBags(RowsOfBags):
         """Coefficients of some bags; zeros where a bag is not used."""
         out = np.zeros((len(index), self.features.n_embedded), dtype=np.float32)
         order = np.argsort(index)
-        places, every = index[order], LabelledBags(self.bags.data)
+        places, every = (
+            index[order],
+            replace(self.bags, labels=None, start=0, stop=None, left_out=None, only=None),
+        )
         for batch in every.batches_of(ranges_of(places), max_bytes=max_bytes):
             at = order[np.searchsorted(places, batch.index)]
             rows = np.flatnonzero(used[at])

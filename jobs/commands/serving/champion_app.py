@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bagbasis import Bags
-from bagbasis.bags import as_bags
+from bagbasis.bags import as_bags, checked_names
 from bagbasis.errors import BagbasisError, ModelError, shown
 from bagbasis.registry import Registry
 
@@ -37,6 +37,7 @@ ALL_BODIES = 2 * MAX_BODY  # read or answered at once; as Python's numbers twelv
 LEAST_ROOM = ALL_BODIES // 64  # of a request, so that there are at most so many at once
 BODY_SECONDS = 60.0  # for a body to arrive
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
+COLUMNS = "columns"  # the key of the names of the coordinates, which may stand beside either
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +141,8 @@ def make_app(champion: Champion, token: str) -> FastAPI:
         served = champion.served
         return {"model": served.name, **plain(describe_model(served.model))}
 
-    schema = {"type": "object", "properties": {key: {"type": "array"} for key in BODY}}
+    properties = {key: {"type": "array"} for key in (*BODY, COLUMNS)}
+    schema = {"type": "object", "properties": properties}
     content = {"content": {"application/json": {"schema": schema}}}
 
     @app.post("/predict", openapi_extra={"requestBody": content})
@@ -162,23 +164,41 @@ def answer(served: Served, body: bytes) -> dict[str, Any]:
     ------
     ValueError
         No JSON, or something else than one bag or a list of bags; `BagbasisError` where bags are
-        none, or none of the model's; RecursionError for lists in lists in lists.
+        none, or none of the model's, as by other names of columns; RecursionError for lists in
+        lists in lists.
     """
     text = body.decode(json.detect_encoding(body))
     asked = json.loads(text)
+    names = asked.pop(COLUMNS, None) if isinstance(asked, dict) else None
     if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
         expected = " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
-        raise ValueError(f"the body is {shown(asked)}; expected {expected}")
+        raise ValueError(
+            f"the body is {shown(asked)}; expected {expected}; beside it "
+            f'"{COLUMNS}": a list with the name of each coordinate, if they are known'
+        )
+    if names is not None and ("true" in text or "false" in text):  # a column may be called so
+        text = json.dumps(asked)
     if "true" in text or "false" in text:  # numpy would make 1 and 0 of them
         raise ValueError("the body holds true or false; expected numbers")
     single = "bag" in asked
-    found: Mapping[str, Any] = served.model.model_.predicted(
-        as_bags([asked["bag"]] if single else asked["bags"])
-    ).arrays()
+    bags = as_bags([asked["bag"]] if single else asked["bags"])
+    if names is not None:
+        bags = bags.named(_column_names(names, bags.n_dims))
+    found: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
     rows = {key: array[0] if single else array for key, array in found.items()}
     if single:
         rows["prediction"] = rows.pop("predictions")
     return {"model": served.name, **plain(rows)}
+
+
+def _column_names(names: object, n_dims: int) -> Sequence[str]:
+    """Return the names of the coordinates of a request; ValueError for anything else."""
+    if not isinstance(names, list) or checked_names(names, n_dims) is None:
+        raise ValueError(
+            f'"{COLUMNS}" is {shown(names)}; expected a list of {n_dims} texts, the name of each '
+            "coordinate of a point"
+        )
+    return names
 
 
 def _room_of(request: Request) -> int:

@@ -248,7 +248,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
             Bags of another dimension, or points that are transformed to none.
         """
         check_is_fitted(self)
-        bags = as_bags(X)
+        bags = self._in_order(as_bags(X))
         check_dims(bags, self.spec_.n_dims)
         return self.spec_.mapped(bags)
 

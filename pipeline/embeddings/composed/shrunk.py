@@ -212,4 +212,4 @@ def _halves(bags: Bags, rng: np.random.Generator) -> Bags:
     order = np.lexsort((rng.random(bags.n_points), owner))
     middles = bags.offsets[:-1] + bags.sizes // 2
     offsets = np.append(np.stack([bags.offsets[:-1], middles], axis=1).ravel(), bags.offsets[-1])
-    return Bags.trusted(bags.points[order], offsets)
+    return Bags.trusted(bags.points[order], offsets, bags.coordinate_names)

@@ -79,7 +79,7 @@ def read_sample(problem: Problem) -> LabelledSample:
             bags.append(batch.bags)
     if not bags:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
-    joined = Bags.trusted(*_ragged(bags))
+    joined = Bags.trusted(*_ragged(bags), source.coordinate_names)
     rows, grouped = fold_rows(problem, np.concatenate(index), np.concatenate(labels))
     return LabelledSample(joined, rows, grouped, len(places))
 

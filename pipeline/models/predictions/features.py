@@ -13,7 +13,7 @@ from ...bags import Bags
 from ...embeddings import Embedding
 from ...errors import ParameterError
 from ...execution import Cost, lazy_pass, plan_blocks, rows_of
-from ...fitting import FeatureMap, resolve_features
+from ...fitting import FeatureMap, in_embedded_order, resolve_features
 from ...labelled import Batch, LabelledBags
 from ...parameters import Instance, None_, Text, checked
 from ...random_features import RandomFeatures
@@ -51,7 +51,7 @@ def features(
     """
     if dtype not in ("float32", "float64"):
         raise ParameterError(f"dtype is {dtype!r}; expected 'float32' or 'float64'")
-    bags = LabelledBags(store)
+    bags = in_embedded_order(LabelledBags(store), embedding)
     whole = resolve_features(bags, embedding, random_features)
     ranges = prediction_ranges(store, whole.cost, whole.n_features * np.dtype(dtype).itemsize)
     rows = rows_of("features", partial(_features_of, whole, dtype), whole.cost)

@@ -16,6 +16,7 @@ from ...errors import ModelError
 from ...execution import Cost, Progress, Reduction, lane, run_pass
 from ...fitting import FeatureMap
 from ...outcomes import Outcome
+from ..fitted_model import in_fitted_order
 from ..ridge_model import NOT_FINITE
 from .sums import ROWS_PER_BLOCK, QuerySums, SmootherSums, TrainingRows, smoothing_cost
 
@@ -44,7 +45,7 @@ class SmootherModel:
     holdout : float or dict
         What was left out, see `Holdout`.
     report : dict
-        Empty.
+        Names of the coordinates of the bags fitted, where they have names.
     """
 
     training: TrainingRows
@@ -69,6 +70,7 @@ class SmootherModel:
 
     def smooth(self, bags: Bags, progress: Progress | None) -> Floats:
         """Return `decision_rows`, by passes over the training bags that show progress."""
+        bags = in_fitted_order(bags, self.report)
         if bags.n_dims != self.features.n_dims:
             raise ModelError(
                 f"the smoother was fitted on bags of dimension {self.features.n_dims}, these "

@@ -16,7 +16,7 @@ from ...bags import as_bags
 from ...embeddings import Embedding, ProjectionEmbedding, named_embedding
 from ...errors import DataError, ParameterError
 from ...execution import Progress, check_memory, lane
-from ...fitting import FeatureMap, resolve_features
+from ...fitting import FeatureMap, in_embedded_order, resolve_features
 from ...labelled import (
     BagsLike,
     Holdout,
@@ -148,6 +148,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         given = self.embedding
         given = named_embedding(given) if isinstance(given, str) else given
         embedding = fresh("embedding", given, Embedding, ProjectionEmbedding)
+        source = in_embedded_order(source, embedding)
         with lane():
             features = resolve_features(source, embedding, None)
             out = Holdout.of(holdout).resolve(source)
@@ -165,7 +166,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         mean = np.ldexp(sample.targets.astype(np.float64).mean(axis=0), exponents)
         model = SmootherModel(rows, features, outcome, self.precision, centre, exponents, mean)
         bandwidth = self._choose(model, sample, progress)
-        self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved)
+        names = source.coordinate_names
+        report = {} if names is None else {"coordinates": names}
+        self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved, report=report)
         return self
 
     @checked(progress=Function | None_)

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 class Exported(Snapshot):
     """A snapshot whose bags are a sequence, and tables of pandas, Arrow and xarray."""
 
-    @property
-    def coordinate_names(self) -> list[str] | None:
-        """Names of the coordinates, where a table had some at ingest; else None."""
-        known = self.meta.source.get("coordinates")
-        is_list = isinstance(known, (list, tuple)) and len(known) == self.n_dims
-        return [str(name) for name in known or ()] if is_list else None
-
     def _repr_html_(self) -> str:
         """Describe the same, and the box, for a notebook; no points are read."""
         n_present = self.n_bags - self.n_removed

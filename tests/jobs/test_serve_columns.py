@@ -1,0 +1,64 @@
+"""A request of `bags serve` may name its columns: they are put in the model's order, or refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.errors import ModelError
+from bagbasis.jobs.commands.serving.champion_app import Served, answer
+
+RNG = np.random.default_rng(0)
+BAGS = [RNG.normal(0, (1 + i, 10), (9, 2)) for i in range(12)]
+FRAMES = [pd.DataFrame(bag, columns=["pulse", "pressure"]) for bag in BAGS]
+
+
+@pytest.fixture(scope="module")
+def served():
+    model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(FRAMES, np.arange(12.0))
+    return Served("m", model)
+
+
+@pytest.fixture(scope="module")
+def unnamed():
+    return Served("m", DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(BAGS, range(12)))
+
+
+def ask(served, **body):
+    return answer(served, json.dumps(body).encode())
+
+
+@pytest.mark.parametrize("key", ["bag", "bags"])
+def test_columns_are_put_in_the_models_order(served, key):
+    bags = [bag.tolist() for bag in BAGS[:2]]
+    turned = [bag[:, ::-1].tolist() for bag in BAGS[:2]]
+    if key == "bag":
+        bags, turned = bags[0], turned[0]
+    as_fitted = ask(served, **{key: bags})
+    assert ask(served, columns=["pulse", "pressure"], **{key: bags}) == as_fitted
+    assert ask(served, **{key: turned}, columns=["pressure", "pulse"]) == as_fitted
+
+
+def test_other_columns_are_refused(served):
+    with pytest.raises(ModelError, match=r"'pulse' is missing \(did you mean 'puls'\?\)"):
+        ask(served, columns=["puls", "pressure"], bag=BAGS[0].tolist())
+
+
+@pytest.mark.parametrize("columns", [["pulse"], "pulse", [1, 2], {"a": 1}, ["a", None]])
+def test_columns_that_are_no_names_are_refused(served, columns):
+    with pytest.raises(ValueError, match=r'"columns" is .*; expected a list of 2 texts'):
+        ask(served, columns=columns, bag=BAGS[0].tolist())
+
+
+def test_a_model_without_names_takes_columns_by_position(unnamed):
+    bag = BAGS[0].tolist()
+    assert ask(unnamed, columns=["true_pulse", "false"], bag=bag) == ask(unnamed, bag=bag)
+
+
+def test_truth_is_no_number_beside_columns(served):
+    with pytest.raises(ValueError, match="true or false"):
+        ask(served, columns=["pulse", "pressure"], bag=[[True, 2.0]])
