@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from bagbasis.credentials import without_credentials
 from bagbasis.errors import BagbasisWarning, StoreError
 from bagbasis.storage import (
     check_no_link,
@@ -114,7 +115,9 @@ def _logged() -> Iterator[list[str]]:
             others(message, category, filename, lineno, file, line)
 
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: found.append(  # type: ignore[method-assign]
+        without_credentials(record.getMessage())
+    )
     handler.addFilter(lambda record: not getattr(record, "is_progress", False))
     logger = logging.getLogger("bagbasis")
     logger.addHandler(handler)

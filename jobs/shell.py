@@ -19,6 +19,7 @@ from typing import TypeGuard
 
 import click
 
+from bagbasis.credentials import without_credentials
 from bagbasis.errors import (
     EXHAUSTED,
     BagbasisError,
@@ -150,7 +151,7 @@ def extra_with(module: str) -> str | None:
 def complain(message: str, debug: bool = False) -> None:
     """Print one line on stderr; with ``debug`` after the traceback of the current error."""
     if debug:
-        traceback.print_exc()
+        click.echo(without_credentials(traceback.format_exc()), err=True, nl=False)
     click.echo(f"bags: {one_line(message)}", err=True)
 
 
@@ -162,10 +163,17 @@ def give_up() -> None:
     os._exit(INTERRUPTED)
 
 
+class _Formatter(logging.Formatter):
+    """Cuts credentials of what is logged, and of tracebacks in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_credentials(super().format(record))
+
+
 @contextmanager
 def _log_to_stderr(debug: bool) -> Iterator[None]:
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_Formatter("%(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("bagbasis")
     level = logger.level
     if not debug:  # that it has no place for its cache is nothing to a user of ours

@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from .errors import NO_CREDENTIALS, ConfigError, closest, shown, without_credentials
+from .credentials import NO_CREDENTIALS, secret_places
+from .errors import ConfigError, closest, shown
 
 Schema = dict[str, Any]
 
@@ -204,10 +205,12 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
 
 
 def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:
-    """Raise ConfigError naming the first key whose value is, or holds, a URL with credentials."""
-    for key, value in items_of(config):
-        if str(value) != without_credentials(str(value)):
-            raise ConfigError(f"{source}key {key!r} {NO_CREDENTIALS}")
+    """Raise ConfigError naming the first key that has, or is named as, a credential.
+
+    Values in lists and mappings are looked at, too, and so are the names of keys.
+    """
+    for key in secret_places(config):
+        raise ConfigError(f"{source}key {key!r} {NO_CREDENTIALS}")
 
 
 def differences(

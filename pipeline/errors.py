@@ -11,27 +11,14 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from reprlib import Repr
 
+from .credentials import without_credentials
+
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
 MOST_NUMBERS = 8  # of an array that is shown itself
 
 EXHAUSTED = (
     "this process gets no more memory or threads; raise its limits (ulimit -v, ulimit -u, those of "
     "its job or container), or run less beside it"
-)
-
-NO_CREDENTIALS = (
-    "holds credentials, which would end up in records, models and logs; leave them out, and give "
-    "them in the environment or in fsspec's configuration (~/.config/fsspec)"
-)
-
-# "user:password@" (in a github:// URL that is a repository), "token@" of web pages (elsewhere a
-# user or a container), and keys of signed URLs, of stores and of APIs
-_CREDENTIALS = re.compile(
-    r"(?<!github)(?P<user>://)[^/\s@]*:[^/\s]*@"
-    r"|(?<=http)(?P<token>s?://)[^/\s@?#]+@"
-    r"|(?P<key>[?&](?:sig|[\w.-]*(?<!page)(?<!page_)(?<!next_)(?:token|secret|password|signature|credential|accesskeyid|(?:api|access|secret|account)_?key))=)"
-    r"[^&#\s'\"]+",
-    re.IGNORECASE,
 )
 
 # all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too
@@ -47,6 +34,16 @@ class _Shown(Repr):
             return f"<{type(x).__name__} of shape {shape}, {dtype}>"
         return super().repr1(x, level)
 
+    def repr_str(self, x: str, level: int) -> str:
+        return super().repr_str(without_credentials(x), level)  # cut first: a half is a secret too
+
+    def repr_instance(self, x: object, level: int) -> str:
+        text = without_credentials(repr(x))
+        if len(text) <= self.maxother:
+            return text
+        head = (self.maxother - 3) // 2
+        return f"{text[:head]}...{text[-(self.maxother - 3 - head) :]}"
+
 
 _shown = _Shown()
 _shown.maxlevel = 4  # lists in lists
@@ -56,20 +53,13 @@ _shown.maxstring = _shown.maxother = 200
 
 def shown(value: object) -> str:
     """Return what messages show of a value: its ``repr``, cut where it is long or deep."""
-    return _shown.repr(value)
+    return without_credentials(_shown.repr(value))
 
 
 def closest(name: str, names: Collection[str]) -> str:
     """Return " (did you mean 'x'?)", or nothing when no name is close."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def without_credentials(text: str) -> str:
-    """Return a text with "…" for the passwords, keys and signatures of the URLs in it."""
-    return _CREDENTIALS.sub(
-        lambda m: f"{m['key']}…" if m["key"] else f"{m['user'] or m['token']}…@", text
-    )
 
 
 class BagbasisError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bagbasis.config_errors import first_error, refuse_credentials
+from bagbasis.credentials import NO_CREDENTIALS, has_credentials
 from bagbasis.errors import ConfigError, shown
 from bagbasis.storage import storage_errors
 from bagbasis.yaml_text import parse_yaml
@@ -135,6 +137,15 @@ def parse_override(override: str) -> tuple[str, Any]:
     """Return the dotted key and the value of ``key=value``."""
     key, equals, text = override.partition("=")
     key = key.strip()
+    if has_credentials(override) or has_credentials(text):
+        name = f" {key}" if re.fullmatch(r"[\w.-]+", key) else ""
+        raise ConfigError(f"--set{name}: the value {NO_CREDENTIALS}")
+    try:
+        override.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"--set {override!a}: byte {error.start} is not UTF-8; give the text in UTF-8"
+        ) from error
     if not equals or not key or not all(key.split(".")):
         raise ConfigError(f"--set {override}: expected key=value, such as --set model.alpha=gcv")
     return key, parse_yaml(text, f"--set {key}: {shown(text)}")

@@ -16,6 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
+from bagbasis.credentials import without_credentials
 from bagbasis.errors import BagbasisError, BusyError, one_line
 from bagbasis.storage import PRIVATE, discard, local_path, write_json, writing
 
@@ -109,7 +110,10 @@ class Driver:
             raise
         except BaseException as error:
             line = str(error) if isinstance(error, BagbasisError) else repr(error)
-            said = {"error": one_line(line), "traceback": traceback.format_exc()}
+            said = {
+                "error": one_line(line),
+                "traceback": without_credentials(traceback.format_exc()),
+            }
             self._finish(beating, Status.FAILED, **said)
             raise
         with _warned(f"{self.url}: checkpoints may be left over"):

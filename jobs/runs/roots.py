@@ -8,7 +8,8 @@ import os
 from functools import partial
 from operator import itemgetter
 
-from bagbasis.errors import BagbasisError, RunError, without_credentials
+from bagbasis.credentials import has_credentials
+from bagbasis.errors import BagbasisError, RunError
 from bagbasis.storage import PRIVATE, read_json, write_json
 
 from ..state import state_folder
@@ -34,7 +35,7 @@ def remember(root: str) -> None:
     """Keep a root for `roots_of`; a submission does not fail where that is not possible."""
     name = hashlib.sha256(root.encode()).hexdigest()[:16]
     try:
-        if root == without_credentials(root):
+        if not has_credentials(root):
             file = state_folder() / REMEMBERED / f"{name}.json"
             write_json(str(file), {"root": root}, mode=PRIVATE)
     except (BagbasisError, RuntimeError) as error:  # RuntimeError: an account without a home

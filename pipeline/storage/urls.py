@@ -8,7 +8,8 @@ from typing import Any
 
 import fsspec
 
-from ..errors import NO_CREDENTIALS, ParameterError, StoreError, shown, without_credentials
+from ..credentials import NO_CREDENTIALS, cut_url, has_credentials
+from ..errors import ParameterError, StoreError, shown
 
 MOST_BYTES = 255  # of a name, in the filesystems of Linux
 ICECHUNK = "icechunk+"  # begins the URL of a store that Icechunk keeps
@@ -30,9 +31,11 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
         raise ParameterError(f"{shown(url)} is no URL; expected a text or a path")
     for scheme in ("file://", "local://"):
         text = text.removeprefix(scheme)
-    if "://" in text or "::" in text:
-        if text != without_credentials(text):
-            raise StoreError(f"{text}: the URL {NO_CREDENTIALS}")
+    is_remote = "://" in text or "::" in text
+    is_path = text.startswith(("/", ".", "~"))
+    if (is_remote or not is_path) and has_credentials(text):
+        raise StoreError(f"{cut_url(text)}: the URL {NO_CREDENTIALS}")
+    if is_remote:
         return text.rstrip("/")
     if any(len(part.encode("utf-8", "replace")) > MOST_BYTES for part in text.split("/")):
         raise ParameterError(f"{shown(text)}: a name in a path has at most {MOST_BYTES} bytes")

@@ -23,6 +23,12 @@ WITH = [
     "https://host/a?access_token=hush#x",
     "https://host/a?API_KEY=hush",
     "https://hush@host/a.zarr",
+    "s3://AKIAIOSFODNN7EXAMPLE:hush/hush/hush@bucket/x.zarr",
+    "https://me:hu@hush/hush@host",
+    "https://host/a?key=hush",
+    "https://host/a#access_token=hush",
+    "https://host/a;token=hush",
+    "https://host/a?get=https%3A%2F%2Fme%3Ahush%40host%2Fa",
     "s3://bucket/a?access_key=hush&secret_key=hush",
 ]
 WITHOUT = [
@@ -30,7 +36,7 @@ WITHOUT = [
     "abfs://container@account.example.org/a",
     "github://owner:repository@main/a.csv",
     "ssh://me@host:22/a",
-    "https://host:8080/a?design=2&key=points",
+    "https://host:8080/a?design=2&sort_key=points",
     "/data/a:b@c?token=1",
 ]
 
@@ -51,7 +57,7 @@ def test_urls_with_credentials(url, tmp_path):
             call()
         assert "hush" not in str(caught.value)
     line = refused(2, "fit", *settings(**config))
-    assert "key 'data_url' holds credentials" in line
+    assert "--set data_url: the value holds credentials" in line
     assert "hush" not in line + refused(2, "fit", "--set", f"{url}") + refused(2, "info", url)
     assert not (tmp_path / "runs").exists()
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.clusters import is_loopback
-from bagbasis.errors import ConfigError, RunError
+from bagbasis.errors import ConfigError, ParameterError, RunError, StoreError
 from bagbasis.registry import Registry
-from bagbasis.storage import PRIVATE, staged, storage_errors
+from bagbasis.storage import PRIVATE, local_path, normalize_url, staged, storage_errors
 
 from ...state import state_folder
 
@@ -65,7 +65,7 @@ def serve_registry(
         raise ConfigError(
             f"host {host}: beyond loopback answers go by TLS; give --certificate and --key"
         )
-    path = Path(token_file) if token_file is not None else state_folder() / "serve.token"
+    path = state_folder() / "serve.token" if token_file is None else _local(token_file)
     token = own_token(path)
     champion = Champion(Registry(url))
     config = uvicorn.Config(
@@ -86,6 +86,17 @@ def serve_registry(
         where = f"http{'s' if has_tls else ''}://{name}:{listener.getsockname()[1]}"
         tell({"url": where, "model": champion.served.name, "token_file": str(path)})
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _local(token_file: str) -> Path:
+    """Return the path of a file of this machine; ConfigError for a URL of others."""
+    try:
+        path = local_path(normalize_url(token_file))
+    except (ParameterError, StoreError) as error:
+        raise ConfigError(f"--token-file {error}") from error
+    if path is None:
+        raise ConfigError(f"--token-file {token_file}: give the path of a file of this machine")
+    return path
 
 
 def own_token(path: Path) -> str:
