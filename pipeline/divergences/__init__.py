@@ -9,8 +9,8 @@ __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "DivergenceKernel",
-    "NystroemFeatures",
     "PSDRepair",
+    "PrecomputedNystroem",
     "divergence_matrix",
     "kernel_matrix",
     "median_bandwidth",

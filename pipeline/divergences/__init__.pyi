@@ -8,6 +8,6 @@ from .matrix import (
     median_bandwidth as median_bandwidth,
 )
 from .repair import (
-    NystroemFeatures as NystroemFeatures,
+    PrecomputedNystroem as PrecomputedNystroem,
     PSDRepair as PSDRepair,
 )

@@ -20,7 +20,7 @@ from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_mem
 
 FLOAT_BYTES = 8  # everything is in double
 ADVICE = (
-    "use fewer bags, divergences from some anchors (Y) with NystroemFeatures, or an embedding, "
+    "use fewer bags, divergences from some anchors (Y) with PrecomputedNystroem, or an embedding, "
     "whose cost grows with N and not with N²"
 )
 

@@ -1,4 +1,4 @@
-"""`PSDRepair` and `NystroemFeatures`: what makes indefinite kernel matrices of bags usable."""
+"""`PSDRepair` and `PrecomputedNystroem`: what makes indefinite kernel matrices of bags usable."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class PSDRepair(KernelDecomposition):
         return float(self.eigenvalues_[0]) if self.negative_vectors_.shape[1] else 0.0
 
 
-class NystroemFeatures(KernelDecomposition):
+class PrecomputedNystroem(KernelDecomposition):
     """Features whose inner products are the Nyström approximation (000, §2.4.2).
 
     The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
@@ -158,11 +158,11 @@ class NystroemFeatures(KernelDecomposition):
     Examples
     --------
     >>> import numpy as np
-    >>> from bagbasis.divergences import DivergenceKernel, NystroemFeatures
+    >>> from bagbasis.divergences import DivergenceKernel, PrecomputedNystroem
     >>> rng = np.random.default_rng(0)
     >>> bags = [rng.normal(size=(50, 2)) for _ in range(100)]
     >>> kernel = DivergenceKernel("js").fit(bags[:20])
-    >>> features = NystroemFeatures("flip").fit(kernel.transform(bags[:20]))
+    >>> features = PrecomputedNystroem("flip").fit(kernel.transform(bags[:20]))
     >>> features.transform(kernel.transform(bags)).shape
     (100, 20)
     """
@@ -170,7 +170,7 @@ class NystroemFeatures(KernelDecomposition):
     def __init__(self, method: str = "flip") -> None:
         self.method = method
 
-    def fit(self, X: ArrayLike, y: object = None) -> NystroemFeatures:
+    def fit(self, X: ArrayLike, y: object = None) -> PrecomputedNystroem:
         """Decompose the anchors' kernel X = A, shape (m, m).
 
         Raises
@@ -215,7 +215,7 @@ def check_square(estimator: BaseEstimator, kernel: ArrayLike, what: str) -> tupl
         raise DataError(f"{what} has shape {checked.shape}; expected a square matrix, bags by bags")
     precision = float(np.finfo(checked.dtype).eps)
     matrix = checked.astype(np.float64, copy=False)
-    advice = "use NystroemFeatures on fewer anchors, or an embedding"
+    advice = "use PrecomputedNystroem on fewer anchors, or an embedding"
     n_bytes = EIGEN_MATRICES * matrix.itemsize * n * n
     require_memory(f"the eigendecomposition of {what} of {n:,} bags", n_bytes, advice)
     gap = np.abs(matrix - matrix.T)

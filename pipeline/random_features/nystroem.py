@@ -262,7 +262,7 @@ class NystroemFeatures(RandomFeatures):
 
     See Also
     --------
-    bagbasis.divergences.NystroemFeatures : from a matrix of kernel values that is there already.
+    bagbasis.divergences.PrecomputedNystroem : from a matrix of kernel values that is there already.
     """
 
     PARAMETERS = TABLES["NystroemFeatures"]

@@ -60,13 +60,13 @@ EXAMPLES: dict[str, Example] = {
         divergences.DivergenceKernel().fit(w.arrays).transform,
         {"X": w.arrays},
     ),
-    "divergences.NystroemFeatures": used(divergences.NystroemFeatures, "matrix"),
-    "divergences.NystroemFeatures.fit": lambda w: (
-        divergences.NystroemFeatures().fit,
+    "divergences.PrecomputedNystroem": used(divergences.PrecomputedNystroem, "matrix"),
+    "divergences.PrecomputedNystroem.fit": lambda w: (
+        divergences.PrecomputedNystroem().fit,
         {"X": w.distances},
     ),
-    "divergences.NystroemFeatures.transform": lambda w: (
-        divergences.NystroemFeatures().fit(w.distances).transform,
+    "divergences.PrecomputedNystroem.transform": lambda w: (
+        divergences.PrecomputedNystroem().fit(w.distances).transform,
         {"X": w.distances},
     ),
     "divergences.PSDRepair": used(divergences.PSDRepair, "matrix"),

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from bagbasis.bags import Bags, as_bags
 from bagbasis.divergences import (
     DivergenceKernel,
-    NystroemFeatures,
+    PrecomputedNystroem,
     PSDRepair,
     divergence_matrix,
     kernel_matrix,
@@ -104,7 +104,7 @@ class TestMemory:
             lambda: kernel_matrix(K, 1.0),
             lambda: median_scale(K),
             lambda: PSDRepair().fit(K),
-            lambda: NystroemFeatures().fit(K),
+            lambda: PrecomputedNystroem().fit(K),
             lambda: DivergenceKernel().fit(X),
         ):
             with pytest.raises(DataError, match=r"needs [\d,]+ bytes .* 10,000 bytes .*available"):

@@ -1,4 +1,4 @@
-"""`NystroemFeatures`: the block formulas, exact at low rank, and consistent for anchors."""
+"""`PrecomputedNystroem`: the block formulas, exact at low rank, and consistent for anchors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from bagbasis.divergences import DivergenceKernel, NystroemFeatures, PSDRepair
+from bagbasis.divergences import DivergenceKernel, PrecomputedNystroem, PSDRepair
 from bagbasis.errors import DataError, ParameterError
 from tests.oracles.divergences import indefinite, nystroem_blocks
 
@@ -34,7 +34,7 @@ def anchors_and_others(rng, values, n=7):
 def test_block_formulas(method, values, seed):
     """Inner products of the features of anchors and others are the approximation's blocks."""
     A, B = anchors_and_others(np.random.default_rng(seed), values)
-    features = NystroemFeatures(method).fit(A).transform(np.vstack([A, B.T]))
+    features = PrecomputedNystroem(method).fit(A).transform(np.vstack([A, B.T]))
     np.testing.assert_allclose(
         features @ features.T, nystroem_blocks(A, B, method), rtol=1e-9, atol=1e-9
     )
@@ -46,7 +46,7 @@ def test_singular_anchors(seed):
     rng = np.random.default_rng(seed)
     A, B = anchors_and_others(rng, [0, 0, 1, 2, 4])
     for method in METHODS:
-        features = NystroemFeatures(method).fit(A).transform(np.vstack([A, B.T]))
+        features = PrecomputedNystroem(method).fit(A).transform(np.vstack([A, B.T]))
         assert features.shape == (12, 3)
         truth = nystroem_blocks(A, B, "standard")
         np.testing.assert_allclose(features @ features.T, truth, rtol=1e-9, atol=1e-9)
@@ -59,7 +59,7 @@ def test_exact_at_low_rank(method):
     for rank in (1, 3, 5):
         points = rng.standard_normal((40, rank))
         K = points @ points.T
-        features = NystroemFeatures(method).fit(K[:5, :5]).transform(K[:, :5])
+        features = PrecomputedNystroem(method).fit(K[:5, :5]).transform(K[:, :5])
         assert features.shape == (40, rank)
         np.testing.assert_allclose(features @ features.T, K, atol=1e-10)
 
@@ -70,7 +70,7 @@ class TestIndefinite:
     def test_repeated_anchor(self, method, seed):
         """An anchor among the others has the anchor's features, and so its kernel with all."""
         A, B = anchors_and_others(np.random.default_rng(seed), MIXED)
-        nystroem = NystroemFeatures(method).fit(A)
+        nystroem = PrecomputedNystroem(method).fit(A)
         anchors = nystroem.transform(A)
         others = nystroem.transform(np.vstack([B.T, A[2:3]]))
         np.testing.assert_allclose(others[-1], anchors[2], atol=1e-12)
@@ -80,7 +80,7 @@ class TestIndefinite:
     def test_agrees_with_the_repair(self, method):
         """With every bag an anchor the inner products are the repaired kernel."""
         A, _ = anchors_and_others(np.random.default_rng(0), MIXED)
-        features = NystroemFeatures(method).fit_transform(A)
+        features = PrecomputedNystroem(method).fit_transform(A)
         repaired = PSDRepair(method).fit_transform(A)
         np.testing.assert_allclose(features @ features.T, repaired, atol=1e-12)
         assert features.shape == (5, 5 if method == "flip" else 3)
@@ -90,14 +90,14 @@ def test_standard_refuses_an_indefinite_kernel():
     """With the eigenvalue and what to use; noise of float32 passes."""
     A = indefinite(np.random.default_rng(0), MIXED)
     with pytest.raises(DataError, match="eigenvalue -3 and is indefinite; use method='flip'"):
-        NystroemFeatures("standard").fit(A)
-    NystroemFeatures("standard").fit(indefinite(np.random.default_rng(0), [-1e-7, 1, 3]))
+        PrecomputedNystroem("standard").fit(A)
+    PrecomputedNystroem("standard").fit(indefinite(np.random.default_rng(0), [-1e-7, 1, 3]))
 
 
 def test_float32_rank():
     """Directions within float32's rounding of zero are left out of a float32 kernel."""
     points = np.random.default_rng(0).standard_normal((30, 3)).astype(np.float32)
-    nystroem = NystroemFeatures("flip").fit(points @ points.T)
+    nystroem = PrecomputedNystroem("flip").fit(points @ points.T)
     assert nystroem.projection_.shape == (30, 3)
 
 
@@ -108,7 +108,7 @@ def test_bags():
     bags = [rng.normal(scale=rng.uniform(0.5, 2), size=(100, 1)) for _ in range(60)]
     kernel = DivergenceKernel("mmd", bandwidth=1.0).fit(bags[:25])
     A = kernel.transform(bags[:25])
-    features = NystroemFeatures("clip").fit(A).transform(kernel.transform(bags))
+    features = PrecomputedNystroem("clip").fit(A).transform(kernel.transform(bags))
     approximation = features @ features.T
     np.testing.assert_allclose(
         approximation[:25, :25], PSDRepair("clip").fit_transform(A), atol=1e-9
@@ -122,19 +122,19 @@ def test_bags():
 def test_refused():
     """An unknown method, a rectangle, and a matrix that is not symmetric."""
     with pytest.raises(ParameterError, match="method is 'svd'"):
-        NystroemFeatures("svd").fit(np.eye(2))
+        PrecomputedNystroem("svd").fit(np.eye(2))
     with pytest.raises(DataError, match=r"anchors' kernel has shape \(2, 3\)"):
-        NystroemFeatures().fit(np.ones((2, 3)))
+        PrecomputedNystroem().fit(np.ones((2, 3)))
     with pytest.raises(DataError, match="not symmetric"):
-        NystroemFeatures().fit([[1, 0.5], [0.25, 1]])
+        PrecomputedNystroem().fit([[1, 0.5], [0.25, 1]])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_scikit_learn_checks(method):
     """scikit-learn's own checks pass, all of them that this environment lets run; "standard" does
     not take the indefinite matrices of two of them."""
-    assert clone(NystroemFeatures(method)).get_params() == {"method": method}
-    results = check_estimator(NystroemFeatures(method), on_skip=None, on_fail=None)
+    assert clone(PrecomputedNystroem(method)).get_params() == {"method": method}
+    results = check_estimator(PrecomputedNystroem(method), on_skip=None, on_fail=None)
     assert len(results) > 40
     undone = {r["check_name"] for r in results if r["status"] != "passed"}
     indefinite = {"check_positive_only_tag_during_fit", "check_estimators_dtypes"}
