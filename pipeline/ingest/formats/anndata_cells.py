@@ -16,7 +16,7 @@ from ...errors import DataError, closest, shown
 from ...execution import Progress
 from ...parameters import Function, ListOf, None_, Text, Url, checked
 from ...store import BagStore
-from ..tables import reader_of
+from ..tables import NamedBatches
 from .anndata_files import (
     Cells,
     Matrix,
@@ -26,7 +26,7 @@ from .anndata_files import (
     reading,
     rows_of,
 )
-from .frames import ingest_rows, labels_of
+from .frames import arrow_errors, ingest_rows, labels_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -108,7 +108,7 @@ def ingest_anndata(
         parts = _parts(found, asked, layer)
         batches = _batches(found, labels, parts, progress)
         return ingest_rows(
-            reader_of(batches, "cells"),
+            NamedBatches(batches, "cells"),
             url,
             SORT_BYTES,
             id_column=id_column,
@@ -195,7 +195,7 @@ def _blocks(cells: Cells, parts: Sequence[_Part]) -> Iterator[_Block]:
 
 def _batches(
     cells: Cells, labels: Sequence[str], parts: Sequence[_Part], progress: Progress | None
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the labels and coordinates of some cells at a time."""
     with reading(cells.place, "obs cannot be read"):
         of_obs = [part.name for part in parts if part.kind == "obs"]
@@ -209,7 +209,10 @@ def _batches(
             for block in blocks:
                 values = rows_of(block.matrix, rows, block.numbers)
                 frame.update(zip(block.names, values.T, strict=True))
-        yield pa.RecordBatch.from_pandas(pd.DataFrame(frame), preserve_index=False)
+        place = f"{cells.place}: cells {rows.start} to {rows.stop - 1}"
+        with arrow_errors(place):
+            batch = pa.RecordBatch.from_pandas(pd.DataFrame(frame), preserve_index=False)
+        yield place, batch
         if progress is not None:
             progress(rows.stop // 4, cells.n_obs)
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -25,12 +26,13 @@ from ..tables import (
     SORT_BYTES,
     Database,
     LocalEngine,
+    NamedBatches,
     TableIngest,
     is_list,
     names_of,
     plain_reader,
-    reader_of,
     spill_folder,
+    write_batches,
     write_parquet,
 )
 
@@ -114,11 +116,14 @@ def ingest_rows(
         for role, file in TABLES.items():
             if given.get(role) is None and role != "points":
                 continue
-            reader = _reader(given[role], role, folder)
+            path = f"{folder}/{file}.parquet"
+            rows = _reader(given[role], role, folder)
             if role == "points" and id_column is None:
-                reader = _numbered(reader)
+                rows = _numbered(rows)
                 parameters["id_column"] = ROW
-            parameters[role] = write_parquet(reader, f"{folder}/{file}.parquet")
+            with arrow_errors(role):
+                write = write_batches if isinstance(rows, NamedBatches) else write_parquet
+                parameters[role] = write(rows, path)
         with Database(memory, folder) as database:  # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
 
@@ -133,18 +138,33 @@ def labels_of(
     return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
 
-def _reader(frame: Frame, role: str, folder: str) -> pa.RecordBatchReader:
+Rows = pa.RecordBatchReader | NamedBatches
+
+
+@contextmanager
+def arrow_errors(place: str) -> Iterator[None]:
+    """Re-raise what Arrow and pandas raise for values that they cannot hold, as a DataError."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{place}: not a table that Arrow can hold ({reason})") from error
+
+
+def _reader(frame: Frame, role: str, folder: str) -> Rows:
     """Return a table as batches of Arrow; what is lazy is computed into the folder, in parts."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
     datasets = sys.modules.get("datasets")
     dask, polars = sys.modules.get("dask.dataframe"), sys.modules.get("polars")
-    try:
+    if isinstance(frame, NamedBatches):
+        return frame
+    with arrow_errors(role):
         if datasets and isinstance(frame, (datasets.Dataset, datasets.IterableDataset)):
-            tables = frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE)
-            batches = (batch for table in tables for batch in table.to_batches())
-            return plain_reader(reader_of(batches, "rows"))
+            return NamedBatches(_blocks(frame), "rows")
         if dask and isinstance(frame, dask.DataFrame):
-            return plain_reader(reader_of(_partitions(frame), "rows"))
+            return NamedBatches(_partitions(frame), "rows")
         if awkward is not None and isinstance(frame, awkward.Array):
             frame = awkward.to_arrow_table(frame, extensionarray=False)
         if polars and isinstance(frame, polars.LazyFrame):
@@ -153,34 +173,57 @@ def _reader(frame: Frame, role: str, folder: str) -> pa.RecordBatchReader:
         reader = arrow_reader(frame)
         if reader is not None:
             return plain_reader(reader)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"{role} is no table that Arrow can hold ({error})") from error
     raise DataError(
         f"{role} is {shown(frame)}; expected a table, such as a data frame of pandas or polars, or "
         "of Arrow"
     )
 
 
-def _partitions(frame: Frame) -> Iterator[pa.RecordBatch]:
+def _blocks(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield a data set of HuggingFace's, some rows in memory at a time."""
+    start = 0
+    for table in frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE):
+        place = f"rows {start} to {start + len(table) - 1}"
+        start += len(table)
+        for batch in table.to_batches():
+            yield place, batch
+
+
+def _partitions(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield a data frame of Dask's, one partition in memory at a time."""
-    for partition in frame.partitions:
-        yield from pa.Table.from_pandas(partition.compute(), preserve_index=False).to_batches()
+    for i, partition in enumerate(frame.partitions):
+        rows = partition.compute()
+        with arrow_errors(f"partition {i}"):
+            batches = arrow_reader(rows).read_all().combine_chunks().to_batches()
+        for batch in batches:
+            yield f"partition {i}", batch
 
 
-def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _numbered(rows: Rows) -> Rows:
     """Return the batches with the numbers of their rows, where these are bags."""
-    if ROW in reader.schema.names or not any(is_list(field.type) for field in reader.schema):
+    named: Iterator[tuple[str, pa.RecordBatch]]
+    if isinstance(rows, NamedBatches):
+        named = iter(rows.batches)
+        first = next(named, None)
+        if first is None:
+            raise DataError(f"there are no {rows.what}")
+        schema, named = first[1].schema, chain([first], named)
+    else:
+        schema, named = rows.schema, (("", batch) for batch in rows)
+    if ROW in schema.names or not any(is_list(field.type) for field in schema):
         raise ParameterError("id_column is missing: rows are points; name the column of their bags")
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches() -> Iterator[tuple[str, pa.RecordBatch]]:
         start = 0
-        for batch in reader:
-            rows = pa.array(range(start, start + len(batch)), pa.int64())
+        for place, batch in named:
+            numbers = pa.array(range(start, start + len(batch)), pa.int64())
             start += len(batch)
-            yield batch.append_column(ROW, rows)
+            yield place, batch.append_column(ROW, numbers)
 
-    schema = reader.schema.append(pa.field(ROW, pa.int64()))
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    if isinstance(rows, NamedBatches):
+        return NamedBatches(batches(), rows.what)
+    schema = schema.append(pa.field(ROW, pa.int64()))
+    return pa.RecordBatchReader.from_batches(schema, (batch for _, batch in batches()))
 
 
 @contextmanager

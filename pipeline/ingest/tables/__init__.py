@@ -1,6 +1,6 @@
 """Long tables in files to a store: read and checked by DuckDB, sorted here or on a cluster."""
 
-from .arrow_files import plain_reader, reader_of, write_parquet
+from .arrow_files import NamedBatches, plain_reader, reader_of, write_batches, write_parquet
 from .database import Database
 from .engines import SORT_BYTES, LocalEngine, spill_folder
 from .files import is_list
@@ -12,6 +12,7 @@ __all__ = [
     "SORT_BYTES",
     "Database",
     "LocalEngine",
+    "NamedBatches",
     "TableIngest",
     "Tally",
     "ingest_tables",
@@ -20,5 +21,6 @@ __all__ = [
     "plain_reader",
     "reader_of",
     "spill_folder",
+    "write_batches",
     "write_parquet",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import IO
 
@@ -16,18 +19,21 @@ from ...errors import DataError
 ARROW = (".feather", ".arrow", ".ipc")
 JSON = (".jsonl", ".ndjson")  # an object per line
 COPIED = ARROW + JSON
+JSON_BYTES = 2**24  # of lines that are read at a time
 
 
-def copy_as_parquet(file: IO[bytes], path: str, is_json: bool) -> None:
+def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None:
     """Write the batches of an Arrow file, of a stream in one, or of lines of JSON, as Parquet.
 
     Raises
     ------
     ArrowException
-        It is none of these, or a field of JSON changes its type.
+        It is none of these, or a field of JSON changes its type within a block.
+    DataError
+        A field of JSON has types in two blocks that no type holds; names the field and the lines.
     """
     if is_json:
-        write_parquet(pa.json.open_json(file), path)
+        write_batches(NamedBatches(_json_blocks(file, url), "lines", may_lack=True), path)
         return
     try:
         found = pa.ipc.open_file(file)
@@ -63,6 +69,67 @@ def plain_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(schema, plain)
 
 
+@dataclass(frozen=True)
+class NamedBatches:
+    """Batches of a table whose types may differ, as those of Dask's partitions do.
+
+    Attributes
+    ----------
+    batches : iterator of (str, RecordBatch)
+        Each with its place in the table, for messages.
+    what : str
+        What the table has, such as "rows", for messages.
+    may_lack : bool
+        Whether a column that a batch does not have is missing in its rows; an error otherwise.
+    """
+
+    batches: Iterator[tuple[str, pa.RecordBatch]]
+    what: str
+    may_lack: bool = False
+
+
+def write_batches(named: NamedBatches, path: str) -> str:
+    """Write batches as a Parquet file, each column with a type that holds all; return its path.
+
+    What was written before a type changed is written anew at the end.
+
+    Raises
+    ------
+    DataError
+        No batches, a column that a batch lacks, or types of which no common one holds all values:
+        names the column and the batch.
+    """
+    schema: pa.Schema | None = None
+    parts: list[tuple[str, str]] = []  # files, and the place of the first batch in each
+    writer: pa.parquet.ParquetWriter | None = None
+    try:
+        for place, given in named.batches:
+            batch = pa.RecordBatch.from_arrays([*map(_plain, given.columns)], given.schema.names)
+            common = batch.schema if schema is None else _common(schema, batch.schema, place, named)
+            if writer is None or common != schema:
+                if writer is not None:
+                    writer.close()
+                schema = common
+                parts.append((f"{path}.{len(parts)}" if parts else path, place))
+                writer = pa.parquet.ParquetWriter(parts[-1][0], schema)
+            writer.write_batch(_with_types(batch, schema, place))
+    finally:
+        if writer is not None:
+            writer.close()
+    if schema is None:
+        raise DataError(f"there are no {named.what}")
+    if len(parts) == 1:
+        return path
+    whole = f"{path}.whole"
+    with pa.parquet.ParquetWriter(whole, schema) as all_rows:
+        for part, place in parts:
+            for batch in pa.parquet.ParquetFile(part).iter_batches():
+                all_rows.write_batch(_with_types(batch, schema, f"{place} and those after"))
+            os.remove(part)
+    os.replace(whole, path)
+    return path
+
+
 def reader_of(batches: Iterator[pa.RecordBatch], what: str) -> pa.RecordBatchReader:
     """Return a reader of batches, all with the types of the first; DataError where is none.
 
@@ -71,8 +138,80 @@ def reader_of(batches: Iterator[pa.RecordBatch], what: str) -> pa.RecordBatchRea
     first = next(batches, None)
     if first is None:
         raise DataError(f"there are no {what}")
-    same = (batch.cast(first.schema) for batch in batches)
+    same = (
+        _with_types(batch, first.schema, f"batch {i} of {what}")
+        for i, batch in enumerate(batches, 1)
+    )
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], same))
+
+
+def _json_blocks(file: IO[bytes], url: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield lines of JSON, some at a time, each block with the types that its own lines have."""
+    start = 0
+    while lines := file.readlines(JSON_BYTES):
+        n_lines = len(lines)
+        place = f"{url}: lines {start} to {start + n_lines - 1}"
+        text = b"".join(lines)
+        start += n_lines
+        if not text.strip():
+            continue
+        try:  # a block of its own may be as large as an int32 says
+            options = pa.json.ReadOptions(block_size=max(2**20, len(text) + 1))
+            table = pa.json.read_json(io.BytesIO(text), options)
+        except pa.ArrowException as error:
+            raise DataError(f"{place}: cannot be read ({error})") from error
+        for batch in table.combine_chunks().to_batches():
+            yield place, batch
+
+
+def _common(schema: pa.Schema, other: pa.Schema, place: str, named: NamedBatches) -> pa.Schema:
+    """Return the columns with types that hold what two batches have."""
+    found = {field.name: field.type for field in schema}
+    for name in [*schema.names, *other.names]:
+        if schema.names.count(name) > 1 or other.names.count(name) > 1:
+            raise DataError(f"{place}: two columns are called {name!r}; rename one")
+        if name not in other.names or name not in schema.names:
+            if named.may_lack:
+                found.setdefault(name, other.field(name).type if name in other.names else None)
+                continue
+            where = "here" if name not in other.names else "before"
+            raise DataError(
+                f"{place}: column {name!r} is missing {where}; all parts of a table need the same "
+                "columns"
+            )
+        before, here = (_decoded(of.field(name).type) for of in (schema, other))
+        if schema.field(name).type == other.field(name).type:
+            continue
+        fields = [pa.schema([(name, kind)]) for kind in (before, here)]
+        try:
+            found[name] = pa.unify_schemas(fields, promote_options="permissive").field(0).type
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{place}: column {name!r} is {here} and was {before} before; make it one type"
+            ) from error
+    return pa.schema(found)
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _with_types(batch: pa.RecordBatch, schema: pa.Schema, place: str) -> pa.RecordBatch:
+    """Return a batch with the columns of a schema; DataError for a value that its type lacks."""
+    columns = []
+    for field in schema:
+        if field.name not in batch.schema.names:
+            columns.append(pa.nulls(len(batch), field.type))
+            continue
+        column = batch.column(batch.schema.names.index(field.name))
+        try:
+            columns.append(column if column.type == field.type else column.cast(field.type))
+        except pa.ArrowException as error:
+            raise DataError(
+                f"{place}: column {field.name!r} is {column.type}, elsewhere {field.type}, which "
+                f"does not hold its values ({error}); make it one type"
+            ) from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _plain(column: pa.Array) -> pa.Array:

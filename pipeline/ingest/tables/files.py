@@ -245,7 +245,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
         n_bytes = int(fs.size(path))
         if url.lower().endswith(COPIED):
             copy = f"{copies}{index}.parquet"
-            copy_as_parquet(file, copy, url.lower().endswith(JSON))
+            copy_as_parquet(file, copy, url, url.lower().endswith(JSON))
             with open(copy, "rb") as copied:
                 found = replace(_look_into_parquet(copied, url, columns), copy=copy)
         elif url.lower().endswith(PARQUET):
