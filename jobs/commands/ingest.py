@@ -25,7 +25,7 @@ OF_JOB = ("cluster", "report")
 OF_FCS = ("cofactor", "compensate")
 PATCHES, FCS = (".h5", ".hdf5"), (".fcs",)  # files that are a bag each
 FOR_BAG_FILES = (
-    *("points", "url", "coordinates", "targets", "target_table", "target_id_column"),
+    *("points", "url", "coordinates", "targets", "target_table", "target_id_column", "read"),
     *("box", "dtype", "chunk_points", *MODES, "known_ids"),
 )
 

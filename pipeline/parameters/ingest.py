@@ -57,6 +57,7 @@ FILES: Table = {
     "url": Url,
     "target_id_column": Text,
     "targets": ListOf(Text) | None_,
+    "read": MappingOf(Text, Open()) | None_,
     "mode": MODE,
     "overwrite": Boolean,
     "known_ids": KNOWN_IDS,

@@ -42,6 +42,7 @@ class FileIngest:
     target_table: Source | Mapping[str, Any] | pd.DataFrame | None = None
     target_id_column: str = "file"
     targets: Sequence[str] | None = None
+    read: Mapping[str, Any] | None = None
     box: Box | Sequence[Sequence[float]] | None = None
     dtype: Any = np.float32
     mode: str = "create"
@@ -64,10 +65,12 @@ class FileIngest:
     def run(self) -> BagStore:
         """Make the store, or append to it: all files, or none."""
         files = bag_files(self.points, self.ENDINGS)
-        targets, stored = self.targets, set[str]()
+        targets, stored, types = self.targets, set[str](), dict[str, str]()
         if self.mode == "append":
             kept = BagStore.open(self.url)
             stored = {str(name) for name in kept.ids().tolist()}
+            classes = kept.meta.class_names
+            types = {n: "class" if n in classes else "number" for n in kept.target_names}
             if self.target_table is not None and targets is None:
                 targets = kept.target_names
             if self.known_ids == "skip":
@@ -75,7 +78,9 @@ class FileIngest:
             if not files:
                 return kept
         labels = targets_of_files(
-            list(files), self.target_table, self.target_id_column, targets, stored
+            *(list(files), self.target_table, self.target_id_column, targets, stored),
+            target_types=types,
+            read=self.read,
         )
         return ingest_arrays(
             self._counted([*files.values()]),

@@ -105,13 +105,16 @@ class FcsIngest(FileIngest):
     compensate : bool
         Whether the spillover matrix of a file is divided out, before the transform.
     target_table : path, data frame or mapping, optional
-        A CSV or Parquet file, or a table in memory, with a row per file. Files that it does not
-        have are not labelled.
+        A file of a kind that `TableIngest` reads, or a table in memory, with a row per
+        file. Files that it does not have are not labelled.
     target_id_column : str
-        Its column of the files' names, with or without the ending.
+        Its column of the files' names, with or without the ending; texts as they are written, so
+        that 007 and 7, NA and None are names.
     targets : list of str, optional
         Its columns to be stored: numbers, or text, which becomes classes. None: all, or those of
         the store that is appended to.
+    read : mapping, optional
+        How a CSV target_table is read, as for `TableIngest`: ``{"encoding": "latin-1"}``.
     box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     mode, known_ids

@@ -13,8 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...bags import arrow_reader
 from ...errors import DataError, ParameterError, closest, refuse_exhaustion, shown
 from ...storage import filesystem, normalize_url, visible_files
+from ..tables import plain_reader, read_labels, spill_folder, write_parquet
+from .frames import arrow_errors
 
 Source = str | os.PathLike[str]
 
@@ -88,50 +91,70 @@ def targets_of_files(
     id_column: str,
     targets: Sequence[str] | None,
     stored: Collection[str] = (),
+    target_types: Mapping[str, str] | None = None,
+    read: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any] | None:
     """Return the targets of bags, in their order; a bag that the table lacks is not labelled.
 
-    Rows of bags that are ``stored`` already have no use.
+    Rows of bags that are ``stored`` already have no use. The table is read as `TableIngest` reads
+    one; ids are texts as they are written.
 
     Raises
     ------
     DataError
-        The table cannot be read, or lacks a column.
+        The table cannot be read, lacks a column, or has a row that cannot be used.
     ParameterError
         A row of a file that is not there, or two rows of one; targets without a table.
     """
     if table is None:
-        if targets:
-            raise ParameterError("targets are given, but no target_table; give the table of them")
+        for name, given in (("targets", targets), ("read", read)):
+            if given:
+                raise ParameterError(
+                    f"{name} is given, but no target_table; give the table of them"
+                )
         return None
-    frame, place = _table(table)
-    for name in [id_column, *(targets or ())]:
-        if name not in frame:
-            names = [str(one) for one in frame.columns]
-            hint, there = closest(name, names), shown(names)
-            raise DataError(f"{place}: no column {name!r}{hint}; there are {there}")
-    keys = frame[id_column].astype(str)
-    known, found = {*ids, *stored}, set[str]()
-    stems = [name if name in known else PurePosixPath(name).stem for name in keys]
-    for row, name in enumerate(stems):
-        if name not in known or name in found:
+    types = target_types or {}
+    if isinstance(table, (str, os.PathLike)):
+        rows = read_labels(table, id_column, targets, types, read)
+    else:
+        with spill_folder() as folder, _renamed(folder):
+            path = _copy(table, f"{folder}/labels.parquet")
+            rows = read_labels(path, id_column, targets, types, None)
+        places = [place.replace(path, "target_table") for place in rows.places]
+        rows = rows._replace(places=places)
+    known, positions = {*ids, *stored}, dict[str, int]()
+    for row, key in enumerate(rows.ids):
+        name = key if key in known else PurePosixPath(key).stem
+        if name not in known or name in positions:
             what = "no file has this name" if name not in known else "it has a row already"
-            raise ParameterError(f"{place}, row {row}: {id_column} {keys.iloc[row]!r}: {what}")
-        found.add(name)
-    frame = frame.drop(columns=id_column).set_axis(stems).reindex(list(ids))
-    kept = frame.columns if targets is None else targets
-    return {str(name): frame[name].to_numpy() for name in kept}
+            hint = closest(name, sorted(known)) if name not in known else ""
+            raise ParameterError(f"{rows.places[row]}: {id_column} {key!r}: {what}{hint}")
+        positions[name] = row
+    order = np.array([positions.get(name, -1) for name in ids], dtype=np.int64)
+    found = {}
+    for name, values in rows.targets.items():
+        none = np.array([None if values.dtype == object else np.nan], dtype=values.dtype)
+        found[name] = np.append(values, none)[order]
+    return found
 
 
-def _table(table: Source | Mapping[str, Any] | pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    if isinstance(table, pd.DataFrame):
-        return table, "target_table"
+@contextmanager
+def _renamed(folder: str) -> Iterator[None]:
+    """Re-raise errors with the name of the table instead of its temporary file."""
     try:
+        yield
+    except DataError as error:
+        raise DataError(str(error).replace(f"{folder}/labels.parquet", "target_table")) from error
+
+
+def _copy(table: Any, path: str) -> str:
+    """Write a table in memory as a Parquet file; return its path."""
+    with arrow_errors("target_table"):
+        reader = None
         if isinstance(table, Mapping):
-            return pd.DataFrame(table), "target_table"
-        url = normalize_url(table)
-        with filesystem(url)[0].open(filesystem(url)[1], "rb") as file:
-            is_parquet = url.lower().endswith((".parquet", ".pq"))
-            return (pd.read_parquet if is_parquet else pd.read_csv)(file), url
-    except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"target_table {shown(table)} cannot be read ({error})") from error
+            table = pd.DataFrame(table)
+        if hasattr(table, "columns"):
+            reader = arrow_reader(table)
+        if reader is None:
+            raise DataError(f"target_table is {shown(table)}; expected a table, or the path of one")
+        return write_parquet(plain_reader(reader), path)

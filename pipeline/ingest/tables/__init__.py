@@ -5,6 +5,7 @@ from .database import Database
 from .engines import SORT_BYTES, LocalEngine, spill_folder
 from .files import is_list
 from .ingest import TableIngest, ingest_tables
+from .labels import read_labels
 from .passes import Tally
 from .values import names_of
 
@@ -19,6 +20,7 @@ __all__ = [
     "is_list",
     "names_of",
     "plain_reader",
+    "read_labels",
     "reader_of",
     "spill_folder",
     "write_batches",

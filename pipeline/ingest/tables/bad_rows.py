@@ -76,7 +76,7 @@ def problems_of(scan: Scan) -> list[Problem]:
     """Return what can be wrong with any row: first that it has no id, then its values."""
     no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
     told = "the bag id is missing, or a number that is not whole; give every row its bag's id"
-    found: list[Problem] = [(no_id, lambda *_: told)]
+    found: list[Problem] = [(no_id if scan.columns.ids else "false", lambda *_: told)]
     for j, one in enumerate(scan.columns.coordinates):
         found += _of_cells(scan, one, f"coordinate {one.name!r}")
         found += _of_coordinate(scan, j, one, f"coordinate {one.name!r}")

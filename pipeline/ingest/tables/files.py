@@ -151,11 +151,15 @@ class TableFile:
 
 
 def open_table(
-    sources: Source | Sequence[Source], columns: Columns, copies: str = ""
+    sources: Source | Sequence[Source],
+    columns: Columns,
+    copies: str = "",
+    is_any: bool = False,
 ) -> tuple[Columns, tuple[TableFile, ...]]:
     """Find the files of a table; return what is read of them, with its expressions, and them.
 
-    No rows are read, but of Arrow files, whose copies have paths that begin with ``copies``.
+    No rows are read, but of Arrow files, whose copies have paths that begin with ``copies``. With
+    ``is_any`` a file of an unknown ending is CSV.
 
     Raises
     ------
@@ -170,7 +174,7 @@ def open_table(
     if not urls:
         raise DataError("no table files given")
     for i, url in enumerate(urls):
-        if not url.lower().endswith(KINDS):
+        if not url.lower().endswith(KINDS) and not is_any:
             raise DataError(f"{url}: not a table; expected one of {', '.join(KINDS)}")
         if url in urls[:i]:
             raise DataError(f"{url}: given twice; its points would be doubled")

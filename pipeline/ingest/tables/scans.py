@@ -118,12 +118,16 @@ class Scan:
     @property
     def id_type(self) -> str:
         """Arrow's name of the type of ids; those of several columns are text."""
+        if not self.columns.ids:
+            return "null"
         kind = self.type_of(self.columns.ids[0])
         if len(self.columns.ids) > 1 or is_time(kind):
             return "string"
         return "int64" if kind in FLOATS else kind
 
     def _id(self) -> str:
+        if not self.columns.ids:  # of a table whose ids were read before
+            return "''"
         columns = [self._part_of_id(name) for name in self.columns.ids]
         if len(columns) == 1:
             return columns[0]

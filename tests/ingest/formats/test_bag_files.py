@@ -130,7 +130,7 @@ NAN = np.where(np.arange(12).reshape(4, 3) == 7, np.nan, 0)
             "no column 'slide_id' .*; there are",
         ),
         ({"features": np.zeros((1, 6))}, {"targets": ["y"]}, ParameterError, "no target_table"),
-        ({"features": np.zeros((1, 6))}, {"target_table": "no.csv"}, DataError, "cannot be read"),
+        ({"features": np.zeros((1, 6))}, {"target_table": "no.csv"}, DataError, "no files found"),
     ],
 )
 def test_slides_that_cannot_be_used(arrays, options, error, told, tmp_path):

@@ -1,0 +1,174 @@
+"""Tables of labels with a row per bag, small enough for memory, read as long tables are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import fsspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ...execution import silent
+from .database import Database
+from .engines import SORT_BYTES, LocalEngine, spill_folder
+from .files import UNTYPED, Source, TableFile, open_table
+from .reading import ReadOptions
+from .scans import scans_of
+from .surveys import CheckedTable, check_table, find_labels, sort_labels
+from .values import Columns, values_of
+
+
+class LabelRows(NamedTuple):
+    """Rows of a table of labels in their order.
+
+    ``ids`` are texts as they are written, ``targets`` maps each name to numbers, or to texts and
+    None. ``places`` are what messages call the rows.
+    """
+
+    ids: list[str]
+    targets: dict[str, NDArray[Any]]
+    places: list[str]
+
+
+def read_labels(
+    table: Source,
+    id_column: str,
+    targets: Sequence[str] | None,
+    target_types: Mapping[str, str],
+    read: Mapping[str, Any] | None,
+) -> LabelRows:
+    """Return the rows of a table of labels.
+
+    Parameters
+    ----------
+    table : str or path
+        A file of any kind that `TableIngest` reads; of another ending it is CSV.
+    id_column : str
+    targets : sequence of str, optional
+        Columns. None: all others that have a name.
+    target_types : mapping from target to {"number", "class"}
+        Those that are known; others follow from the values.
+    read : mapping, optional
+        As for `TableIngest`.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, lacks a column, or has a row without an id or with a target that
+        cannot be used; names the row.
+    """
+    options = ReadOptions.of(read)
+    as_written = replace(options, nullstr=("",))  # a file may be called NA
+    with spill_folder() as spill, Database(SORT_BYTES, spill) as database:
+        columns = Columns((id_column,), read=as_written)
+        columns, files = open_table(table, columns, f"{spill}/labels", is_any=True)
+        file = files[0]
+        if len(files) > 1:
+            raise DataError(f"target_table {table} is {len(files)} files; give one of them")
+        with _lines_in_messages(file, options):
+            ids = _checked(columns, files, database)
+            [(scan, starts)] = ids.scans()
+            rows = scan.values(starts)
+            query = f"SELECT CAST(id AS VARCHAR) AS id FROM ({rows}) ORDER BY row"  # noqa: S608
+            names = [row["id"] for row in database.fetch(query)]
+            others = [one for one in file.names if one not in ("", id_column)]
+            values = values_of("targets", others if targets is None else targets)
+            types = {n: kind for n, kind in target_types.items() if n in {v.name for v in values}}
+            columns = Columns((), targets=values, target_types=types, read=options)
+            columns, files = open_table(table, columns, f"{spill}/labels", is_any=True)
+            types |= dict.fromkeys(_zero_padded(columns, files, database) - {*types}, "class")
+            columns = replace(columns, target_types=types)
+            found = _targets(_checked(columns, files, database), database)
+        lines = _lines_of(file, options)
+        numbered = [f"{file.url}, row {i}" for i in range(len(names))]
+        places = [f"{p} (line {n})" for p, n in zip(numbered, lines, strict=False)] or numbered
+        return LabelRows(names, found, places)
+
+
+def _checked(columns: Columns, files: Sequence[TableFile], database: Database) -> CheckedTable:
+    surveys = LocalEngine(database).survey(columns, files, silent)
+    return check_table(columns, surveys, database)
+
+
+def _zero_padded(columns: Columns, files: Sequence[TableFile], database: Database) -> set[str]:
+    """Return the targets of CSV with whole numbers such as 007: names, of which 7 is another."""
+    [scan] = scans_of(columns, files)
+    of_text = [
+        (j, one.name) for j, one in enumerate(columns.targets) if scan.kind_of(one) == UNTYPED
+    ]
+    if not of_text:
+        return set()
+    asked = [f"coalesce(bool_or(regexp_full_match(y{j}, '0[0-9]+')), false)" for j, _ in of_text]
+    [row] = database.fetch(f"SELECT {', '.join(asked)} FROM ({scan.values([0])})")  # noqa: S608
+    return {name for (_, name), is_padded in zip(of_text, row.values(), strict=True) if is_padded}
+
+
+def _targets(table: CheckedTable, database: Database) -> dict[str, NDArray[Any]]:
+    """Return the values of each target: numbers, or texts and None."""
+    [(scan, starts)] = table.scans()
+    texts = table.text_targets()
+    for name, labels in find_labels(scan, texts, database).items() if texts else ():
+        sort_labels(name, [labels])  # refuses too many
+    targets = [*enumerate(table.columns.targets)]
+    if not targets:
+        return {}
+    asked = [
+        f"{f'nullif({scan.label(j)}, {chr(39) * 2})' if one.name in texts else f'z{j}'} AS t{j}"
+        for j, one in targets
+    ]
+    query = f"SELECT {', '.join(asked)} FROM ({scan.values(starts)}) ORDER BY row"  # noqa: S608
+    rows = database.fetch(query)
+    kinds = {one.name: object if one.name in texts else np.float64 for _, one in targets}
+    return {
+        one.name: np.array([row[f"t{j}"] for row in rows], dtype=kinds[one.name])
+        for j, one in targets
+    }
+
+
+@contextmanager
+def _lines_in_messages(file: TableFile, read: ReadOptions) -> Iterator[None]:
+    """Add the line of the file to messages that name a row of it."""
+    try:
+        yield
+    except DataError as error:
+        named = re.search(rf"{re.escape(file.url)}, row (\d+)", str(error))
+        lines = _lines_of(file, read) if named else []
+        text = str(error).replace(": bag '': ", ": ")
+        if named and int(named[1]) < len(lines):
+            text = text.replace(named[0], f"{named[0]} (line {lines[int(named[1])]})", 1)
+        raise DataError(text) from error
+
+
+def _lines_of(file: TableFile, read: ReadOptions) -> list[int]:
+    """Return the lines of a CSV file in which its rows begin, as an editor counts them, from 1."""
+    if file.is_parquet:
+        return []
+    encoding = "utf-8-sig" if read.encoding == "utf-8" else read.encoding
+    with fsspec.open(file.url, "rb", compression="infer") as handle:
+        lines = io.TextIOWrapper(handle, encoding, errors="replace", newline="").readlines()
+    numbered = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if number > read.skip and not (read.comment and line.startswith(read.comment))
+    ]
+    rows = csv.reader(
+        (line for _, line in numbered),
+        delimiter=file.delimiter,
+        quotechar=read.quote or None,
+        quoting=csv.QUOTE_MINIMAL if read.quote else csv.QUOTE_NONE,
+        doublequote=read.quote == read.escape,
+        escapechar=None if read.quote == read.escape else read.escape,
+    )
+    found, before = [], 0
+    for row in rows:
+        if row:  # DuckDB leaves blank lines out
+            found.append(numbered[before][0])
+        before = rows.line_num
+    return found if read.names else found[1:]
