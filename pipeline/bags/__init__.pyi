@@ -1,3 +1,7 @@
+from .alignment import (
+    has_index as has_index,
+    in_order_of as in_order_of,
+)
 from .arrow_arrays import (
     arrow_stream as arrow_stream,
     arrow_table as arrow_table,
@@ -39,12 +43,14 @@ from .frames import (
     points_frame as points_frame,
     ragged_dataset as ragged_dataset,
     split_groups as split_groups,
+    take_columns as take_columns,
 )
 from .html import (
     html_table as html_table,
 )
 from .ids import (
     LARGEST_ID as LARGEST_ID,
+    BagIds as BagIds,
     TakenIds as TakenIds,
     as_ids as as_ids,
     comparable as comparable,

@@ -25,7 +25,7 @@ from .frames import (
     ragged_dataset,
 )
 from .html import html_table
-from .ids import as_ids
+from .ids import BagIds, Ids, as_ids, comparable
 
 if TYPE_CHECKING:
     from awkward import Array
@@ -42,7 +42,7 @@ class Ragged(Sequence[np.ndarray]):
     `Bags` and `Responses` say what their parameters are, and how many points a set must have.
     """
 
-    __slots__ = ("_names", "offsets", "points")
+    __slots__ = ("_ids", "_names", "offsets", "points")
 
     OWNER: ClassVar[str] = ""
     """Put before a bag's name in messages, for points that are not the bag's own."""
@@ -50,6 +50,7 @@ class Ragged(Sequence[np.ndarray]):
     points: NDArray[np.floating[Any]]
     offsets: Integers
     _names: tuple[str, ...] | None
+    _ids: BagIds | None
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
         self.points = as_points(points)
@@ -58,19 +59,36 @@ class Ragged(Sequence[np.ndarray]):
         ids = None if ids is None else as_ids(ids, len(self))[0]
         check_finite(self.points, self.offsets, ids, self.OWNER)
         self._names = None
+        self._ids = None if ids is None else BagIds(comparable(ids))
 
     @classmethod
-    def trusted(cls, points: NDArray[Any], offsets: Integers, names: Names = None) -> Self:
+    def trusted(
+        cls,
+        points: NDArray[Any],
+        offsets: Integers,
+        names: Names = None,
+        ids: BagIds | None = None,
+    ) -> Self:
         """Wrap arrays that are valid already (read from a store, generated), without copying."""
         wrapped = object.__new__(cls)
         wrapped.points = points
         wrapped.offsets = offsets
         wrapped._names = checked_names(names, points.shape[1])
+        wrapped._ids = ids
         return wrapped
 
     def named(self, names: Names) -> Self:
         """Return the same points, whose coordinates have names: as many, or None."""
-        return self.trusted(self.points, self.offsets, names)
+        return self.trusted(self.points, self.offsets, names, self.bag_ids)
+
+    def with_ids(self, ids: BagIds | None) -> Self:
+        """Return the same sets with other ids, or without any."""
+        return self.trusted(self.points, self.offsets, self.coordinate_names, ids)
+
+    @property
+    def bag_ids(self) -> BagIds | None:
+        """The ids of the sets, of a table that has some; else None."""
+        return getattr(self, "_ids", None)  # bags that an earlier version pickled have none
 
     def in_order_of(
         self,
@@ -89,7 +107,8 @@ class Ragged(Sequence[np.ndarray]):
         order = order_of(self.coordinate_names, names, what, reference, error)
         if order is None:
             return self
-        return self.trusted(np.take(self.points, order, axis=1), self.offsets, names)
+        points = np.take(self.points, order, axis=1)
+        return self.trusted(points, self.offsets, names, self.bag_ids)
 
     def _check_sizes(self) -> None:
         """Raise DataError for the first set that may not have the size it has."""
@@ -129,16 +148,19 @@ class Ragged(Sequence[np.ndarray]):
         if isinstance(key, (int, np.integer)):
             i = range(len(self))[int(key)]
             return self.points[self.offsets[i] : self.offsets[i + 1]]
+        ids = self.bag_ids
         if isinstance(key, slice) and key.step in (None, 1):
             start, stop, _ = key.indices(len(self))
             offsets = self.offsets[start : max(start, stop) + 1]
             points = self.points[offsets[0] : offsets[-1]]
-            return self.trusted(points, offsets - offsets[0], self.coordinate_names)
+            some = ids and ids.take(slice(start, max(start, stop)))
+            return self.trusted(points, offsets - offsets[0], self.coordinate_names, some)
         index = np.arange(len(self))[key]
         sizes = self.sizes[index]
         offsets = offsets_of(sizes)
         rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return self.trusted(self.points[rows], offsets, self.coordinate_names)
+        some = ids and ids.take(index)
+        return self.trusted(self.points[rows], offsets, self.coordinate_names, some)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield each set as a view of shape (n_i, n_dims)."""
@@ -249,7 +271,8 @@ class Bags(Ragged):
     offsets : array_like of int, shape (n_bags + 1,)
         Strictly increasing from 0 to n_points: a bag has at least one point.
     ids : sequence of int or str, optional
-        What messages call the bags; default their positions.
+        What messages call the bags; default their positions. Labels, groups and weights that
+        have an index of pandas are put in the order of these ids.
 
     Raises
     ------
@@ -259,6 +282,11 @@ class Bags(Ragged):
     """
 
     __slots__ = ()
+
+    @property
+    def ids(self) -> Ids | None:
+        """The id of each bag, shape (n_bags,): of a groupby, or an id column; else None."""
+        return None if self.bag_ids is None else self.bag_ids.values
 
     @property
     def means(self) -> Floats:
@@ -363,7 +391,8 @@ class Bags(Ragged):
     ) -> Bags:
         """Make Bags of a table with a row per point.
 
-        Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas. Larger
+        Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas, and keep
+        the ids: labels, groups and weights with an index of pandas are aligned with these. Larger
         tables than memory: `bagbasis.ingest.ingest_frame`, which also keeps ids and targets.
 
         Parameters
@@ -382,8 +411,8 @@ class Bags(Ragged):
             What is no table, a missing column or id, or values that are not finite numbers.
         """
         names = [id_column] if isinstance(id_column, str) else id_column
-        points, sizes, columns = bags_of_frame(frame, names, coordinates)
-        return cls(points, offsets_of(sizes)).named(columns)
+        points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)
+        return cls(points, offsets_of(sizes)).named(columns).with_ids(ids)
 
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)
@@ -432,7 +461,10 @@ def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
         [part.points for part in parts], of_each, lambda i: f"part {i} of {len(parts)}"
     )
     sizes = np.concatenate([part.sizes for part in parts])
-    return type(parts[0]).trusted(np.concatenate(points), offsets_of(sizes), names)
+    ids = parts[0].bag_ids
+    for part in parts[1:]:
+        ids = ids and ids.joined(part.bag_ids)
+    return type(parts[0]).trusted(np.concatenate(points), offsets_of(sizes), names, ids)
 
 
 def in_one_order(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import Integers
 from ..errors import DataError, closest, needing_extra, shown
 from .arrow_arrays import library
+from .ids import BagIds
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -95,8 +96,8 @@ def names_of_table(table: object) -> list[str] | None:
 
 def bags_of_frame(
     frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str] | None
-) -> tuple[NDArray[Any], Integers, list[str]]:
-    """Return the points of a table's bags, one bag behind the other, their sizes and columns."""
+) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
+    """Return points of a table's bags, one bag behind the other, their sizes, columns and ids."""
     if is_groups(frame):
         if ids is not None:
             raise DataError("the frame is grouped: leave id_column out")
@@ -120,17 +121,22 @@ def bags_of_frame(
     order = np.argsort(codes, kind="stable")
     chosen = coordinates or [name for name in rows.columns if name not in ids]
     sizes = np.bincount(codes).astype(np.int64)
-    return _numbers(rows[list(chosen)])[order], sizes, list(chosen)
+    first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
+    keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
+    points = _numbers(rows[list(chosen)])[order]
+    return points, sizes, list(chosen), BagIds.of_keys(keys, ids)
 
 
 def _of_groups(
     groups: Frame, coordinates: Sequence[str] | None
-) -> tuple[NDArray[Any], Integers, list[str]]:
+) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
     """Return the points of groups in their order; each group's columns are its coordinates."""
     keys = split_groups(groups)[1] or []
     if getattr(groups, "maintain_order", True) is False:
         raise DataError("groups of polars have no order: group_by(…, maintain_order=True)")
-    frames = [frame for _, frame in groups]
+    parts = list(groups)
+    ids = BagIds.of_keys([key for key, _ in parts], keys)
+    frames = [frame for _, frame in parts]
     if not frames:
         raise DataError("no bags: there are no groups")
     if not hasattr(groups, "obj"):
@@ -138,7 +144,63 @@ def _of_groups(
     chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
     points = [_numbers(frame[chosen]) for frame in frames]
     sizes = np.array([len(one) for one in points], dtype=np.int64)
-    return np.concatenate(points), sizes, chosen
+    return np.concatenate(points), sizes, chosen, ids
+
+
+def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the coordinates of groups without some columns, and the value of these per bag.
+
+    Values are a Series of pandas each, in the order of the groups. A column of the grouped frame
+    that is not among the coordinates can be taken, too.
+
+    Raises
+    ------
+    DataError
+        No such column, or one that is not constant within a bag; names the bag.
+    """
+    keys = split_groups(groups)[1] or []
+    parts = list(groups)
+    if not parts:
+        raise DataError("no bags: there are no groups")
+    with needing_extra("tables", "columns of groups"):
+        import pandas as pd  # noqa: PLC0415 - an extra
+    columns = [name for name in parts[0][1].columns if name not in keys]
+    whole, order = _rows_in_order(groups, [frame for _, frame in parts])
+    sizes = np.array([len(frame) for _, frame in parts], dtype=np.int64)
+    ends = np.cumsum(sizes)
+    found: dict[str, Any] = {}
+    for name in names:
+        if name not in whole.columns:
+            known = list(map(str, whole.columns))
+            raise DataError(f"no column {name!r}{closest(name, known)}; there are {shown(known)}")
+        values = whole[name].iloc[order]
+        codes = pd.factorize(values, use_na_sentinel=False)[0]
+        first = np.repeat(codes[ends - sizes], sizes)
+        if (codes != first).any():
+            bag = int(np.searchsorted(ends, int(np.argmax(codes != first)), side="right"))
+            raise DataError(
+                f"column {name!r} has several values in the {bag_of_key(parts[bag][0])}, and a bag "
+                "has one label, group or weight; give one value per bag"
+            )
+        found[name] = values.iloc[ends - sizes].reset_index(drop=True)
+    return [name for name in columns if name not in names], found
+
+
+def bag_of_key(key: object) -> str:
+    """Return what messages call the bag of a group."""
+    return f"bag with id {key[0] if isinstance(key, tuple) and len(key) == 1 else key!r}"
+
+
+def _rows_in_order(groups: Frame, frames: Sequence[Frame]) -> tuple[Frame, Integers]:
+    """Return a pandas frame, and its rows group by group as the groups have them."""
+    import pandas as pd  # noqa: PLC0415 - an extra
+
+    if not hasattr(groups, "obj"):
+        whole = pd.concat([frame.to_pandas() for frame in frames], ignore_index=True)
+        return whole, np.arange(len(whole))
+    codes = groups.ngroup().to_numpy()
+    order = np.argsort(codes, kind="stable")
+    return groups.obj, order[np.count_nonzero(codes < 0) :]
 
 
 def _numbers(frame: Frame) -> NDArray[Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,56 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
         except (TypeError, UnicodeError) as error:
             raise DataError(f"an id is not valid Unicode ({error})") from error
     raise DataError(f"ids have dtype {array.dtype}; expected integers or strings")
+
+
+@dataclass(frozen=True, eq=False)
+class BagIds:
+    """The ids of bags in memory.
+
+    Attributes
+    ----------
+    values : array, shape (n_bags,)
+        int64, or objects: texts, times, or a tuple per bag where several columns are the id.
+    columns : tuple of str
+        Names of the id columns; empty where they have none.
+    """
+
+    values: Ids
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of_keys(cls, keys: Sequence[Any], columns: Sequence[str] = ()) -> Self:
+        """Return the ids of bags by their keys; a tuple of one value is that value."""
+        single = [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
+        values = np.empty(len(single), dtype=object)
+        values[:] = single
+        return cls(values, tuple(columns))
+
+    def __len__(self) -> int:
+        """Count the ids."""
+        return len(self.values)
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Self:
+        """Return the ids of some bags."""
+        return replace(self, values=self.values[rows])
+
+    @property
+    def storable(self) -> Ids | None:
+        """The ids as a store keeps them, int64 or texts; None where they are neither."""
+        names = self.values.tolist()
+        if all(isinstance(name, str) for name in names):
+            return self.values
+        is_number = all(isinstance(name, int) and not isinstance(name, bool) for name in names)
+        if is_number and all(-(2**63) <= name <= LARGEST_ID for name in names):
+            return np.array(names, dtype=np.int64)
+        return None
+
+    def joined(self, other: Self | None) -> Self | None:
+        """Return the ids of two sets of bags; None unless both have ids of the same columns."""
+        if other is None or other.columns != self.columns:
+            return None
+        ours, theirs = self.values.astype(object), other.values.astype(object)
+        return replace(self, values=np.concatenate([ours, theirs]))
 
 
 def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int64]:

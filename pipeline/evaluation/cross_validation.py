@@ -29,7 +29,7 @@ from ..fitting import (
     plan_fit,
     pose_problem,
 )
-from ..labelled import Batch, Column, LabelledBags, SampleWeight, Weights
+from ..labelled import Batch, Column, LabelledBags, SampleWeight, Weights, from_frame
 from ..models import (
     ROWS_PER_BLOCK,
     DoubleBasis,
@@ -120,6 +120,10 @@ def cross_val_score(
     parameters = parameters_of(estimator)
     if parameters.alpha == "projected":
         raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")
+    X, y, target, given, *_ = from_frame(
+        X, y, target, groups=groups, time=time, sample_weight=sample_weight
+    )
+    groups, time, sample_weight = given["groups"], given["time"], given["sample_weight"]
     problem = pose_problem(parameters, X, y, target, sample_weight=sample_weight)
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))

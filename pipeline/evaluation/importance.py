@@ -28,6 +28,7 @@ from ..models import (
     FittedEstimator,
     JudgedModel,
     find_subset,
+    judged_data,
     judging_cost,
     labelled_for,
     model_of,
@@ -170,15 +171,17 @@ def permutation_importance(
     coordinate from the others of the same point, so a drop has both in it.
     """
     fitted = model_of(model)
-    where = labelled_for(fitted, data, y, subset)
+    taken = judged_data(fitted, data, y, groups=groups, sample_weight=sample_weight)
+    groups, sample_weight = taken.values["groups"], taken.values["sample_weight"]
+    where = labelled_for(fitted, taken.X, taken.y, subset)
     together = _sets_of(coordinates, where)
     if groups is None and isinstance(where.data, BagStore):
         of_model = Holdout.of(fitted.holdout).groups
         groups = of_model if of_model in where.data.target_names else None
     column = None if groups is None else Column.of(where.data, "groups", groups)
     weights = Weights.of_bags(where.data, sample_weight)
-    name, taken = find_subset(fitted, where, subset, lambda bags: _taken(bags, max_bags))
-    index, bags, labels = taken
+    name, chosen_bags = find_subset(fitted, where, subset, lambda bags: _taken(bags, max_bags))
+    index, bags, labels = chosen_bags
     members = index if column is None else column.at(index)
     codes = np.unique(members, return_inverse=True)[1]
     if codes.max() < 1:

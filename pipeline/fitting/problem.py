@@ -26,7 +26,10 @@ from ..labelled import (
     LabelledBags,
     Membership,
     SampleWeight,
+    Targets,
     Weights,
+    from_frame,
+    warn_of_leaks,
 )
 from ..outcomes import Classes, Outcome, Target
 from ..parameters import Real
@@ -60,6 +63,8 @@ class Problem:
         Which bags are left out, resolved for these bags.
     grouped_by : Column, optional
         Bags of equal values are not independent; None: as ``holdout`` says.
+    columns : tuple of str
+        Columns of a frame that gave labels, groups or weights, and are no coordinates.
     """
 
     source: LabelledBags
@@ -67,6 +72,7 @@ class Problem:
     weights: Weights | None = None
     holdout: Holdout = NO_HOLDOUT
     grouped_by: Column | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def fitted(self) -> LabelledBags:
@@ -137,8 +143,15 @@ def pose_problem(
     if sample_weight is not None and parameters.alpha == "projected":
         raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
     third = parameters.response_embedding
-    source, outcome = parameters.learns.from_labels(X, labels, target, bags, third)
+    taken = from_frame(X, labels, target, groups=groups, sample_weight=sample_weight)
+    groups, sample_weight = taken.values["groups"], taken.values["sample_weight"]
+    source, outcome = parameters.learns.from_labels(taken.X, taken.y, taken.target, bags, third)
     source = in_embedded_order(source, parameters.embedding)
+    warn_of_leaks(source, isinstance(outcome, Classes))
+    if taken.names:
+        assert isinstance(source.labels, Targets)
+        source = replace(source, labels=replace(source.labels, names=taken.names))
+        outcome = outcome.named(taken.names)
     given, column = Holdout.of(holdout), None
     if isinstance(groups, str) and not source.in_memory and given.after is None:
         if given.groups not in (None, groups):
@@ -154,7 +167,7 @@ def pose_problem(
             )
     out = given.resolve(source)
     weights = Weights.of_bags(source.data, sample_weight)
-    problem = Problem(source, outcome, weights, out, column)
+    problem = Problem(source, outcome, weights, out, column, taken.columns)
     if parameters.class_weight is None:
         return problem
     by_class = _weights_of_classes(problem, parameters.class_weight)

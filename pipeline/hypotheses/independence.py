@@ -23,6 +23,7 @@ from .dependence.pairs import DependenceStatistic, Pairs
 from .dependence.stored_pairs import StoredPairs
 from .registry import Measured, check_groups, find_statistic
 from .result import HypothesisResult
+from .samples.matching import matched
 from .samples.variables import LEAST_PAIRS, VariableLike, read_variables, strata_of
 
 PERMUTATION = "permutation"
@@ -131,7 +132,8 @@ def independence_test(
     bound = groups is not None or within is not None
     if bound and is_default and PERMUTATION in found.nulls:
         null = PERMUTATION
-    data = {"x": x, "y": y, **_others(z)}
+    data, given = matched({"x": x, "y": y, **_others(z)}, {"groups": groups, "within": within})
+    x, y, groups, within = data["x"], data["y"], given["groups"], given["within"]
     if len(data) < found.n_variables or (len(data) > found.n_variables and not found.takes_more):
         more = " or more" if found.takes_more else ""
         raise ParameterError(

@@ -18,6 +18,7 @@ from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
 from .registry import check_groups, find_statistic
 from .result import HypothesisResult
+from .samples.matching import matched
 from .samples.samples import SampleLike, read_samples
 from .two_samples.aggregated import Aggregate
 from .two_samples.block_mmd import BlockMMD, LinearMMD
@@ -170,7 +171,7 @@ def two_sample_test(
     both = read_samples(
         {"a": a, "b": b},
         unit=unit,
-        groups=None if groups is None else _labels(groups),
+        groups=None if groups is None else _labels(groups, a, b),
         embedding=embedding,
         thin=thin,
         seed=seed,
@@ -235,10 +236,14 @@ def _kernel_of(
     return choose_kernel(name, bandwidth, samples)
 
 
-def _labels(groups: object) -> dict[str, ArrayLike]:
+def _labels(groups: object, a: SampleLike, b: SampleLike) -> dict[str, ArrayLike]:
     if not isinstance(groups, (tuple, list)) or len(groups) != 2:
         raise ParameterError(f"groups is {shown(groups)}; expected (labels of a, labels of b)")
-    first, second = (as_array(f"groups of {k}", g) for k, g in zip("ab", groups, strict=True))
+    found = []
+    for name, sample, labels in zip("ab", (a, b), groups, strict=True):
+        what = f"groups of {name}"
+        found.append(as_array(what, matched({name: sample}, {what: labels})[1][what]))
+    first, second = found
     shared = np.intersect1d(first, second)
     if len(shared):
         raise DataError(f"the group {shared[0]!s} is in both samples; a unit belongs to one")

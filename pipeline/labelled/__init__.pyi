@@ -1,9 +1,17 @@
+from .alignment import (
+    aligned as aligned,
+    ids_of as ids_of,
+)
 from .column_splits import (
     GroupFolds as GroupFolds,
     GroupSplit as GroupSplit,
 )
 from .columns import (
     Column as Column,
+)
+from .frame_columns import (
+    FromFrame as FromFrame,
+    from_frame as from_frame,
 )
 from .holdout import (
     NO_HOLDOUT as NO_HOLDOUT,
@@ -31,6 +39,9 @@ from .labelled import (
 from .labels import (
     ResponseBags as ResponseBags,
     Targets as Targets,
+)
+from .leaks import (
+    warn_of_leaks as warn_of_leaks,
 )
 from .splits import (
     VALIDATION_SEED as VALIDATION_SEED,

@@ -14,6 +14,7 @@ from ..bags import Bags
 from ..errors import DataError, ParameterError
 from ..params import as_array
 from ..store import BagStore
+from .alignment import aligned
 
 ROWS_PER_READ = 2**20  # bags whose values are read at a time
 MOST_HELD = 2**17  # bags whose values travel with every task: 1 MiB
@@ -48,12 +49,13 @@ class Column:
         Raises
         ------
         DataError
-            A store without such a column, or another number of values than bags.
+            A store without such a column, another number of values than bags, or an index that has
+            other ids than the bags, see `aligned`.
         ParameterError
             A name for bags in memory.
         """
         if not isinstance(column, str):
-            values = as_array(what, column)
+            values = as_array(what, aligned(column, data, what))
             if values.shape != (len(data),):
                 raise DataError(f"{what} has shape {values.shape}; expected ({len(data)},)")
             found = cls(what, given=values)

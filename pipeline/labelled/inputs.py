@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..bags import Bags, Ragged, Responses, as_bags, as_responses
+from ..bags import Bags, Ragged, Responses, as_bags, as_responses, has_index
 from ..errors import DataError, ParameterError
 from ..params import as_array
 from ..store import BagStore, as_numbers
+from .alignment import aligned
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
 
@@ -64,9 +65,10 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
     Raises
     ------
     DataError
-        Targets of another length, or that are no numbers.
+        Targets of another length, or that are no numbers; or an index that has other ids than
+        the bags, see `aligned`.
     """
-    values = as_targets(y)
+    values = as_targets(aligned(y, data, "y"))
     if values.dtype.kind == "O":
         values = as_numbers(values, "y")
     if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
@@ -125,10 +127,19 @@ def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> 
         raise DataError("no bags to fit")
     if responses is None:
         raise DataError("responses are missing: one (m_i, k) array a bag, None for a bag without")
+    responses = _listed(aligned(responses, bags, "responses"))
     checked = as_responses(responses, len(bags))  # type: ignore[arg-type]  # refuses others
     if checked.n_points == 0:
         raise DataError("no bag has a response")
     return LabelledBags(bags, ResponseBags(checked))
+
+
+def _listed(responses: LabelsLike) -> LabelsLike:
+    """Return a Series of responses as a list; None for what pandas calls missing."""
+    if not has_index(responses):
+        return responses
+    items = responses.tolist()  # type: ignore[union-attr]  # of a Series
+    return [None if isinstance(item, float) and np.isnan(item) else item for item in items]
 
 
 def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from .judging import (
     evaluate as evaluate,
     evaluate_together as evaluate_together,
     find_subset as find_subset,
+    judged_data as judged_data,
     judging_cost as judging_cost,
     labelled_for as labelled_for,
 )

@@ -32,7 +32,7 @@ from ..random_features import RandomFeatures, RandomFourierFeatures, named_featu
 from ..sklearn_bases import BaseEstimator, of_bags
 from ..store import BagStore
 from .fit import fit_ridge
-from .fitted_model import Array
+from .fitted_model import FRAME_COLUMNS, Array
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
 from .posterior import BagScores
@@ -240,6 +240,8 @@ class DoubleBasis(BaseEstimator):
             groups=groups,
         )
         self.model_ = fit_ridge(problem, parameters, progress, checkpoints)
+        if problem.columns:
+            self.model_.report[FRAME_COLUMNS] = list(problem.columns)
         return self
 
     @property

@@ -60,6 +60,10 @@ Array = Any
 """A numpy array for bags in memory, a lazy dask.array for a BagStore."""
 
 
+FRAME_COLUMNS = "frame_columns"
+"""In the report of a fit: columns of the frame that gave labels, groups or weights."""
+
+
 class Features(Protocol):
     """What a model is linear in."""
 

@@ -10,9 +10,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..arrays import Floats
+from ..bags import is_groups
 from ..errors import DataError, ModelError
 from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, run_pass
-from ..labelled import BagsLike, Batch, LabelledBags, LabelsLike, SampleWeight, Weights
+from ..labelled import (
+    BagsLike,
+    Batch,
+    FromFrame,
+    LabelledBags,
+    LabelsLike,
+    SampleWeight,
+    Weights,
+    from_frame,
+)
 from ..outcomes import Judged, Outcome, RealDetails, weighted_sum
 from ..parameters import Function, None_, Subset, checked
 from ..store import BagStore
@@ -20,6 +30,7 @@ from ..units import in_units
 from .errors import Errors, Sample
 from .fitted_model import (
     FITTED_ON,
+    FRAME_COLUMNS,
     FittedEstimator,
     JudgedModel,
     ScoringModel,
@@ -95,6 +106,8 @@ def judge_model(
     progress: Progress | None,
 ) -> Errors:
     """Return what `evaluate` does."""
+    taken = judged_data(fitted, data, y, sample_weight=sample_weight)
+    data, y, sample_weight = taken.X, taken.y, taken.values["sample_weight"]
     bags = labelled_for(fitted, data, y, subset)
     weights = Weights.of_bags(bags.data, sample_weight)
 
@@ -110,6 +123,25 @@ def judge_model(
     return replace(errors, subset=name)
 
 
+def judged_data(
+    model: JudgedModel,
+    data: BagsLike | LabelledBags,
+    y: LabelsLike = None,
+    **arguments: Any,  # noqa: ANN401
+) -> FromFrame:
+    """Return what a model is judged on, of a grouped frame without columns that it did not see.
+
+    Labels that are not given are taken from the columns that the fit took them from, and
+    ``arguments`` that name a column have its values.
+    """
+    columns = model.report.get(FRAME_COLUMNS, ())
+    target: Any = None
+    if y is None and columns and is_groups(data):
+        names = model.outcome.names
+        target = names[0] if model.outcome.single or len(names) == 1 else names
+    return from_frame(data, y, target, columns, **arguments)
+
+
 def labelled_for(
     model: JudgedModel,
     data: BagsLike | LabelledBags,
@@ -117,6 +149,7 @@ def labelled_for(
     subset: str | None = None,
 ) -> LabelledBags:
     """Return the bags that a model is judged on, with their labels; see `evaluate`."""
+    data, y, *_ = judged_data(model, data, y)
     if isinstance(data, (BagStore, LabelledBags)):
         check_predictable(model, data, subset or "all")
         return in_order(model.outcome.take_labelled(data, y), model.report)

@@ -50,7 +50,7 @@ from .fitted_model import (
 )
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration
-from .judging import score_of
+from .judging import judged_data, score_of
 from .ridge_model import OF_INTERVALS, RidgeModel
 
 
@@ -270,6 +270,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             model with trees.
         """
         model = self._fitted
+        X, y, _, given, *_ = judged_data(model, X, y, groups=groups, sample_weight=sample_weight)
+        groups, sample_weight = given["groups"], given["sample_weight"]
         if isinstance(X, BagStore):
             source = model.outcome.take_labels(X)
         else:

@@ -22,13 +22,14 @@ from ..execution import (
     run_kernel,
 )
 from ..fitting import ROWS_PER_BLOCK, FeatureMap, bag_variances
-from ..labelled import BagsLike, Batch
+from ..labelled import BagsLike, Batch, from_frame
 from ..outcomes import OUTCOMES, Outcome, Prediction
 from ..solvers import RidgeSolution
 from ..statistics import MANY_TARGETS, linear_predictions
 from ..store import BagStore
 from ..units import in_units, units_of
 from .fitted_model import (
+    FRAME_COLUMNS,
     NO_COLUMNS,
     Array,
     MoreColumns,
@@ -131,7 +132,8 @@ class RidgeModel:
             Bags of another dimension, or of other names of coordinates.
         """
         if not isinstance(X, BagStore):
-            return of_bags(self.in_fitted_order(as_bags(X)))
+            taken = from_frame(X, without=self.report.get(FRAME_COLUMNS, ()))
+            return of_bags(self.in_fitted_order(as_bags(taken.X)))
         check_names(self.report, X)
         self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
         return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)

@@ -22,7 +22,7 @@ from ..embeddings import (
 from ..errors import DataError, ParameterError
 from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, check_memory, lane, run_pass
 from ..hypotheses import as_rows, target_rows
-from ..labelled import BagsLike, Batch, LabelledBags, Targets
+from ..labelled import BagsLike, Batch, LabelledBags, Targets, aligned
 from ..parameters import Function, Instance, Integer, None_, OneOf, Seed, Text, checked
 from ..store import MEDIAN_ROWS, BagStore, RunSample
 from .criteria import CRITERIA
@@ -297,10 +297,10 @@ def _read(
     else:
         if target is not None or y is None:
             raise ParameterError("give y for bags or rows in memory; target names one of a store")
-        t = as_rows(y, "y")
         if isinstance(X, np.ndarray) and X.ndim < 3 and X.dtype != object:
-            return _array_variables(X, t, embedding)
+            return _array_variables(X, as_rows(y, "y"), embedding)
         bags = as_bags(X)
+        t = as_rows(aligned(y, bags, "y"), "y")
         if len(bags) != len(t):
             raise DataError(f"y has {len(t)} rows, there are {len(bags)} bags")
         labelled = LabelledBags(bags, Targets((), t))

@@ -169,6 +169,16 @@ class Outcome(ABC):
         The first three arguments as in `label`. ``bags`` None means all of them.
         """
 
+    def named(self, names: Sequence[str]) -> Self:
+        """Return the outcome with names of its targets, as columns of a frame or store have them.
+
+        Raises
+        ------
+        DataError
+            Labels that have no names, such as responses.
+        """
+        raise DataError(f"target: a model of {self.kind} takes no column of a frame as its labels")
+
     def take_labels(self, store: BagStore) -> LabelledBags:
         """Return the bags of a store with the labels of this kind.
 

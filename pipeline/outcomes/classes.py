@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags
+from ..bags import Bags, as_bags
 from ..embeddings import Embedding
 from ..errors import DataError
 from ..labelled import (
@@ -17,7 +17,9 @@ from ..labelled import (
     LabelledBags,
     LabelsLike,
     Targets,
+    aligned,
     as_targets,
+    from_frame,
     take_range,
     with_targets,
 )
@@ -68,8 +70,12 @@ class Classes(Outcome):
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
         """See `Outcome.from_labels`."""
+        X, labels, target, *_ = from_frame(X, labels, target)
         names, has_booleans = None, False
         if labels is not None:
+            X = X if isinstance(X, (BagStore, LabelledBags)) else as_bags(X)
+            if not isinstance(X, LabelledBags):
+                labels = aligned(labels, X, "y")
             given = as_targets(labels)
             has_booleans = are_booleans(given)
             names, labels = class_codes(given)
@@ -83,6 +89,10 @@ class Classes(Outcome):
         stored = source.class_names.get(source.target_names[0]) if source.target_names else None
         named = () if stored is None else tuple(stored[int(code)] for code in codes)
         return source, cls(tuple(classes.tolist()), source.target_names, named)
+
+    def named(self, names: Sequence[str]) -> Self:
+        """See `Outcome.named`."""
+        return replace(self, names=tuple(names))
 
     @property
     def n_targets(self) -> int:
@@ -131,7 +141,7 @@ class Classes(Outcome):
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
         """See `Outcome.label_again`; text is encoded by its positions among our classes."""
         if labels is not None:
-            names, codes = class_codes(as_targets(labels))
+            names, codes = class_codes(as_targets(aligned(labels, bags, "y")))
             if names is not None:
                 found, is_known = self.codes_of(names.tolist()), ~np.isnan(codes)
                 codes[is_known] = found[codes[is_known].astype(int)]

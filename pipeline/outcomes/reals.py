@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..arrays import Integers
 from ..bags import Bags
 from ..embeddings import Embedding
 from ..errors import DataError
-from ..labelled import BagsLike, LabelledBags, LabelsLike, take_range, with_targets
+from ..labelled import BagsLike, LabelledBags, LabelsLike, from_frame, take_range, with_targets
 from ..store import BagStore, Range
 from ..units import units_of_labels
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
@@ -61,10 +61,15 @@ class Reals(Outcome):
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
         """See `Outcome.from_labels`."""
+        X, labels, target, *_ = from_frame(X, labels, target)
         source, single = with_targets(X, labels, target)
         refuse_classes(source)
         outcome = cls(n_targets_of(source), single, source.target_names)
         return take_range(source, bags), outcome
+
+    def named(self, names: Sequence[str]) -> Self:
+        """See `Outcome.named`."""
+        return replace(self, names=tuple(names))
 
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
         """See `Outcome.label_again`."""

@@ -209,9 +209,10 @@ class BagStore(Exported):
         ----------
         bags : Bags or list of array_like (n_i, n_dims)
         targets : mapping from name to (n_bags,), or array (n_bags, n_targets), optional
-            NaN where a bag has no label; None for no labels at all.
+            NaN where a bag has no label; None for no labels at all. Values of pandas are put in
+            the order of the ids by their index.
         ids : sequence of int or str, optional
-            Unique in the store; default the next integers.
+            Unique in the store; default those of the bags, as of a groupby, else the next integers.
         responses : sequence with one array_like (m_i, response_dims) or None per bag, optional
             Or Bags, or `Responses`. A bag whose response is None or has no points is not
             labelled; None for no responses at all.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
+from ..bags import BagIds, has_index, in_order_of
 from ..errors import DataError
 from ..params import as_array
 
@@ -31,6 +32,19 @@ class DataFrame(Protocol):
 EXACT = 2**53  # up to it every integer is a float64
 TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
 MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
+
+
+def targets_in_order(targets: TargetsLike, ids: BagIds) -> TargetsLike:
+    """Return targets with those of pandas in the order of ids; raises as `in_order_of`."""
+    if has_index(targets):
+        ordered: TargetsLike = in_order_of(targets, ids, "targets")
+        return ordered
+    if isinstance(targets, Mapping):
+        return {
+            name: in_order_of(values, ids, f"target {name!r}") if has_index(values) else values
+            for name, values in targets.items()
+        }
+    return targets
 
 
 def targets_matrix(

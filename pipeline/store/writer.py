@@ -17,6 +17,7 @@ from ..bags import (
     LARGEST_ID,
     PACKED,
     AnyRagged,
+    BagIds,
     Bags,
     Box,
     IdsLike,
@@ -26,6 +27,8 @@ from ..bags import (
     as_responses,
     check_finite,
     encode,
+    has_index,
+    in_order_of,
     points_dtype,
 )
 from ..errors import DataError, StoreError
@@ -47,7 +50,7 @@ from .schema import (
     replace_ids,
 )
 from .snapshot import Snapshot
-from .targets import TargetsLike, targets_matrix
+from .targets import TargetsLike, targets_in_order, targets_matrix
 
 WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
 
@@ -153,6 +156,12 @@ class AppendSession:
         Refused input (DataError) changes nothing; after any other error the session can only end.
         """
         self._check_whole()
+        of_bags = bags.bag_ids if ids is None else BagIds(as_ids(ids, len(bags))[0].astype(object))
+        if of_bags is not None:
+            ids = of_bags.storable if ids is None else ids
+            targets = targets_in_order(targets, of_bags)
+            if has_index(responses):
+                responses = in_order_of(responses, of_bags, "responses").tolist()
         labels = self._check_labels(len(bags), targets, ids, responses)
         bags = self._in_our_order(bags, COORDINATES, "bags")
         points = self._check_points(bags, None if ids is None else labels.ids)

@@ -1,0 +1,84 @@
+"""Variables and labels of pandas in the order of the bags, or rows, that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...bags import BagIds, Bags, as_bags, has_index, in_order_of, is_groups
+from ...labelled import ids_of
+from ...store import BagStore
+
+
+def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return variables and labels in the order of the first variable, by ids and indices.
+
+    Bags that have ids are the measure: indices of pandas, and ids of other bags, must be the same
+    ids. Rows of pandas with the same unique index in another order are put in one order; where
+    these differ, rows are paired by their places.
+
+    Parameters
+    ----------
+    data : mapping of str to variable
+        Groupbys become Bags.
+    labels : mapping of str to labels or None
+
+    Raises
+    ------
+    DataError
+        Ids or an index that differ from the ids of the bags; see `in_order_of`.
+    """
+    made = {name: as_bags(one) if is_groups(one) else one for name, one in data.items()}
+    others = [*made.values(), *labels.values()]
+    if not any(has_index(one) or isinstance(one, Bags) for one in others):
+        return made, dict(labels)  # ids of a store are read only where something has others
+    ids = next((of_one for of_one in map(_ids, made.values()) if of_one is not None), None)
+    if ids is None:
+        first: Any = next((one for one in made.values() if has_index(one)), None)
+        if first is None or first.index.has_duplicates:
+            return made, dict(labels)
+        return tuple(
+            {name: _like(one, first) for name, one in some.items()} for some in (made, labels)
+        )
+    return tuple(
+        {name: _in_order(one, ids, name) for name, one in some.items()} for some in (made, labels)
+    )
+
+
+def _ids(data: object) -> BagIds | None:
+    if isinstance(data, (Bags, BagStore)):
+        return ids_of(data)
+    if isinstance(data, tuple) and len(data) == 3 and isinstance(data[0], BagStore):
+        ids = ids_of(data[0])
+        return ids and ids.take(slice(data[1], data[2]))
+    return None
+
+
+def _in_order(one: Any, ids: BagIds, name: str) -> Any:  # noqa: ANN401
+    if has_index(one):
+        return in_order_of(one, ids, name)
+    own = one.bag_ids if isinstance(one, Bags) else None
+    if own is None or own is ids or np.array_equal(own.values, ids.values):
+        return one
+    import pandas as pd  # noqa: PLC0415 - ids in memory come from tables
+
+    places = pd.Series(np.arange(len(own)), _labels_of(own))
+    return one[in_order_of(places, ids, name).to_numpy()]
+
+
+def _labels_of(ids: BagIds) -> Any:  # noqa: ANN401
+    import pandas as pd  # noqa: PLC0415
+
+    return pd.Index(ids.values.tolist())
+
+
+def _like(one: Any, first: Any) -> Any:  # noqa: ANN401
+    """Return rows of pandas in the order of others that have the same index."""
+    if not has_index(one) or one is first or one.index.has_duplicates:
+        return one
+    if len(one) != len(first) or one.index.equals(first.index):
+        return one
+    places = one.index.get_indexer(first.index)
+    return one if (places < 0).any() else one.iloc[places]
