@@ -50,7 +50,9 @@ def with_targets(
         single = isinstance(target, str) or (target is None and len(names) == 1)
         return LabelledBags(X, Targets(names)), single
     if target is not None:
-        raise ParameterError("target names a column of a BagStore; pass y for bags in memory")
+        raise ParameterError(
+            "target names a column of a BagStore, or of a groupby; pass y for other bags"
+        )
     bags = as_bags(X)
     if len(bags) == 0:
         raise DataError("no bags to fit")

@@ -161,9 +161,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
         y : array, shape (n_bags,) or (n_bags, n_targets)
-            For bags in memory, numbers or classes; NaN, None or "" where a bag has no label.
+            For bags in memory, numbers or classes; NaN, None or "" where a bag has no label. A
+            Series or DataFrame of pandas is aligned with the ids of a groupby or `Bags`, as are
+            ``groups`` and ``sample_weight``.
         target : str or list of str
-            For a store; may be left out when it has one target.
+            For a store; may be left out when it has one target. For a groupby, columns of the
+            frame that hold the label, constant within a bag; they are no coordinates.
         sample_weight : array, shape (n_bags,), or str, optional
             How much each bag counts, numbers ≥ 0, or a column of the store with them: a bag of
             weight 2 is as the bag twice in all sums, and once in what "gcv" counts.
