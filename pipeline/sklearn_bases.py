@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -124,6 +125,10 @@ class MatrixTypeError(DataError, TypeError):
     """A matrix of another kind; scikit-learn's own checks of estimators expect a TypeError."""
 
 
+class UnfittedError(DataError, NotFittedError):
+    """Nothing was fitted yet; scikit-learn's tools expect its own NotFittedError."""
+
+
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
@@ -151,6 +156,7 @@ __all__ = [
     "ClassifierMixin",
     "RegressorMixin",
     "TransformerMixin",
+    "UnfittedError",
     "fresh",
     "of_bags",
     "validated",

@@ -36,7 +36,7 @@ from ..parameters import (
 )
 from ..parameters.embeddings import COMMON
 from ..saved import Saved
-from ..sklearn_bases import BaseEstimator, TransformerMixin, of_bags
+from ..sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
 from ..store import CHOICE_SAMPLE, BagStore, RunSample
 from .description import Description
 from .refusals import check_dims, refuse_outside
@@ -90,6 +90,35 @@ class ChoiceSample:
         read = self.source.response_sample if self.responses else self.source.sample
         bags = read(self.runs)
         return bags if self.mapped is None else map(self.mapped, bags)
+
+
+@dataclass(frozen=True)
+class _NoSample(ChoiceSample):
+    """The sample of an embedding that was not fitted: to decide anything from it is refused."""
+
+    name: str = ""
+
+    @property
+    def every_bag(self) -> LabelledBags:
+        """Refuse.
+
+        Raises
+        ------
+        UnfittedError
+            Always.
+        """
+        raise _unfitted(self.name)
+
+    def __call__(self) -> Iterable[Bags]:
+        """Refuse as `every_bag`."""
+        raise _unfitted(self.name)
+
+
+def _unfitted(name: str) -> UnfittedError:
+    return UnfittedError(
+        f"{name} is not fitted, and its parameters leave something to be chosen from bags, such as "
+        "the box; call fit first"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,6 +343,8 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     ----------
     spec_ : EmbeddingSpec
         What was decided at `fit`.
+    n_features_in_ : int
+        Coordinates of a point.
     """
 
     PARAMETERS: ClassVar[Table] = COMMON
@@ -360,8 +391,13 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def transform(self, X: BagStore | BagsLike) -> NDArray[Any]:
         """Embeddings, shape (n_bags, s), of Bags or a list of arrays.
 
-        Without a `fit` before, a box that is not given is the unit cube, and points outside of
-        it are refused. For a BagStore there is `bagbasis.features`.
+        No fit is needed where the parameters decide everything: with a ``box``, and nothing that
+        is chosen from bags. For a BagStore there is `bagbasis.features`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Not fitted, and the box or something else has to be chosen from bags.
         """
         if isinstance(X, BagStore):
             raise DataError(
@@ -370,9 +406,12 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         bags = self._in_order(as_bags(X))
         spec = getattr(self, "spec_", None)
         if spec is None:
-            if self.box is None and box_of_bags(bags) != Box.unit(bags.n_dims):
-                raise DataError("points lie outside the unit cube; call fit first or give box=")
-            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), ChoiceSample.whole(bags))
+            check_parameters(self)
+            name = type(self).__name__
+            if self.box is None:
+                raise _unfitted(name)
+            sample = _NoSample(LabelledBags(bags), name=name)
+            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), sample)
         out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
         spec.embed(bags, out)
         return out
@@ -407,6 +446,14 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def from_params(cls, params: dict[str, Any]) -> Self:
         """Return the embedding with the parameters that a saved model has."""
         return cls(**params)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Coordinates of a point, after `fit`."""
+        spec: Spec | None = getattr(self, "spec_", None)
+        if spec is None:
+            raise AttributeError(f"{type(self).__name__} has n_features_in_ after fit")
+        return spec.n_dims
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""

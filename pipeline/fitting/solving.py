@@ -79,7 +79,7 @@ def _solve(
         if len(filled) > 1:  # one group cannot be left out
             return solve_folds(filled, penalties, parameters.rounding, units)
     if is_chosen:
-        return solve_gcv(train, penalties, units)
+        return solve_gcv(train, penalties, units, parameters.rounding)
     return solve(train, float(penalties.values[0]), parameters.rounding)
 
 

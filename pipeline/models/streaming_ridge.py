@@ -3,25 +3,81 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from functools import reduce
+from numbers import Real as RealNumber
 from operator import add
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
-from ..errors import DataError
+from ..errors import DataError, shown
 from ..parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
 from ..params import as_array
 from ..sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
-from ..solvers import Penalties, RidgeSolution, solve, solve_gcv
-from ..statistics import RidgeStatistics, StatisticsBuilder
+from ..solvers import Path, Penalties, RidgeSolution, solve, solve_each, solve_gcv, warn_at_edge
+from ..statistics import RidgeStatistics, StatisticsBuilder, add_upper
+from ..units import in_units, units_of
 
 NOISE = 1e-14  # rounding of sums in double, relative to their trace
+LARGEST, SMALLEST = 1e150, 1e-150  # numbers whose squares have sums in double
+EXACT = 2.0**53  # from here on floats leave out whole numbers
+
+
+@dataclass(frozen=True)
+class _ShiftedStatistics(RidgeStatistics):
+    """Sums of rows less an origin, so that a column far from 0 keeps its digits.
+
+    Sums about different origins add up about the first one's.
+    """
+
+    origin_z: Floats = field(kw_only=True)
+    origin_y: Floats = field(kw_only=True)
+
+    KEPT: ClassVar[tuple[str, ...]] = ("origin_z", "origin_y")
+
+    @classmethod
+    def of(cls, sums: RidgeStatistics) -> _ShiftedStatistics:
+        """Return sums as such; those of earlier versions are about 0."""
+        if isinstance(sums, cls):
+            return sums
+        values = {one.name: getattr(sums, one.name) for one in fields(sums)}
+        origins = np.zeros(sums.n_features), np.zeros(sums.n_targets)
+        return cls(**values, origin_z=origins[0], origin_y=origins[1])
+
+    def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        """See `Sums`."""
+        moved = type(self).of(other).about(self.origin_z, self.origin_y)
+        return super().combined(moved, combine)  # type: ignore[arg-type]  # no class below
+
+    def about(self, origin_z: Floats, origin_y: Floats) -> _ShiftedStatistics:
+        """Return the sums of the same rows less another origin."""
+        z, y = self.origin_z - origin_z, self.origin_y - origin_y
+        if not z.any() and not y.any():
+            return self
+        sums = self.in_units(np.maximum(self.exponents, units_of(y[None])))
+        y, n = in_units(y, sums.exponents), self.weight
+        gram = sums.gram.copy()
+        both = np.outer(sums.sum_z, z)
+        add_upper(gram, both + both.T + n * np.outer(z, z))
+        crossed = np.outer(sums.sum_y, z) + np.outer(y, sums.sum_z) + n * np.outer(y, z)
+        return replace(
+            sums,
+            gram=gram,
+            sum_z=sums.sum_z + n * z,
+            sum_y=sums.sum_y + n * y,
+            cross=sums.cross + crossed,
+            sum_yy=sums.sum_yy + 2 * y * sums.sum_y + n * y**2,
+            origin_z=origin_z,
+            origin_y=origin_y,
+        )
 
 
 class StreamingRidge(RegressorMixin, BaseEstimator):
@@ -29,17 +85,19 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
 
     What is kept are sums in double, of each fold. So any penalty can be tried afterwards, by
     generalised cross-validation or by folds, without seeing a row again. The solution is that of
-    scikit-learn's ``Ridge`` on all rows, up to rounding: features whose mean is 10^m times their
-    spread lose 2m digits.
+    scikit-learn's ``Ridge`` on all rows, up to rounding. Sums are of rows less the mean of the
+    first batch: so timestamps and other columns far from 0 keep their digits. Directions of the
+    features that rounding cannot tell from constant ones have no coefficient.
 
     Parameters
     ----------
     alpha : float ≥ 0, "gcv" or "folds", default 1.0
         The penalty, as in ``Ridge``, or how it is chosen from ``alphas``.
     alphas : list of float > 0, optional
-        Default: half decades up to 100 times the number of rows.
+        Default: half decades up to 100 times the number of rows, or up to 100 times the mean
+        square sum of a centred feature if that is more.
     n_folds : int ≥ 2, default 5
-        Rows are dealt to folds in turn, or by their groups.
+        Number of folds. Rows go to folds in turn, or by their groups.
 
     Attributes
     ----------
@@ -79,17 +137,19 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         X : shape (n, n_features)
         y : shape (n,) or (n, n_targets)
         groups : shape (n,), optional
-            Rows of one group are of one fold, in whichever batch they come.
+            Numbers, texts or times. Rows of one group are in one fold, in whichever batch and as
+            whichever type they come: 7 and 7.0 are one group.
 
         Raises
         ------
         DataError
-            Shapes that do not fit, or numbers that are not finite.
+            Shapes that do not fit, numbers that are not finite or whose squares are not, or a
+            missing group.
         ParameterError
             A parameter out of range.
         """
         check_parameters(self)
-        kept: list[RidgeStatistics] = getattr(self, "folds_", [])
+        kept = [_ShiftedStatistics.of(one) for one in getattr(self, "folds_", [])]
         rows, targets = validated_pair(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=not kept
         )
@@ -97,8 +157,17 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         columns = targets.reshape(len(targets), -1)
         if kept and len(kept[0].cross) != columns.shape[1]:
             raise DataError(f"y has {columns.shape[1]} targets; there were {len(kept[0].cross)}")
+        if kept and len(kept) != self.n_folds:
+            raise DataError(
+                f"n_folds is {self.n_folds}, and the rows before are in {len(kept)} folds; call "
+                "fit to begin again"
+            )
         fold = self._folds_of(groups, len(rows), sum(one.n for one in kept))
-        new = [_sums(rows[fold == i], columns[fold == i]) for i in range(self.n_folds)]
+        origin = (kept[0].origin_z, kept[0].origin_y) if kept else (_mean(rows), _mean(columns))
+        with np.errstate(over="ignore"):  # refused by name
+            rows, columns = rows - origin[0], columns - origin[1]
+        self._check_sizes(rows, columns)
+        new = [_sums(rows[fold == i], columns[fold == i], *origin) for i in range(self.n_folds)]
         self.folds_ = [a + b for a, b in zip(kept, new, strict=True)] if kept else new
         self._is_single = targets.ndim == 1
         vars(self).pop("solution_", None)
@@ -108,17 +177,30 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         """Solve with a penalty, or with a rule that chooses one; None takes the estimator's."""
         check_is_fitted(self, "folds_")
         chosen = self.alpha if alpha is None else self.PARAMETERS["alpha"].check("alpha", alpha)
-        total = reduce(add, self.folds_)
+        total = self._total()
         if isinstance(chosen, str):
             penalties = self._penalties(total)
             if chosen == "gcv":
-                self.solution_ = solve_gcv(total, penalties)
-                return self
-            if sum(part.n > 0 for part in self.folds_) < 2:
-                raise DataError(f"n_samples={total.n} in one fold; alpha='folds' needs two folds")
-            errors = [self._fold_error(total, one) for one in penalties.values.tolist()]
-            chosen = float(penalties.values[int(np.argmin(errors))])
-        self.solution_ = solve(total, float(chosen), NOISE)
+                solution = solve_gcv(total, penalties, noise=NOISE)
+                path = Path(solution.alphas, solution.scores)
+            else:
+                if sum(part.n > 0 for part in self.folds_) < 2:
+                    where = f"n_samples={total.n} in one fold"
+                    raise DataError(f"{where}; alpha='folds' needs two folds")
+                path = Path(penalties.values, self._fold_errors(total, penalties.values))
+                solution = solve(total, path.best, NOISE)
+                path = replace(path, scores=path.scores / (_variation(total) or 1.0))
+            if len(path.alphas) > 1:
+                warn_at_edge(path, penalties, "float64", True)
+        else:
+            solution = solve(total, float(chosen), NOISE)
+        if not np.isfinite(solution.coef).all() or not np.isfinite(solution.intercept).all():
+            raise DataError(
+                "y has too large numbers for finite coefficients; divide y by a constant"
+            )
+        self._intercept = solution.intercept + total.origin_y  # of rows less their origin
+        intercept = self._intercept - solution.coef @ total.origin_z
+        self.solution_ = replace(solution, intercept=intercept)
         return self
 
     @property
@@ -152,7 +234,9 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         """
         solution = self._solved()
         rows = validated(self, X, dtype=np.float64, reset=False)
-        found: Floats = rows @ solution.coef.T + solution.intercept
+        origin = self._total_origin()
+        intercept = getattr(self, "_intercept", solution.intercept)  # earlier versions have none
+        found: Floats = (rows - origin) @ solution.coef.T + intercept
         return found[:, 0] if self._is_single else found
 
     def __sklearn_tags__(self) -> Tags:
@@ -169,31 +253,123 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     def _penalties(self, total: RidgeStatistics) -> Penalties:
         if len(self.alphas):
             return Penalties(np.sort(np.asarray(self.alphas, dtype=np.float64)))
-        return Penalties.default(total.n, "float64", True)
+        default = Penalties.default(total.n, "float64", True)
+        squares = np.maximum(0.0, total.diagonal - total.sum_z**2 / total.n)
+        beyond = int(np.ceil(2 * np.log10(max(1.0, float(squares.mean()) / total.n))))
+        more = default.values[-1] * 10.0 ** (0.5 * np.arange(1, beyond + 1))
+        return replace(default, values=np.append(default.values, more))
 
-    def _fold_error(self, total: RidgeStatistics, alpha: float) -> float:
-        """Return the squared error over all folds, each by what is learnt from the others."""
-        found = 0.0
+    def _total(self) -> _ShiftedStatistics:
+        return reduce(add, [_ShiftedStatistics.of(one) for one in self.folds_])
+
+    def _total_origin(self) -> Floats | float:
+        return self.folds_[0].origin_z if hasattr(self, "_intercept") else 0.0
+
+    def _fold_errors(self, total: RidgeStatistics, alphas: Iterable[float]) -> Floats:
+        """Return squared errors over all folds, each by what is learnt from the others."""
+        alphas = [float(alpha) for alpha in alphas]
+        errors = np.zeros(len(alphas))
         for part in self.folds_:
             if part.n:
-                solution = solve(total - part, alpha, NOISE)
-                errors = part.judge()(solution.coef.T, solution.intercept)
-                found += part.n * float(np.mean(errors))
-        return found
+                judge = part.judge()
+                for i, solution in enumerate(solve_each(total - part, alphas, NOISE)):
+                    errors[i] += part.n * np.mean(judge(solution.coef.T, solution.intercept))
+        return errors
+
+    def _check_sizes(self, rows: Floats, columns: Floats) -> None:
+        """Raise DataError for numbers whose squares cannot be summed."""
+        largest, spread = np.abs(rows).max(axis=0), np.ptp(rows, axis=0)
+        names = getattr(self, "feature_names_in_", range(rows.shape[1]))
+        for j in np.flatnonzero(~(largest <= LARGEST))[:1]:
+            raise DataError(
+                f"X: column {shown(names[j])} has numbers {largest[j]:g} from their mean, whose "
+                "squares are too large; divide the column by a constant"
+            )
+        for j in np.flatnonzero((spread > 0) & (spread < SMALLEST))[:1]:
+            raise DataError(
+                f"X: numbers of column {shown(names[j])} differ by at most {spread[j]:g}, whose "
+                "square is 0; multiply the column by a constant"
+            )
+        if not np.isfinite(columns).all():
+            raise DataError("y has numbers too large to be centred; divide y by a constant")
 
     def _folds_of(self, groups: ArrayLike | None, n: int, before: int) -> NDArray[np.int64]:
         if groups is None:
             return np.arange(before, before + n) % self.n_folds
-        names = as_array("groups", groups)
-        if names.shape != (n,):
-            raise DataError(f"groups have shape {names.shape}, there are {n} rows")
-        found, codes = np.unique(names.astype(str), return_inverse=True)
-        digests = [hashlib.blake2b(one.encode(), digest_size=8).digest() for one in found.tolist()]
-        folds = np.array([int.from_bytes(one, "little") % self.n_folds for one in digests])
-        return folds[codes]
+        values = as_array("groups", groups)
+        if values.shape != (n,):
+            raise DataError(f"groups have shape {values.shape}, there are {n} rows")
+        names = _group_names(values)
+        digests = {one: hashlib.blake2b(one.encode(), digest_size=8).digest() for one in set(names)}
+        folds = {
+            one: int.from_bytes(code, "little") % self.n_folds for one, code in digests.items()
+        }
+        return np.array([folds[one] for one in names], dtype=np.int64)
 
 
-def _sums(rows: Floats, targets: Floats) -> RidgeStatistics:
+def _group_names(values: NDArray[Any]) -> list[str]:
+    """Return a text per group, the same for equal numbers and times of any type.
+
+    Raises
+    ------
+    DataError
+        A missing group, or a float that stands for several whole numbers; names the row.
+    """
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        raise DataError(
+            f"groups: {len(missing)} of {len(values)} rows have no group, such as row {missing[0]} "
+            f"({values[missing[0]]}); give each row a group, or leave these rows out"
+        )
+    if values.dtype.kind == "M":  # of any unit
+        values = values.astype("datetime64[ns]")
+    if values.dtype.kind in "iuUM":
+        return np.asarray(values.astype(str)).tolist()
+    return [_group_name(one, row) for row, one in enumerate(values.tolist())]
+
+
+def _group_name(value: object, row: int) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, pd.Timestamp | np.datetime64) or hasattr(value, "isoformat"):
+        return _time_name(value)
+    if isinstance(value, RealNumber | Decimal) and not isinstance(value, bool | np.bool_):
+        if not np.isfinite(float(value)):
+            raise DataError(f"groups: row {row} is {value}; give each row a group")
+        if value == int(value):
+            if isinstance(value, float | np.floating) and abs(value) > EXACT:
+                raise DataError(
+                    f"groups: row {row} is {value!r}, a float that stands for several whole "
+                    "numbers; give whole numbers or texts"
+                )
+            return str(int(value))
+    return str(value)
+
+
+def _time_name(value: object) -> str:
+    """Return what numpy's times of nanoseconds are called; other moments by their own name."""
+    try:
+        moment = pd.Timestamp(value)  # type: ignore[arg-type]  # what cannot be one is refused
+    except (TypeError, ValueError):
+        return str(value)
+    if moment.tzinfo is not None:
+        return f"{moment.tz_convert('UTC').tz_localize(None).to_datetime64()}Z"
+    return str(moment.to_datetime64().astype("datetime64[ns]"))
+
+
+def _mean(columns: Floats) -> Floats:
+    mean: Floats = (columns / len(columns)).sum(axis=0)  # no sum is too large
+    return mean
+
+
+def _variation(total: RidgeStatistics) -> float:
+    """Return the sum of the squares of y about its mean, the mean over targets."""
+    return float(np.mean(np.ldexp(total.centred_yy(), 2 * total.exponents)))
+
+
+def _sums(rows: Floats, targets: Floats, origin_z: Floats, origin_y: Floats) -> _ShiftedStatistics:
+    """Return the sums of rows that are less the origin."""
     builder = StatisticsBuilder(rows.shape[1], targets.shape[1], np.float64)
     builder.add(rows, targets)
-    return builder.finish()
+    sums = vars(builder.finish())
+    return _ShiftedStatistics(**sums, origin_z=origin_z, origin_y=origin_y)

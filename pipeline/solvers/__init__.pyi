@@ -30,6 +30,7 @@ from .ridge import (
     score_validation as score_validation,
     solve as solve,
     solve_bytes as solve_bytes,
+    solve_each as solve_each,
     solve_folds as solve_folds,
     solve_gcv as solve_gcv,
     solve_judged as solve_judged,

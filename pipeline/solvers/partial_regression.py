@@ -103,6 +103,19 @@ class PartialSummary:
         """See `Summary`."""
         return self.left.matrix(shift)
 
+    def sizes(self) -> Floats:
+        """See `Summary`."""
+        return self.left.sizes()
+
+    @property
+    def is_graded(self) -> bool:
+        """See `Summary`."""
+        return self.left.is_graded
+
+    def significant(self, noise: float) -> tuple[Floats, Floats]:
+        """See `Summary`."""
+        return self.left.significant(noise)
+
     def right_side(self) -> Floats:
         """See `Summary`."""
         right_side = self.left.right_side()

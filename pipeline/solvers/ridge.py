@@ -7,9 +7,9 @@ leaves the intercept unpenalised.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, cached_property, reduce
 
 import numpy as np
 import scipy.linalg
@@ -20,11 +20,20 @@ from ..execution import one_blas_thread
 from ..statistics import RidgeRows, Summary
 from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
-from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
+from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum, Truncated
 
 ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
 FOLD_BYTES = 2**30  # of the solvers of all folds
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
+# Shares of the rows that must be left as degrees of freedom. Of sums the residuals are differences,
+# with a rounding of 1e-13 of the squares, which the score divides by the square of this share.
+LEAST_FREEDOM, LEAST_FREEDOM_OF_SUMS = 1e-9, 1e-5
+# Products whose rounding is a larger share of the trace are in float32.
+FLOAT32_NOISE = 1e-10
+# A factor serves as it is where the least eigenvalue is so many times the rounding. In double that
+# leaves errors of 1e-7, also where rows are fewer than features, so that eigenvalues are surely 0.
+# In float32, whose rounding is a hundredth of what is allowed for it, such penalties are in use.
+SURE, SURE_OF_FEW, SURE_FLOAT32 = 1e4, 1e6, 1e-2
 
 
 @dataclass(frozen=True)
@@ -68,35 +77,45 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
 
     λ = 0 is least squares; where the centred ZᵀZ is singular (numerically: eigenvalues below
     ``noise`` · trace(ZᵀZ), the size of its rounding errors) the solution of least
-    norm.
+    norm. A penalty below the rounding leaves out the same directions.
     """
+    return next(solve_each(summary, [alpha], noise))
+
+
+def solve_each(summary: Summary, alphas: Sequence[float], noise: float) -> Iterator[RidgeSolution]:
+    """Yield the ridge solution at each λ ≥ 0, see `solve`."""
     check_rows(summary)
-    with one_blas_thread():
-        if alpha == 0:
-            spectrum = Spectrum(summary)
-            solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
-        else:
-            solved = _solve_one(summary, alpha)
-        return as_solution(summary, solved, alpha)
+    truncated = cache(lambda: Truncated(summary, noise))
+    for alpha in alphas:
+        with one_blas_thread():
+            if alpha == 0:
+                solved = _least_squares(summary, noise, truncated)
+            else:
+                solved = _solve_one(summary, alpha, noise, truncated)
+        yield as_solution(summary, solved, alpha)
 
 
-def solve_gcv(summary: Summary, penalties: Penalties, units: Floats | None = None) -> RidgeSolution:
+def solve_gcv(
+    summary: Summary, penalties: Penalties, units: Floats | None = None, noise: float = 0.0
+) -> RidgeSolution:
     """Return the λ of least generalised cross-validation score.
 
     GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
     With weights n is how many are not 0, so that their unit does not matter, and RSS/n the
     weighted mean. With several targets one λ for all: each target's score is divided by its
-    ``units``, shape (k,), by default its variance, and they are averaged.
+    ``units``, shape (k,), by default its variance, and they are averaged. Penalties below
+    ``noise`` · trace(ZᵀZ) leave out what `solve` leaves out.
     """
     check_rows(summary)
     summary = summary.scored()
     with one_blas_thread():
-        solver = _solver(summary, penalties)
+        solvers = _Solvers(summary, _solver(summary, penalties), noise)
 
         def score(alpha: float) -> float:
-            return _gcv_score(summary, solver, alpha, units)
+            return _gcv_score(summary, solvers.at(alpha), alpha, units)
 
-        path = _path(summary, penalties, solver, score)
+        path = _path(summary, penalties, solvers.usual, score)
+        solver = solvers.at(path.best)
         best = solver.back(solver.solve(path.best))
         return as_solution(summary, best, path.best, path)
 
@@ -151,12 +170,12 @@ def solve_folds(
         variance = np.ldexp(whole.centred_yy() / whole.weight, 2 * whole.exponents)
         units = np.where(variance > 0, variance, 1.0)
     with one_blas_thread():
-        folds = [_Fold.of(parts, j, penalties) for j in range(len(parts))]
+        folds = [_Fold.of(parts, j, penalties, noise) for j in range(len(parts))]
 
         def score(alpha: float) -> float:
             return sum(fold.error(alpha / whole.weight, noise, units) for fold in folds)
 
-        if all(isinstance(fold.solver, Spectrum) for fold in folds) or not penalties.searched:
+        if all(fold.is_spectrum for fold in folds) or not penalties.searched:
             path = try_all(penalties, score)
         else:
             path = search(penalties, score, _start(parts, whole, penalties, noise, units))
@@ -185,27 +204,34 @@ def _start(
 class _Fold:
     """The rows of a fold, and what they are predicted from.
 
-    ``solver`` is there where all folds' fit in memory; else each penalty is solved for anew.
+    ``solvers`` are there where all folds' fit in memory; else each penalty is solved for anew.
     """
 
     train: Summary
     held: Summary
-    solver: Solver | None
+    solvers: _Solvers | None
+
+    @property
+    def is_spectrum(self) -> bool:
+        """Whether all penalties cost about as much as one."""
+        return self.solvers is not None and isinstance(self.solvers.usual, Spectrum)
 
     @classmethod
-    def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties) -> _Fold:
+    def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties, noise: float) -> _Fold:
         train = reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
         held = parts[j].in_units(np.maximum(parts[j].exponents, train.exponents))
         few = len(parts) * 16 * train.size**2 <= FOLD_BYTES
-        return cls(train, held, _solver(train, penalties) if few else None)
+        solvers = _Solvers(train, _solver(train, penalties), noise) if few else None
+        return cls(train, held, solvers)
 
     def error(self, alpha: float, noise: float, units: Floats) -> float:
         """Return the sum of the errors with a penalty per row."""
         penalty = alpha * self.train.weight
-        if self.solver is None:
+        if self.solvers is None:
             fitted = solve(self.train, penalty, noise)
         else:
-            solved = self.solver.back(self.solver.solve(penalty))
+            solver = self.solvers.at(penalty)
+            solved = solver.back(solver.solve(penalty))
             fitted = as_solution(self.train, solved, penalty)
         psi = np.ldexp(fitted.coef.T, -self.held.exponents)
         squares = self.held.judge()(psi, np.ldexp(fitted.intercept, -self.held.exponents))
@@ -234,18 +260,39 @@ def _errors(
     if not penalties.searched and len(penalties) <= SPECTRUM_FACTORS:
         return try_all(penalties, lambda alpha: error(solve(train, alpha, noise)))
     with one_blas_thread():
-        solver = _solver(train, penalties)
+        solvers = _Solvers(train, _solver(train, penalties), noise)
 
         def score(alpha: float) -> float:
+            solver = solvers.at(alpha)
             solved = solver.back(solver.solve(alpha))
             return error(as_solution(train, solved, alpha))
 
-        return _path(train, penalties, solver, score)
+        return _path(train, penalties, solvers.usual, score)
 
 
 def _refitted(train: Summary, held_out: Summary, noise: float, path: Path) -> RidgeSolution:
     final = solve(train + held_out, path.best, noise)
     return replace(final, alphas=path.alphas, scores=path.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solvers:
+    """The usual solver of a summary, and one for penalties below the rounding of its sums."""
+
+    summary: Summary
+    usual: Solver
+    noise: float
+
+    def at(self, alpha: float) -> Solver:
+        """Return the solver of a penalty."""
+        bound = self.summary.rounding(self.noise)
+        if self.summary.n_weighted <= self.summary.size or bound > FLOAT32_NOISE:
+            bound = _sure(self.summary, self.noise)  # some eigenvalues are surely 0
+        return self.usual if alpha >= bound * self.summary.trace else self._truncated
+
+    @cached_property
+    def _truncated(self) -> Solver:
+        return Truncated(self.summary, self.noise)
 
 
 def _solver(summary: Summary, penalties: Penalties) -> Solver:
@@ -281,23 +328,64 @@ def _gcv_score(summary: Summary, solver: Solver, alpha: float, units: Floats | N
         return np.inf
     rss, df = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha, df)
     freedom = 1.0 - (1.0 + df) / summary.n_weighted
-    if not freedom > 1e-9:
+    if not freedom > (LEAST_FREEDOM_OF_SUMS if _is_summed(summary) else LEAST_FREEDOM):
         return np.inf
     return float(np.mean(relative_error(summary, rss / summary.weight, units)) / freedom**2)
 
 
-def _solve_one(summary: Summary, alpha: float) -> Floats:
+def _least_squares(summary: Summary, noise: float, truncated: Callable[[], Truncated]) -> Floats:
+    """Return the solution of least norm at λ = 0."""
+    spectrum, bound = Spectrum(summary), noise * summary.trace
+    if summary.is_graded and (spectrum.values <= bound).any():
+        by_size = truncated()
+        if np.count_nonzero(by_size.values) > np.count_nonzero(spectrum.values > bound):
+            return by_size.back(by_size.solve(0.0))
+    return spectrum.back(spectrum.least_norm(bound))
+
+
+def _solve_one(
+    summary: Summary, alpha: float, noise: float, truncated: Callable[[], Truncated]
+) -> Floats:
     """Return the solution at one λ > 0, in a single array beside the summary."""
+    bound = _sure(summary, noise)
     try:
         factor = cholesky(summary.matrix(alpha))
-        return solve_by_factor(factor, summary.right_side())
+        if alpha >= bound * summary.trace or _least_eigenvalue(factor, summary) >= bound:
+            return solve_by_factor(factor, summary.right_side())
+        del factor
     except scipy.linalg.LinAlgError:
+        pass
+    if summary.rounding(noise) > FLOAT32_NOISE:
         warn(
-            f"alpha = {alpha:g} is below the rounding of the float32 products; solving with the "
-            "eigenvalues clipped at zero (precision='float64' resolves smaller ones)"
+            f"alpha = {alpha:g} is below the rounding of the float32 products; solving without "
+            "the directions that rounding hides (precision='float64' resolves smaller ones)"
         )
-        spectrum = Spectrum(summary)
-        return spectrum.back(spectrum.solve(alpha))
+    solver = truncated()
+    return solver.back(solver.solve(alpha))
+
+
+def _sure(summary: Summary, noise: float) -> float:
+    """Return the share of the trace from which on penalties need no care."""
+    noise = summary.rounding(noise)
+    if not _is_summed(summary):  # coefficients are sums of rows, which hide null directions
+        return noise
+    if noise > FLOAT32_NOISE:
+        return noise * SURE_FLOAT32
+    return noise * (SURE_OF_FEW if summary.n_weighted <= summary.size else SURE)
+
+
+def _is_summed(summary: Summary) -> bool:
+    return not isinstance(getattr(summary, "left", summary), RidgeRows)
+
+
+def _least_eigenvalue(factor: Floats, summary: Summary) -> float:
+    """Estimate the least eigenvalue of LLᵀ, of rows and columns of size 1, as a share of its trace.
+
+    The estimate is LAPACK's, from few solutions with the factor; it is rather too small.
+    """
+    scaled = np.asfortranarray(factor / summary.sizes()[:, None])
+    inverse_norm, _ = scipy.linalg.lapack.dpocon(scaled, 1.0, uplo="L")
+    return float(inverse_norm) / len(factor)
 
 
 def as_solution(

@@ -117,6 +117,35 @@ class Spectrum:
         return out
 
 
+class Truncated:
+    """A `Solver` without the directions that rounding of the sums cannot tell from none.
+
+    There the right side is rounding, too, and a penalty that is smaller than the rounding of M
+    would blow it up.
+    """
+
+    rounding = 0.0
+
+    def __init__(self, summary: Summary, noise: float) -> None:
+        self.values, self._vectors = summary.significant(summary.rounding(noise))
+        self.right_side: Floats = self._vectors.T @ summary.right_side()
+
+    def solve(self, alpha: float) -> Floats:
+        """See `Solver`; with λ = 0 eigenvalues that are 0 are left out."""
+        shifted, right = (self.values + alpha)[:, None], self.right_side
+        return np.divide(right, shifted, where=shifted > 0, out=np.zeros_like(right))
+
+    def degrees_of_freedom(self, alpha: float) -> float:
+        """See `Solver`."""
+        kept = self.values[self.values > 0]
+        return float(np.sum(kept / (kept + alpha)))
+
+    def back(self, solution: Floats) -> Floats:
+        """See `Solver`: without what is left of directions whose eigenvalue is 0."""
+        keep = self.values > 0
+        return self._vectors[:, keep] @ solution[keep]
+
+
 class Factors:
     """A `Solver` with one Cholesky factor per λ; it keeps the last factor and some solutions.
 

@@ -118,12 +118,13 @@ class RidgeMoments(Sums):
         """See `Sums`; both are brought to one unit, without rounding."""
         exponents = np.maximum(self.exponents, other.exponents)
         a, b = self.in_units(exponents), other.in_units(exponents)
-        names = [one.name for one in fields(self) if one.name not in ("exponents", "weights")]
+        apart = ("exponents", "weights", *self.KEPT)
+        names = [one.name for one in fields(self) if one.name not in apart]
         sums = {name: combine(getattr(a, name), getattr(b, name)) for name in names}
         if self.weights is not None or other.weights is not None:
             counts = [np.array([one.weight, one.n_weighted]) for one in (self, other)]
             sums["weights"] = combine(*counts)
-        return type(self)(**sums, exponents=exponents)
+        return replace(self, **sums, exponents=exponents)
 
 
 class MomentsBuilder:

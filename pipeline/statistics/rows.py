@@ -14,7 +14,9 @@ from ..execution import Cost, gram_matrix, multiply
 from ..store import spread_rows
 from ..units import units_of
 from .summary import Judge
-from .sums import RidgeStatistics, StatisticsBuilder
+from .sums import RidgeStatistics, StatisticsBuilder, are_graded, squared_singular_values
+
+DOUBLE_NOISE = 1e-14  # eigenvalues below this share of the trace are rounding of double products
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,24 @@ class RidgeRows:
         product = gram_matrix(self._centred)
         product[np.diag_indices(self.n)] += shift
         return product
+
+    def rounding(self, noise: float) -> float:
+        """See `Summary`: products are in double."""
+        return min(noise, DOUBLE_NOISE)
+
+    def sizes(self) -> Floats:
+        """See `Summary`: the norms of centred rows; 1 for rows at the mean."""
+        norms = np.linalg.norm(self._centred, axis=1)
+        return np.where(norms > 0, norms, 1.0)
+
+    @property
+    def is_graded(self) -> bool:
+        """See `Summary`."""
+        return are_graded((self._centred**2).sum(axis=0))
+
+    def significant(self, noise: float) -> tuple[Floats, Floats]:
+        """See `Summary`: by the singular values of the centred rows."""
+        return squared_singular_values(self._centred, full=True)
 
     def right_side(self) -> Floats:
         """See `Summary`: the centred targets."""

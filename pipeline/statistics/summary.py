@@ -79,6 +79,26 @@ class Summary(Protocol):
     def centred_yy(self) -> Floats:
         """Σ (y − ȳ)², shape (k,)."""
 
+    def rounding(self, noise: float) -> float:
+        """Return the share of the trace below which eigenvalues of M come from rounding.
+
+        ``noise`` is that share for sums of products in the features' own precision.
+        """
+
+    def sizes(self) -> Floats:
+        """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j."""
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether features are of so different sizes that one bound of rounding hides some."""
+
+    def significant(self, noise: float) -> tuple[Floats, Floats]:
+        """Return eigenvalues of M, shape (r,), and eigenvectors, shape (size, r).
+
+        Eigenvalues that cannot be told from rounding are 0, or left out where b has no part in
+        their directions.
+        """
+
     def scored(self) -> Summary:
         """Return the same for generalised cross-validation; b may have more columns."""
 

@@ -19,6 +19,7 @@ from .summary import Judge
 
 BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer products are slower
 BLOCK_BYTES = 2**28  # of it, at most
+ALIKE = 1e3  # features whose root mean squares differ by less have one bound of rounding
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,45 @@ class RidgeStatistics(RidgeMoments):
     def right_side(self) -> Floats:
         """See `Summary`."""
         return self.centred_cross()
+
+    def rounding(self, noise: float) -> float:
+        """See `Summary`."""
+        return noise
+
+    def sizes(self) -> Floats:
+        """See `Summary`: √Σz², of features about 0; 1 for features that are 0."""
+        squares = self.diagonal
+        return np.sqrt(np.where(squares > 0, squares, 1.0))
+
+    @property
+    def is_graded(self) -> bool:
+        """See `Summary`."""
+        return are_graded(self.diagonal)
+
+    def significant(self, noise: float) -> tuple[Floats, Floats]:
+        """See `Summary`.
+
+        Features of different sizes are brought to one size first, so that the rounding of large
+        ones does not hide small ones. M ≈ RRᵀ of what is left; the singular values of R have the
+        digits that those of RRᵀ lose.
+        """
+        matrix, sizes = self.centred_gram(), np.ones(self.size)
+        bound = noise * self.trace
+        if self.is_graded:
+            sizes = self.sizes()
+            matrix /= sizes[:, None]
+            matrix /= sizes
+            bound = noise * self.size
+        values, vectors = scipy.linalg.eigh(
+            matrix.T, lower=True, overwrite_a=True, check_finite=False, driver="evd"
+        )
+        # centred rows span fewer directions than there are rows, whatever their sums say
+        keep = (values > bound) & (np.arange(self.size) > self.size - self.n_weighted)
+        values, vectors = values[keep], vectors[:, keep]
+        if not self.is_graded:
+            return values, vectors
+        root = sizes[:, None] * vectors * np.sqrt(values)
+        return squared_singular_values(root)
 
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float
@@ -217,6 +257,23 @@ def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: in
         bytes_per_bag=8 * n_targets,
         bytes_per_task=max(building, 3 * n_parts * packed),
     )
+
+
+def squared_singular_values(root: Floats, full: bool = False) -> tuple[Floats, Floats]:
+    """Return σ² and left singular vectors of R; σ that cannot be told from rounding are 0."""
+    if not root.size:
+        return np.zeros(0), np.zeros((len(root), 0))
+    vectors, sigma, _ = scipy.linalg.svd(root, full_matrices=full, check_finite=False)
+    sigma[sigma <= np.finfo(np.float64).eps * max(root.shape) * sigma.max()] = 0.0
+    values = np.zeros(vectors.shape[1])
+    values[: len(sigma)] = sigma**2
+    return values, vectors
+
+
+def are_graded(squares: Floats) -> bool:
+    """Whether sums of squares of features differ by more than those `ALIKE`."""
+    positive = squares[squares > 0]
+    return bool(len(positive) and positive.max() > ALIKE**2 * positive.min())
 
 
 def _block_rows(n_features: int, itemsize: int) -> int:

@@ -11,18 +11,28 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bagbasis import (
+    BagOfWordsEmbedding,
     Bags,
     BagStore,
     CoefficientPCA,
     DoubleBasisRegressor,
+    EmbeddingUnion,
+    ExtremesEmbedding,
     HDDEmbedding,
+    HistogramEmbedding,
+    MeanMapEmbedding,
     MomentsEmbedding,
+    PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
     ShrunkEmbedding,
+    SlicedWassersteinEmbedding,
     features,
     load_model,
 )
@@ -247,15 +257,68 @@ def test_boxes(kind):
             kind(box=wrong).fit(UNIT)
 
 
+DECIDED = {
+    ProjectionEmbedding: {"n_per_dim": 3},
+    MeanMapEmbedding: {"bandwidth": 0.3},
+    HistogramEmbedding: {},
+    MomentsEmbedding: {"standardize": False},
+    SlicedWassersteinEmbedding: {},
+    ExtremesEmbedding: {},
+}
+WITHOUT_FIT = {
+    "projection, auto": ProjectionEmbedding(n_per_dim="auto", box=[(0, 1)] * 2),
+    "projection, auto norm": ProjectionEmbedding(n_per_dim=None, max_norm="auto", box=[(0, 1)] * 2),
+    "moments": MomentsEmbedding(box=[(0, 1)] * 2),
+    "mean map": MeanMapEmbedding(box=[(0, 1)] * 2),
+    "words": BagOfWordsEmbedding(4, box=[(0, 1)] * 2),
+    "hdd": HDDEmbedding(bandwidth="auto", box=[(0, 1)] * 2),
+    "union": EmbeddingUnion(
+        [ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()], box=[(0, 1)] * 2
+    ),
+    "pca": CoefficientPCA(ProjectionEmbedding(n_per_dim=3), 2, box=[(0, 1)] * 2),
+    "shrunk": ShrunkEmbedding(ProjectionEmbedding(n_per_dim=3), box=[(0, 1)] * 2),
+    "points": PointTransformer(StandardScaler(), box=[(0, 1)] * 2),
+    "points of one scale": PointTransformer(StandardScaler()),
+}
+
+
 def test_transform_without_fit(kind):
-    """The unit cube needs no fit; other data is refused rather than measured bag by bag."""
-    np.testing.assert_array_equal(kind().transform(UNIT), kind().fit_transform(UNIT))
-    outside = [[[0.5, 1.5], [0.1, 0.2]]]
-    with pytest.raises(DataError, match="call fit first or give box"):
-        kind().transform(outside)
-    given = kind(box=[(0, 2), (0, 2)], dtype="float64").transform(outside)
-    scaled = kind(dtype="float64").transform([0.5 * np.array(outside[0])])
-    np.testing.assert_allclose(given, scaled, atol=1e-9)
+    """A box that would be measured needs a fit, whether points are in the unit cube or not."""
+    for bags in (UNIT, [[[0.5, 1.5], [0.1, 0.2]]]):
+        with pytest.raises(
+            NotFittedError, match=f"{kind.func.__name__} is not fitted.*call fit first"
+        ):
+            kind().transform(bags)
+        with pytest.raises(DataError):
+            kind().transform(bags)
+    if kind.func not in DECIDED:
+        return
+    outside = [[[0.5, 1.5], [0.1, 0.2]], [[1.0, 1.0]]]
+    decided = kind.func(box=[(0, 2), (0, 2)], dtype="float64", **DECIDED[kind.func])
+    both = decided.transform(outside)
+    np.testing.assert_array_equal(both[:1], decided.transform(outside[:1]))
+    np.testing.assert_array_equal(both, clone(decided).fit(UNIT).transform(outside))
+
+
+@pytest.mark.parametrize("name", WITHOUT_FIT)
+def test_nothing_is_learnt_from_the_bags_that_are_transformed(name):
+    """Each choice that a fit makes is made by a fit alone, and then kept."""
+    embedding = clone(WITHOUT_FIT[name])
+    with pytest.raises(NotFittedError, match="call fit first"):
+        embedding.transform(UNIT)
+    with pytest.raises(NotFittedError):
+        make_pipeline(embedding, Ridge()).predict(UNIT)
+    assert not hasattr(embedding, "spec_")
+    whole = embedding.fit(UNIT).transform(UNIT)
+    np.testing.assert_allclose(whole[:1], embedding.transform(UNIT[:1]), rtol=1e-4)
+
+
+def test_the_coordinates_of_a_fit_are_known(kind):
+    """n_features_in_ is there after a fit, of a pipeline that begins with an embedding, too."""
+    assert not hasattr(kind(), "n_features_in_")
+    assert kind().fit(UNIT).n_features_in_ == 2
+    pipeline = make_pipeline(kind(), Ridge()).fit(UNIT, np.arange(len(UNIT)) * 1.0)
+    assert pipeline.n_features_in_ == 2
 
 
 @pytest.mark.parametrize("params", [{"out_of_box": "wrap"}, {"dtype": "float16"}])

@@ -105,7 +105,7 @@ def test_mmd_squared_of_any_features(unbiased):
 def test_unbiased_is_unbiased():
     """Over many small bags of one density the unbiased MMD² averages to 0, the biased one not."""
     bags = [RNG.random((5, 2)) for _ in range(400)]
-    A = MeanMapEmbedding(bandwidth=0.3, dtype="float64").transform(bags)
+    A = MeanMapEmbedding(bandwidth=0.3, dtype="float64").fit_transform(bags)
     pairs = np.arange(0, 400, 2), np.arange(1, 400, 2)
     squares = mmd_squared(A, [5] * 400)[pairs]
     assert abs(squares.mean()) < 4 * squares.std() / np.sqrt(200)

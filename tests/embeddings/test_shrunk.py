@@ -85,7 +85,7 @@ def test_between_the_bag_and_the_mean(sizes, seed):
     rng = np.random.default_rng(seed)
     bags = [rng.random((n, 2)) for n in sizes]
     box = [(0, 1)] * 2
-    rows = MomentsEmbedding(box=box, dtype="float64").transform(bags)
+    rows = MomentsEmbedding(box=box, dtype="float64").fit_transform(bags)
     shrunk = ShrunkEmbedding(MomentsEmbedding(), box=box, dtype="float64").fit(bags)
     mean = shrunk.spec_.arrays()["shrunk_mean"]
     got = shrunk.transform(bags)

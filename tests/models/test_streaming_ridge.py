@@ -1,12 +1,18 @@
 """Ridge of rows in batches: scikit-learn's of all rows, whatever the batches."""
 
+import datetime
+import pickle
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold
 
 from bagbasis import StreamingRidge
 from bagbasis.errors import DataError
+from bagbasis.statistics import RidgeStatistics, StatisticsBuilder
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(2, 1, (301, 17))
@@ -43,7 +49,7 @@ def test_the_penalty_of_folds_is_that_of_folds_by_hand():
             found += ((Ridge(alpha).fit(X[train], Y[train]).predict(X[held]) - Y[held]) ** 2).sum()
         errors.append(found / 2)
         total = sum(ours.folds_[1:], ours.folds_[0])
-        assert ours._fold_error(total, alpha) == pytest.approx(found / 2, rel=1e-9)
+        assert ours._fold_errors(total, [alpha])[0] == pytest.approx(found / 2, rel=1e-9)
     assert ours.alpha_ == alphas[int(np.argmin(errors))]
     assert StreamingRidge("gcv").fit(X, Y).score(X, Y) > 0.9
 
@@ -74,3 +80,191 @@ def test_what_cannot_be_learnt_from_or_predicted():
         model.partial_fit(x, np.column_stack([y, y]))
     with pytest.raises(DataError, match="NaN"):
         model.predict(np.full((1, 3), np.nan))
+
+
+FAR = {
+    "a timestamp": ([1.7e9, 0, 0], 0.0),
+    "targets": ([0, 0, 0], 1e12),
+    "both": ([1.7e9, -4e7, 2024], 1e12),
+    "nearer": ([1e3, 10, -5], -300.0),
+}
+
+
+def in_batches(model, x, y, ends, groups=None):
+    """A model of rows in batches that end there."""
+    for rows in np.split(np.arange(len(x)), ends):
+        model.partial_fit(x[rows], y[rows], None if groups is None else groups[rows])
+    return model
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("alpha", [0.0, 1.0, "folds"])
+def test_columns_far_from_zero(name, alpha, warned):
+    """Sums are about the first batch's mean: offsets of columns and targets take no digits."""
+    offsets, of_y = FAR[name]
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(400, 3))
+    y = near @ [1.0, 2.0, 3.0] + of_y
+    x = near + offsets
+    ours = in_batches(StreamingRidge(alpha), x, y, np.arange(50, 400, 50))
+    truth = Ridge(ours.alpha_, solver="svd").fit(x - offsets, y - of_y)
+    np.testing.assert_allclose(ours.coef_, truth.coef_, rtol=1e-4 if of_y > 1 else 1e-6)
+    rough = 1e-15 * max(abs(of_y), 10 * np.abs(offsets).max())
+    np.testing.assert_allclose(ours.predict(x), truth.predict(near) + of_y, atol=1e-4 * (rough > 0))
+    again = in_batches(StreamingRidge(ours.alpha_), x[::-1], y[::-1], [1, 3, 250])
+    np.testing.assert_allclose(again.coef_, ours.coef_, rtol=1e-4 if of_y > 1 else 1e-6)
+    assert warned.text == ""
+
+
+def test_sums_about_several_origins_add_up():
+    """Models of other rows, each with its own origin: their sums are those of one model."""
+    x, y = X + 1e6, Y[:, :1] * [1.0, 1e-3] - [5e5, 0.0]
+    first, other = (StreamingRidge().partial_fit(x[r], y[r]) for r in (slice(9), slice(9, None)))
+    whole = StreamingRidge(0.5).partial_fit(x, y)
+    first.folds_ = [a + b for a, b in zip(first.folds_, other.folds_, strict=True)]
+    np.testing.assert_allclose(first.solve(0.5).coef_, whole.coef_, rtol=1e-6)
+    np.testing.assert_allclose(first.predict(x), whole.predict(x), rtol=1e-9)
+    rest = whole.folds_[0] + whole.folds_[1] - whole.folds_[1]
+    np.testing.assert_allclose(rest.gram, whole.folds_[0].gram, rtol=1e-9)
+
+
+def test_models_of_earlier_versions_go_on():
+    """Their sums are about 0, and they keep their predictions."""
+    old = StreamingRidge(2.0).fit(X[:200], Y[:200])
+    sums = []
+    for fold in range(5):
+        builder = StatisticsBuilder(17, 2, np.float64)
+        builder.add(X[fold:200:5], Y[fold:200:5])
+        sums.append(builder.finish())
+    assert type(sums[0]) is RidgeStatistics
+    before = old.predict(X)
+    old.folds_ = sums
+    del old._intercept
+    old = pickle.loads(pickle.dumps(old))
+    np.testing.assert_allclose(old.predict(X), before, rtol=1e-12)
+    old.partial_fit(X[200:], Y[200:])
+    np.testing.assert_allclose(old.coef_, Ridge(2.0).fit(X, Y).coef_, atol=1e-10)
+    np.testing.assert_allclose(old.predict(X), Ridge(2.0).fit(X, Y).predict(X), atol=1e-9)
+
+
+EQUAL = {
+    "numbers": [
+        [7, 8, 9],
+        [7.0, 8.0, 9.0],
+        np.array([7, 8, 9], np.uint8),
+        pd.Series([7, 8, 9], dtype="Int64"),
+        pd.Series([7, 8.0, Decimal("9.0")], dtype=object),
+        np.array([7, 8, 9], np.float32),
+    ],
+    "texts": [["a", "é", "007"], np.array(["a", "é", "007"], object), pd.Series(["a", "é", "007"])],
+    "bytes": [np.array([b"a", b"b", b"c"]), np.array([b"a", b"b", b"c"], object), ["a", "b", "c"]],
+    "days": [
+        np.array(["2020-01-01", "2021-02-03", "1999-12-31"], "M8[D]"),
+        pd.to_datetime(["2020-01-01", "2021-02-03", "1999-12-31"]),
+        [datetime.date(2020, 1, 1), datetime.date(2021, 2, 3), datetime.date(1999, 12, 31)],
+        pd.Series(pd.to_datetime(["2020-01-01", "2021-02-03", "1999-12-31"])).astype(object),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_groups_of_any_type_are_in_one_fold(name):
+    """A batch whose ids became floats, or objects: its rows go where their groups are."""
+    folds = [StreamingRidge("folds")._folds_of(one, 3, 0).tolist() for one in EQUAL[name]]
+    assert folds == [folds[0]] * len(folds)
+    assert StreamingRidge("folds")._folds_of([7, 8, 9], 3, 0).tolist() == [0, 3, 1]
+    assert StreamingRidge("folds")._folds_of(["7.5", "8"], 2, 0).tolist() == (
+        StreamingRidge("folds")._folds_of([7.5, 8.0], 2, 0).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pd.Series([7, 8, None]),
+        pd.Series([7, 8, pd.NA], dtype="Int64"),
+        np.array(["a", "b", None], object),
+        np.array(["2020-01-01", "2021-01-01", "NaT"], "M8[s]"),
+        [1.0, 2.0, np.inf],
+        [1.0, 2.0, 2.0**60],
+    ],
+)
+def test_groups_that_are_missing_or_inexact(groups):
+    """Rows without a group would be one group; such floats stand for several ids."""
+    model = StreamingRidge().fit(X[:50], Y[:50])
+    with pytest.raises(DataError, match="row 2"):
+        model.partial_fit(X[:3], Y[:3], groups)
+    assert sum(one.n for one in model.folds_) == 50
+
+
+def test_messages_are_of_rows():
+    """They name a column, and no option of other estimators."""
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(17)])
+    for factor, why in ((1e200, "'f0' has numbers"), (1e-200, "'f0' differ by at most")):
+        with pytest.raises(DataError, match=why) as caught:
+            StreamingRidge().fit(frame * factor, Y)
+        assert not any(one in str(caught.value) for one in ("bags", "precision", "random"))
+    with pytest.raises(DataError, match="divide y by a constant"):
+        StreamingRidge().fit(np.array([[0.0], [1e-100]]), np.array([-1e300, 1e300])).solve(0.0)
+    model = StreamingRidge().fit(X, Y)
+    with pytest.raises(DataError, match="call fit to begin again"):
+        model.set_params(n_folds=3).partial_fit(X, Y)
+    assert np.isfinite(model.fit(X, Y).coef_).all()
+
+
+def wide(n, d, seed=0):
+    """Rows of d features, of which twenty matter, and as many new ones."""
+    rng = np.random.default_rng(seed)
+    x, b = rng.normal(size=(2 * n, d)), np.zeros(d)
+    b[:20] = rng.normal(size=20)
+    return x[:n], x @ b + 7, x[n:]
+
+
+SHAPES = {"wide": (50, 100), "square": (50, 50), "one more": (51, 50), "long": (300, 40)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e4, 1e6, 1e7, 1e9])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-6, 1.0])
+def test_small_penalties_beside_large_features(shape, size, alpha, warned):
+    """As by singular values, silently: rounding fills no direction that the rows do not span."""
+    x, y, new = wide(*SHAPES[shape])
+    n = len(x)
+    centred = (x - x.mean(axis=0)) * size
+    left, sigma, right = np.linalg.svd(centred, full_matrices=False)
+    rank = min(n - 1, x.shape[1])
+    left, sigma, right = left[:, :rank], sigma[:rank], right[:rank]
+    coef = right.T @ ((sigma / (sigma**2 + alpha)) * (left.T @ (y[:n] - y[:n].mean())))
+    truth = (new - x.mean(axis=0)) * size @ coef + y[:n].mean()
+    for model in (StreamingRidge(alpha), StreamingRidge("gcv", [alpha])):
+        ours = in_batches(model, x * size, y[:n], [13, 30]).predict(new * size)
+        assert np.abs(ours - truth).max() < 1e-6 * truth.std() + 1e-14
+    assert warned.text == ""
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-9, 1.0])
+def test_features_of_different_sizes(alpha):
+    """A column of 1e8 does not hide one of 1, one that is there twice, or a constant one."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 200))
+    x = np.column_stack([1e8 * a, b, b, np.full(200, 3.0), np.zeros(200)])
+    y = a + b
+    ours = StreamingRidge(alpha).fit(x, y)
+    centred = x - x.mean(axis=0)
+    if alpha == 0:
+        expected = np.linalg.lstsq(centred, y - y.mean(), rcond=1e-14)[0]
+    else:
+        expected = Ridge(alpha, solver="svd").fit(centred, y).coef_
+    np.testing.assert_allclose(ours.coef_, expected, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(ours.predict(x), centred @ expected + y.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", ["gcv", "folds"])
+@pytest.mark.parametrize("n", [60, 100, 101, 160])
+def test_the_choice_does_not_depend_on_the_unit_of_the_features(alpha, n):
+    """Not with as many rows as features, either, where residuals are lost in rounding."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 100))
+    y = x @ rng.normal(size=100) + 5 * rng.normal(size=n)
+    chosen = [StreamingRidge(alpha).fit(x * s, y).alpha_ / s**2 for s in (1e-3, 1.0, 1e3, 1e6)]
+    np.testing.assert_allclose(chosen, chosen[0], rtol=1e-6)

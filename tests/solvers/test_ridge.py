@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 
 from bagbasis.errors import DataError
 from bagbasis.solvers.penalties import Path, Penalties, search, warn_at_edge
-from bagbasis.solvers.ridge import solve, solve_gcv, solve_judged, solve_validation
+from bagbasis.solvers.ridge import solve, solve_folds, solve_gcv, solve_judged, solve_validation
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, kept
 
@@ -102,6 +102,48 @@ def test_penalty_below_the_rounding(warned):
     ours = solve(collected(z, y, np.float32), 1e-12, 1e-7)
     assert "below the rounding" in warned.text
     assert np.isfinite(ours.coef).all()
+
+
+@pytest.mark.parametrize("share", [1e-20, 1e-15, 1e-11, 1e-9])
+@pytest.mark.parametrize("n", [12, 39, 40, 250])
+def test_penalties_below_the_rounding_in_double(known, n, share, warned):
+    """As by singular values of the rows, in every way to choose a penalty, without a warning."""
+    z, y = feature_rows(np.random.default_rng(4), n)
+    z = np.hstack([z, z[:, :3]]) * 1e5
+    alpha = share * (z**2).sum()
+    mean, of_y = z.mean(axis=0), y.mean(axis=0)
+    left, sigma, right = np.linalg.svd(z - mean, full_matrices=False)
+    keep = sigma > 1e-7 * sigma[0]
+    factors = (sigma / (sigma**2 + alpha))[keep, None]
+    coef = right[keep].T @ (factors * (left[:, keep].T @ (y - of_y)))
+    new = np.random.default_rng(5).normal(size=(50, z.shape[1])) @ (right[keep].T @ right[keep])
+    grid, summary = Penalties(np.array([alpha])), known(z, y)
+    parts = [known(z[i::2], y[i::2]) for i in (0, 1)]
+    for ours in (
+        solve(summary, alpha, 1e-14),
+        solve_gcv(summary, grid, noise=1e-14),
+        solve_folds(parts, grid, 1e-14),
+        solve_validation(*parts, grid, 1e-14),
+    ):
+        expected = new @ coef
+        assert np.abs(new @ ours.coef.T - expected).max() < 1e-4 * expected.std()
+        np.testing.assert_allclose(mean @ ours.coef.T + ours.intercept, of_y, rtol=1e-6)
+    assert warned.text == ""
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 1.0])
+def test_a_large_feature_hides_no_small_one(alpha):
+    """Of weighted rows, too: rounding is in proportion to the features' own sizes."""
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(2, 60))
+    z, y, weights = np.column_stack([1e8 * a, b, b]), (a + b)[:, None], rng.integers(0, 3, 60) * 1.0
+    ours = solve(collected(z, y, np.float64, weights), alpha, 1e-14)
+    twice = np.repeat(z, weights.astype(int), axis=0), np.repeat(y, weights.astype(int), axis=0)
+    centred = twice[0] - twice[0].mean(axis=0)
+    left, sigma, right = np.linalg.svd(centred, full_matrices=False)
+    sigma, left, right = sigma[:2], left[:, :2], right[:2]
+    expected = right.T @ ((sigma / (sigma**2 + alpha))[:, None] * (left.T @ twice[1]))
+    np.testing.assert_allclose(ours.coef.T, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [30, 250])

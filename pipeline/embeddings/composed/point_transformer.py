@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, ClassVar, Self
 
@@ -233,7 +233,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, sample))
         mapped = PointMap(steps)
-        after = ChoiceSample(sample.source, sample.runs, False, mapped, sample.progress)
+        after = replace(sample, responses=False, mapped=mapped)
         n_dims = sample.source.n_dims
         box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
         spec = inner.decide(after, out_of_box, box)
