@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, inv, solve
 
-from ..arrays import Floats
-from ..bags import Bags, as_bags
+from ..arrays import Floats, Integers
+from ..bags import Bags, Names, as_bags, names_of_table, order_of
 from ..errors import DataError
 from ..execution import Progress, Reduction, lane, run_pass
 from ..labelled import LabelledBags
@@ -201,6 +201,7 @@ class ExponentialFamilyDensity(BaseEstimator):
             self.coefficients_ = _solutions(problem, (self.alpha_,))[0]
         self.bandwidth_ = widths[best]
         self.n_features_in_ = data.n_dims
+        self._names: Names = data.coordinate_names
         self.n_points_ = int(total.n)
         self._density = _Density(scale, base, spectra[best], self.coefficients_)
         return self
@@ -218,7 +219,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         DataError
             Points of another dimension, or not finite.
         """
-        x = self._points(X)
+        x, _ = self._points(X)
         with lane():
             return self._fitted().log_density(x)
 
@@ -238,9 +239,10 @@ class ExponentialFamilyDensity(BaseEstimator):
         DataError
             Points of another dimension, or not finite.
         """
-        x = self._points(X)
+        x, order = self._points(X)
         with lane():
-            return self._fitted().score(x)
+            slopes = self._fitted().score(x)
+        return slopes if order is None else slopes[:, np.argsort(order)]
 
     @checked(n=Integer(1, 10**8), n_steps=Integer(1, MOST_STEPS), seed=Seed)
     def sample(self, n: int, *, n_steps: int = 500, seed: int = 0) -> Floats:
@@ -264,9 +266,18 @@ class ExponentialFamilyDensity(BaseEstimator):
             raise DataError("the density is not fitted: call fit first")
         return self._density
 
-    def _points(self, X: ArrayLike) -> Floats:
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates of the points fitted; None where they had none."""
+        names = getattr(self, "_names", None)
+        return None if names is None else list(names)
+
+    def _points(self, X: ArrayLike) -> tuple[Floats, Integers | None]:
+        """Return points with their coordinates in the fitted order, and where ``X`` has them."""
         self._fitted()
-        return checked_points(X, self.n_features_in_).astype(np.float64, copy=False)
+        order = order_of(names_of_table(X), self.coordinate_names, "X", "the density was fitted on")
+        points = checked_points(X, self.n_features_in_).astype(np.float64, copy=False)
+        return points if order is None else np.take(points, order, axis=1), order
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,6 +82,7 @@ from .samples.thinning import (
     ThinnedBags as ThinnedBags,
     as_bag_set as as_bag_set,
     held_size as held_size,
+    in_one_order as in_one_order,
     thin_sets as thin_sets,
 )
 from .samples.variables import (

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers
+from ..bags import Names, names_of_table, order_of
 from ..densities import Densities, ExponentialFamilyDensity
 from ..errors import DataError, ParameterError, shown
 from ..execution import check_memory, lane
@@ -306,6 +307,9 @@ def fit_test(
     if is_bags(x):
         raise DataError("x is bags, whose points are alike; give one point per bag, or groups=")
     rows = as_points(x, "x")
+    names: Names = getattr(score, "coordinate_names", None)
+    order = order_of(names_of_table(x), names, "x", "the density was fitted on")
+    rows = rows if order is None else np.take(rows, order, axis=1)
     sample = as_sample("x", rows, "point", groups)
     resolved = resolve_kernel(kernel, bandwidth, rows)
     with lane():

@@ -22,6 +22,7 @@ from ..hypotheses import (
     compare_means,
     fuse_rows,
     held_size,
+    in_one_order,
     resolve_embedding,
     split_sums,
     thin_sets,
@@ -175,7 +176,9 @@ def drift_test(
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
     """
     assert isinstance(seed, int)  # `checked` has drawn it
-    sets = (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
+    given = {"reference": as_bag_set(reference, "reference"), "new": as_bag_set(new, "new")}
+    ordered = in_one_order(given, embedding)
+    sets = ordered["reference"], ordered["new"]
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(
             f"reference bags have dimension {sets[0].bags.n_dims}, new ones {sets[1].bags.n_dims}"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats, Integers
-from ..bags import concatenate
+from ..bags import concatenate, names_of_table
 from ..embeddings import Embedding, EmbeddingSpec
-from ..errors import DataError
+from ..errors import DataError, closest
 from ..execution import Folded, Reduction, run_pass
 from ..hypotheses import (
     EmbedBags,
@@ -19,6 +19,7 @@ from ..hypotheses import (
     Scales,
     as_bag_set,
     as_points,
+    in_one_order,
     is_bags,
     resolve_embedding,
     thinned_size,
@@ -118,7 +119,7 @@ class Watched:
     kind : {"points", "bags"}
     n_dims : int
     columns : tuple of str
-        Of a frame; none of an array, and of bags.
+        Of a frame, or of bags whose coordinates have names; none of an array.
     spec : EmbeddingSpec or None
         Of bags.
     size : int or None
@@ -143,15 +144,18 @@ class Watched:
     ) -> Watched:
         """Decide it by the reference."""
         if is_bags(data):
-            bags = as_bag_set(data, "reference").bags
+            given = {"reference": as_bag_set(data, "reference")}
+            bags = in_one_order(given, embedding)["reference"].bags
+            names = tuple(bags.coordinate_names or ())
             sampled = concatenate([*bags.sample(CHOICE_SAMPLE)])
             spec = resolve_embedding(embedding, sampled, seed)
             size = thinned_size([bags.sizes([(bags.start, bags.end)])], thin)
-            return cls("bags", bags.n_dims, (), spec, size, seed)
+            return cls("bags", bags.n_dims, names, spec, size, seed)
         if embedding is not None:
             raise DataError("embedding is for bags; rows of numbers are compared as they are")
         rows = _table(data, "reference")
-        return cls("points", rows.block(slice(0, 1)).shape[1], rows.columns, seed=seed)
+        columns = rows.columns or tuple(names_of_table(data) or ())
+        return cls("points", rows.block(slice(0, 1)).shape[1], columns, seed=seed)
 
     def read(self, data: Any, name: str) -> Source:  # noqa: ANN401 - whatever is watched
         """Return the rows of a reference, or of what came later.
@@ -166,7 +170,9 @@ class Watched:
         if self.kind == "points":
             return self._points(data, name)
         assert self.spec is not None
-        bags = as_bag_set(data, name).bags
+        bags = as_bag_set(data, name).bags.in_order_of(
+            self.columns or None, "the reference has", name
+        )
         if bags.n_dims != self.n_dims:
             raise DataError(
                 f"{name} bags have dimension {bags.n_dims}, the reference {self.n_dims}"
@@ -183,12 +189,21 @@ class Watched:
         return Rows(rows.all())
 
     def _points(self, data: Any, name: str) -> Rows:  # noqa: ANN401 - an array or a frame
-        if self.columns and hasattr(data, "iloc"):
-            named = {str(column): column for column in data.columns}
+        names = names_of_table(data)
+        if self.columns and (names is not None or hasattr(data, "iloc")):
+            named = {str(column): column for column in names or data.columns}
             missing = [column for column in self.columns if column not in named]
             if missing:
-                raise DataError(f"{name} has no column {missing[0]!r}, which the reference has")
-            data = data[[named[column] for column in self.columns]]
+                raise DataError(
+                    f"{name} has no column {missing[0]!r}, which the reference has"
+                    f"{closest(missing[0], named)}; there are {list(named)}, and the reference has "
+                    f"{list(self.columns)}"
+                )
+            if hasattr(data, "iloc"):
+                data = data[[named[column] for column in self.columns]]
+            elif tuple(names or ()) != self.columns:
+                places = [(names or []).index(column) for column in self.columns]
+                data = as_points(data, name)[:, places]
         rows = _table(data, name)
         n_dims = rows.block(slice(0, 1)).shape[1]
         if n_dims != self.n_dims:

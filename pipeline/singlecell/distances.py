@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import pdist, squareform
+from sklearn.covariance import oas
 from sklearn.mixture import GaussianMixture
 
 from ..arrays import Floats
@@ -18,6 +24,7 @@ from ..embeddings import (
     PointTransformer,
     SlicedWassersteinEmbedding,
 )
+from ..errors import DataError
 from ..execution import Progress
 from ..parameters import Function, Integer, None_, OneOf, Seed, Url, checked
 from ..store import BagStore
@@ -25,6 +32,10 @@ from .pairs import divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")
 MOST_COMPONENTS = 9  # of a mixture, as in GloScope
+# A sample of fewer different cells has one normal distribution with a shrunk covariance: distances
+# of mixtures between samples of one distribution were 10⁶ with as many cells as dimensions, and 4
+# with 7 cells a dimension.
+CELLS_PER_DIM = 10
 DRAWS = 10_000  # per sample, for the divergences of mixtures
 
 
@@ -54,8 +65,10 @@ def sample_distances(
     "sliced"     of sliced Wasserstein embeddings; linear in cells
     ============ ============================================================================
 
-    Estimates of "knn" and "mixture" below zero count as zero, as in patpy. For the last three
-    the coordinates are standardised over all cells.
+    A sample of fewer than 10 different cells per dimension has no mixture: it is one normal
+    distribution, whose covariance is shrunk to that within all samples. Estimates of "knn" and
+    "mixture" below zero count as zero, as in patpy. For the last three the coordinates are
+    standardised over all cells.
 
     Parameters
     ----------
@@ -76,7 +89,8 @@ def sample_distances(
     Raises
     ------
     BagError, DataError, ParameterError
-        Samples of k cells or fewer; what the embeddings refuse.
+        Samples of k cells or fewer for "knn"; for "mixture" no sample with two different cells;
+        what the embeddings refuse.
     """
     if method == "knn":
         found = divergence_blocks(X, k=k, checkpoint=checkpoint, progress=progress)
@@ -102,7 +116,13 @@ def representation(bags: Bags, method: str) -> Floats:
 
 def _of_mixtures(bags: Bags, seed: int) -> Floats:
     """Return KL(p ‖ q) + KL(q ‖ p) of mixtures, each by draws of its own."""
-    mixtures = [_mixture(np.asarray(bag, dtype=np.float64), seed) for bag in bags]
+    cells = [np.asarray(bag, dtype=np.float64) for bag in bags]
+    few = [len(np.unique(points, axis=0)) < CELLS_PER_DIM * bags.n_dims for points in cells]
+    pooled = _Pooled.of(cells) if any(few) else None
+    mixtures = [
+        _mixture(points, seed) if pooled is None or not is_few else pooled.normal(points, seed)
+        for points, is_few in zip(cells, few, strict=True)
+    ]
     directed = np.empty((len(mixtures), len(mixtures)))
     for i, one in enumerate(mixtures):
         draws = one.sample(DRAWS)[0]
@@ -116,3 +136,63 @@ def _mixture(points: Floats, seed: int) -> GaussianMixture:
     most = min(MOST_COMPONENTS, max(1, len(points) // (2 * points.shape[1])))
     fitted = [GaussianMixture(n, random_state=seed).fit(points) for n in range(1, most + 1)]
     return min(fitted, key=lambda one: float(one.bic(points)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pooled:
+    """The covariance of cells within samples, to which samples of few cells are shrunk.
+
+    Attributes
+    ----------
+    varies : bool, shape (d,)
+        Coordinates that are not constant within every sample.
+    root : float64, shape (v, v)
+        A matrix L of these coordinates with L Lᵀ the covariance.
+    """
+
+    varies: NDArray[np.bool_]
+    root: Floats
+
+    @classmethod
+    def of(cls, cells: Sequence[Floats]) -> Self:
+        """Return the covariance of all samples together.
+
+        Raises
+        ------
+        DataError
+            No sample has two different cells.
+        """
+        gaps = np.concatenate([points - points.mean(axis=0) for points in cells])
+        n = max(1, len(gaps) - len(cells))
+        spread = np.sqrt((gaps**2).sum(axis=0) / n)
+        varies = spread > 0
+        if not varies.any():
+            raise DataError(
+                "no sample has two different cells; mixtures need some: take method='mean_map'"
+            )
+        covariance, _ = oas(gaps[:, varies] / spread[varies], assume_centered=True)
+        return cls(varies, spread[varies, None] * cholesky(covariance * len(gaps) / n, lower=True))
+
+    def normal(self, points: Floats, seed: int) -> GaussianMixture:
+        """Return a normal distribution with the mean of a few cells, and a shrunk covariance.
+
+        In units of the pooled covariance, that of the cells is drawn to a multiple of the identity
+        by oracle-approximating shrinkage (Chen et al. 2010); the multiple counts one cell of the
+        pool beside those of the sample.
+        """
+        mean = points.mean(axis=0)
+        rows = solve_triangular(self.root, (points - mean)[:, self.varies].T, lower=True).T
+        n_different = len(np.unique(points, axis=0))
+        covariance = np.eye(rows.shape[1])
+        if n_different > 1:
+            shrinkage = oas(np.unique(rows, axis=0))[1]
+            own = rows.T @ rows / len(rows) * n_different / (n_different - 1)
+            scale = ((n_different - 1) * np.trace(own) / len(own) + 1) / n_different
+            covariance = (1 - shrinkage) * own + shrinkage * scale * covariance
+        made = GaussianMixture(1, random_state=seed)
+        whole = np.diag(np.where(self.varies, 0.0, made.reg_covar))  # of constants, as in mixtures
+        whole[np.ix_(self.varies, self.varies)] = self.root @ covariance @ self.root.T
+        made.weights_, made.means_, made.covariances_ = np.ones(1), mean[None], whole[None]
+        lower = cholesky(whole, lower=True)
+        made.precisions_cholesky_ = solve_triangular(lower, np.eye(len(lower)), lower=True).T[None]
+        return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,9 @@ from .scores import information_retention
 
 if TYPE_CHECKING:
     from anndata import AnnData
+
+
+VERSION = 1  # of the distances in ``uns``: one more where the numbers change
 
 
 class _Samples:
@@ -116,6 +121,17 @@ class BagbasisSamples(_Samples):
         self.method, self.k, self.checkpoint = method, k, checkpoint
         self.sample_representation: pd.DataFrame | None = None
 
+    def prepare_anndata(self, adata: AnnData) -> None:
+        """Take the cells of an AnnData object, which is not copied.
+
+        Raises
+        ------
+        DataError
+            No column ``sample_key`` in obs, or no ``layer`` in obsm and layers.
+        """
+        super().prepare_anndata(adata)
+        self.sample_representation = None
+
     @property
     def DISTANCES_UNS_KEY(self) -> str:  # noqa: N802 - patpy's name
         """Where `calculate_distance_matrix` keeps the distances in ``adata.uns``."""
@@ -126,6 +142,9 @@ class BagbasisSamples(_Samples):
     ) -> Floats:
         """Return the distances of samples, (n, n), and keep them in ``adata.uns``.
 
+        Distances that are kept there are used again if they are of the same method, k, seed,
+        layer, samples, order of samples and cells; a hash of all of these stands beside them.
+
         Parameters
         ----------
         force : bool
@@ -134,10 +153,16 @@ class BagbasisSamples(_Samples):
             Called with (pairs done, pairs in all).
         """
         adata = self._prepared()
-        if not force and self.DISTANCES_UNS_KEY in adata.uns:
+        source_key, source = f"{self.DISTANCES_UNS_KEY}_source", self._source()
+        is_kept = self.DISTANCES_UNS_KEY in adata.uns and adata.uns.get(source_key) == source
+        is_new = force or not is_kept
+        if self.method in METHODS[2:] and (is_new or self.sample_representation is None):
+            rows = representation(self.bags_, self.method)
+            self.sample_representation = pd.DataFrame(rows, index=self.samples)
+        if not is_new:
             kept: Floats = adata.uns[self.DISTANCES_UNS_KEY]
             return kept
-        found = sample_distances(
+        distances = sample_distances(
             self.bags_,
             self.method,
             k=self.k,
@@ -145,11 +170,20 @@ class BagbasisSamples(_Samples):
             checkpoint=self.checkpoint,
             progress=progress,
         )
-        if self.method in METHODS[2:]:
-            rows = representation(self.bags_, self.method)
-            self.sample_representation = pd.DataFrame(rows, index=self.samples)
-        adata.uns[self.DISTANCES_UNS_KEY] = found
-        return found
+        adata.uns[self.DISTANCES_UNS_KEY], adata.uns[source_key] = distances, source
+        return distances
+
+    def _source(self) -> str:
+        """Return a hash of everything that the distances depend on."""
+        assert self.samples is not None
+        layer = "X" if self.layer is None else self.layer
+        names = list(map(str, self.samples))
+        parameters = [VERSION, self.method, self.k, self.seed, self.sample_key, layer, names]
+        digest = hashlib.sha256(json.dumps(parameters).encode())
+        digest.update(f"{self.bags_.points.dtype.name} {self.bags_.points.shape}".encode())
+        digest.update(self.bags_.offsets.tobytes())
+        digest.update(np.ascontiguousarray(self.bags_.points).data)
+        return digest.hexdigest()
 
     def evaluate_representation(
         self,

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from ...arrays import Floats
-from ...bags import Bags, Box, concatenate, is_groups
+from ...arrays import Floats, Integers
+from ...bags import Bags, Box, Names, concatenate, is_groups, names_of_table, order_of
 from ...embeddings import ChoiceSample, Embedding, EmbeddingSpec, MeanMapEmbedding
 from ...errors import DataError, ParameterError, shown
 from ...execution import check_memory
-from ...labelled import box_of_bags
+from ...labelled import LabelledBags, box_of_bags
 from ...parameters.hypotheses import TABLES
 from ...params import as_array
 from ...store import CHOICE_SAMPLE, BagStore, spread_rows
 from ..kernels.features import FeatureMap
 from ..result import plural
 from .row_sources import ArrayRows, EmbeddedRows
-from .thinning import BagSet, as_bag_set, thinning_size
+from .thinning import BagSet, as_bag_set, in_one_order, thinning_size
 
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """An array or frame (n, d) or (n,) is a sample of points; anything else, as a groupby, of bags."""
@@ -173,11 +173,12 @@ def read_samples(
     if len(set(kinds.values())) > 1 and unit is None:
         raise DataError(f"points are compared with bags: {POOLING}")
     if all(kinds.values()) and unit != "point":
-        rows = _embedded({k: as_bag_set(v, k) for k, v in data.items()}, embedding, thin, seed)  # type: ignore[arg-type]
+        sets = {k: as_bag_set(v, k) for k, v in data.items()}  # type: ignore[arg-type]
+        rows = _embedded(in_one_order(sets, embedding), embedding, thin, seed)
     else:
         if embedding is not None:
             raise DataError("embedding is for bags; samples of points are compared as they are")
-        rows = {name: _points(sample, name, kinds[name]) for name, sample in data.items()}
+        rows = _pooled(data, kinds)
     dims = {name: values.n_dims for name, (values, *_) in rows.items()}
     if len(set(dims.values())) > 1:
         raise DataError(
@@ -311,14 +312,31 @@ Rows = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
 """Of each sample: its rows, their positions in the data, and how many were given."""
 
 
-def _points(data: SampleLike, name: str, bags: bool) -> tuple[ArrayRows, NDArray[np.int64], int]:
-    if bags:
-        labelled = as_bag_set(data, name).bags  # type: ignore[arg-type]
+def _pooled(data: Mapping[str, SampleLike], kinds: Mapping[str, bool]) -> Rows:
+    """Return the points of each sample, with their coordinates in the order of the first names."""
+    expected: Names = None
+    reference = ""
+    rows: Rows = {}
+    for name, sample in data.items():
+        bags = as_bag_set(sample, name).bags if kinds[name] else None  # type: ignore[arg-type]
+        names = names_of_table(sample) if bags is None else bags.coordinate_names
+        order = order_of(names, expected, name, reference)
+        rows[name] = _points(sample, name, bags, order)
+        if expected is None and names is not None:
+            expected, reference = names, f"{name} has"
+    return rows
+
+
+def _points(
+    data: SampleLike, name: str, labelled: LabelledBags | None, order: Integers | None
+) -> tuple[ArrayRows, NDArray[np.int64], int]:
+    if labelled is not None:
         check_memory(f"all points of {name}", 8 * labelled.n_points * labelled.n_dims, "take fewer")
         parts = [batch.bags.points.astype(np.float64) for batch in labelled.batches()]
         points = np.concatenate(parts)
     else:
         points = as_points(data, name)  # type: ignore[arg-type]
+    points = points if order is None else np.take(points, order, axis=1)
     return ArrayRows(points), np.arange(len(points)), len(points)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...bags import Bags, as_bags, concatenate, offsets_of
+from ...bags import Bags, Names, as_bags, concatenate, offsets_of
 from ...errors import DataError
 from ...labelled import LabelledBags
 from ...store import CHOICE_SAMPLE, BagStore, Range
@@ -89,6 +89,25 @@ def as_bag_set(data: ComparedBags, name: str) -> BagSet:
             raise DataError(f"{name}: {error}") from error
     require_two(int(bags.present().sum()), name, "")
     return BagSet(name, bags)
+
+
+def in_one_order(sets: Mapping[str, BagSet], embedding: object = None) -> dict[str, BagSet]:
+    """Return sets with their coordinates in the order of the embedding's, or the first set's.
+
+    Raises
+    ------
+    DataError
+        Coordinates of other names.
+    """
+    expected: Names = getattr(embedding, "coordinate_names", None)
+    reference = "the embedding was fitted on"
+    ordered = {}
+    for name, bag_set in sets.items():
+        bags = bag_set.bags.in_order_of(expected, reference, name)
+        ordered[name] = replace(bag_set, bags=bags)
+        if expected is None and bags.coordinate_names is not None:
+            expected, reference = bags.coordinate_names, f"{name} has"
+    return ordered
 
 
 def require_two(n_bags: int, name: str, detail: str) -> None:
