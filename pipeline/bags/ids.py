@@ -15,6 +15,7 @@ from ..params import as_array
 
 Ids = NDArray[Any]
 LARGEST_ID = 2**63 - 1
+LONGEST_ID = 2**15 - 2**3  # bytes of a text: 65,536 of them are one chunk, of less than 2 GiB
 
 
 def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
@@ -34,6 +35,8 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
         if array.dtype.kind == "u" and n_bags and array.max() > LARGEST_ID:
             raise DataError(f"id {array.max()} is too large; integer ids are below 2**63")
         return array.astype(np.int64), "int64"
+    if array.dtype.kind in "UTO":
+        _check_lengths(array)
     if array.dtype.kind in "UT" or all(isinstance(value, str) for value in array.tolist()):
         try:
             return array.astype(np.dtypes.StringDType()), "str"
@@ -90,6 +93,18 @@ class BagIds:
             return None
         ours, theirs = self.values.astype(object), other.values.astype(object)
         return replace(self, values=np.concatenate([ours, theirs]))
+
+
+def _check_lengths(ids: Ids) -> None:
+    """Raise DataError for a text of more bytes than a chunk of ids has room for."""
+    for bag, name in enumerate(ids.tolist()):
+        if isinstance(name, str) and 4 * len(name) > LONGEST_ID:
+            n_bytes = len(name.encode("utf-8", "replace"))
+            if n_bytes > LONGEST_ID:
+                raise DataError(
+                    f"the id {name[:20]!r}… of bag {bag} has {n_bytes} bytes; an id has at most "
+                    f"{LONGEST_ID}: give a shorter one"
+                )
 
 
 def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int64]:

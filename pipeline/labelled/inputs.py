@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Bags, Ragged, Responses, as_bags, as_responses, has_index
-from ..errors import DataError, ParameterError
+from ..errors import DataError, ParameterError, shown
 from ..params import as_array
 from ..store import BagStore, as_numbers
 from .alignment import aligned
@@ -148,7 +148,8 @@ def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ..
     if target is None:
         if len(store.target_names) != 1:
             raise DataError(
-                f"{store.url} has the targets {list(store.target_names)}; say which with target="
+                f"{store.url} has the targets {shown(list(store.target_names))}; say which with "
+                "target="
             )
         return store.target_names
     names = (target,) if isinstance(target, str) else tuple(target)

@@ -43,6 +43,7 @@ from .urls import (
     working_folder as working_folder,
 )
 from .zarr_reading import (
+    MOST_CHUNK_BYTES as MOST_CHUNK_BYTES,
     array_of as array_of,
     checked_array as checked_array,
     open_group as open_group,

@@ -10,7 +10,7 @@ from typing import Any
 
 import zarr
 from zarr.abc.store import Store
-from zarr.storage import FsspecStore, LocalStore
+from zarr.storage import FsspecStore
 
 from ..errors import ModelError, StoreError
 from . import transactions
@@ -20,7 +20,7 @@ from .lock import LOCK_NAME
 from .partials import is_partial, put_back
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
-from .zarr_reading import open_group
+from .zarr_reading import RegularFiles, open_group
 from .zarr_writer import WriterStore
 
 PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
@@ -50,7 +50,7 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
         return reader(url, snapshot)
     path = local_path(url)
     if path is not None:
-        return LocalStore(path, read_only=read_only)
+        return RegularFiles(path, read_only=read_only)
     store = FsspecStore.from_url(url, read_only=read_only)
     store.fs.invalidate_cache()  # Zarr's filesystem keeps listings of its own; others write there
     return store

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -11,8 +13,11 @@ import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
 
+from ..errors import StoreError, refuse_exhaustion
 from ..units import surely_finite
 
+MOST_UNSEEN = 8  # objects that a read may touch before anybody looks whether they are there
+SIZES_AT_ONCE = 64
 ATTEMPTS = 3  # an append replaces the last object once per commit: two readings may meet two
 
 
@@ -42,9 +47,12 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     ChunkError
         A chunk that is missing or damaged.
     """
+    if (stop - 1) // shard_rows(array) - start // shard_rows(array) >= MOST_UNSEEN:
+        check_objects(array, start, stop)  # before memory is filled for objects that are missing
     try:
         rows = np.asarray(array[start:stop])
-    except Exception:  # Zarr, its codecs and fsspec raise anything; `_read_chunk` names the chunk
+    except Exception as error:  # Zarr, codecs and fsspec raise anything; `_read_chunk` names it
+        refuse_exhaustion(f"array {array.path!r}, rows {start} to {stop}", error)
         step = array.chunks[0]
         cuts = [start, *range((start // step + 1) * step, stop, step), stop]
         rows = np.concatenate([_read_chunk(array, a, b) for a, b in pairwise(cuts)])
@@ -59,14 +67,27 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
 
 def check_objects(array: zarr.Array, start: int, stop: int) -> None:
     """Raise ChunkError for a missing or empty object: its rows would read as fill values."""
-    for row in range(start - start % shard_rows(array), stop, shard_rows(array)):
-        try:
-            # Zarr has no public synchronous call for the size of an object
-            size = sync(array.store.getsize(object_key(array, row)))
-        except FileNotFoundError:
-            raise ChunkError(array, max(row, start), "is missing") from None
-        if not size:
-            raise ChunkError(array, max(row, start), "is damaged (it is empty)")
+    step = shard_rows(array)
+    rows = range(start - start % step, stop, step)
+    for first in range(0, len(rows), SIZES_AT_ONCE):
+        asked = rows[first : first + SIZES_AT_ONCE]
+        # Zarr has no public synchronous call for the size of an object
+        for row, size in zip(asked, sync(_sizes(array, asked)), strict=True):
+            if isinstance(size, FileNotFoundError):
+                raise ChunkError(array, max(row, start), "is missing") from None
+            if isinstance(size, StoreError):
+                raise size
+            if isinstance(size, BaseException):
+                reason = f"cannot be read ({type(size).__name__}: {size})"
+                raise ChunkError(array, max(row, start), reason) from size
+            if not size:
+                raise ChunkError(array, max(row, start), "is damaged (it is empty)")
+
+
+async def _sizes(array: zarr.Array, rows: Iterable[int]) -> list[int | BaseException]:
+    """Return the size of the object of each row, or the error of the attempt."""
+    asked = [array.store.getsize(object_key(array, row)) for row in rows]
+    return await asyncio.gather(*asked, return_exceptions=True)
 
 
 def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
@@ -76,6 +97,7 @@ def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     try:
         return np.asarray(array[start:stop])
     except Exception as error:  # damaged bytes make codecs raise anything
+        refuse_exhaustion(f"array {array.path!r}, rows {start} to {stop}", error)
         reason = f"is damaged or cannot be read ({type(error).__name__}: {error})"
         raise ChunkError(array, start, reason) from error
 

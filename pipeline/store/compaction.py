@@ -9,46 +9,90 @@ error.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import zarr
+from numpy.typing import NDArray
 
 from ..arrays import Integers
-from .chunks import is_fill, shard_rows
-from .schema import CHANGES, TARGETS, Array, points_of
+from .changes import Changes
+from .checksums import replaced
+from .chunks import shard_rows
+from .schema import CHANGES, TARGETS, Array, fill_of, points_of
 from .snapshot import Snapshot
 
-Rows = tuple[Integers, Integers]
-"""Ranges of rows, ascending: where they start, and where they stop."""
+
+@dataclass(frozen=True, eq=False)
+class Erasure:
+    """Rows of one array that hold data of removed bags.
+
+    Attributes
+    ----------
+    array : Array
+    starts, stops : int64, shape (n,)
+        Ranges of these rows, ascending, none of them empty.
+    column : int
+        The first column to erase.
+    """
+
+    array: Array
+    starts: Integers
+    stops: Integers
+    column: int = 0
+
+    def blocks(self, n_rows: int, step: int) -> Iterator[tuple[int, int]]:
+        """Yield the objects of ``step`` rows that hold such rows; ``n_rows`` are committed."""
+        pairs = zip(self.starts // step, (self.stops - 1) // step, strict=True)
+        spans = [np.arange(a, b + 1) for a, b in pairs]
+        for shard in np.unique(np.concatenate(spans)) if spans else ():
+            yield int(shard) * step, min(n_rows, (int(shard) + 1) * step)
+
+    def erased(self, block: NDArray[Any], first: int) -> NDArray[Any]:
+        """Return rows from ``first`` on with fill values in place of what is erased."""
+        out = block.copy()
+        a = int(np.searchsorted(self.stops, first, "right"))
+        b = int(np.searchsorted(self.starts, first + len(block)))
+        for start, stop in zip(self.starts[a:b], self.stops[a:b], strict=True):
+            out[max(0, start - first) : stop - first, self.column :] = fill_of(block.dtype)
+        return out
 
 
-def rows_to_erase(store: Snapshot) -> Iterator[tuple[Array, Rows, int]]:
-    """Yield each array that holds data of removed bags, the rows, and the first column to erase."""
-    gone = store.changes.removed
+def erasures(store: Snapshot, n_changes: int) -> Iterator[Erasure]:
+    """Yield what is erased of the bags that the first ``n_changes`` changes removed."""
+    gone = Changes(store.changes.rows[:n_changes]).removed
     for points in points_of(store.meta):
         offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
-        yield points, (offsets[gone], offsets[gone + 1]), 0
-    yield TARGETS, (gone, gone + 1), 0
+        full = offsets[gone + 1] > offsets[gone]
+        yield Erasure(points, offsets[gone][full], offsets[gone + 1][full])
+    yield Erasure(TARGETS, gone, gone + 1)
     bags, columns, _ = store.changes.rows.T
     labels = np.flatnonzero(np.isin(bags, gone) & (columns >= 0))
-    yield CHANGES, (labels, labels + 1), 2
+    yield Erasure(CHANGES, labels, labels + 1, 2)
 
 
-def erase(array: zarr.Array, rows: Rows, column: int, n_rows: int) -> None:
-    """Put fill values into rows from a column on, object by object; ``n_rows`` are committed."""
-    starts, stops = rows
-    step = shard_rows(array)
-    full = stops > starts
-    starts, stops = starts[full], stops[full]
-    spans = [np.arange(a, b + 1) for a, b in zip(starts // step, (stops - 1) // step, strict=True)]
-    for shard in np.unique(np.concatenate(spans)) if spans else ():
-        first, last = int(shard) * step, min(n_rows, (int(shard) + 1) * step)
+def checksum_after(store: Snapshot, before: Erasure, after: Erasure) -> int | None:
+    """Return the checksum of an array that has one erasure when it has another, larger one.
+
+    None in a store without checksums.
+    """
+    array = after.array
+    checksum, n_rows = array.checksum(store.meta), array.rows(store.meta)
+    if checksum is None:
+        return None
+    for first, last in after.blocks(n_rows, shard_rows(store.array(array))):
+        block = store.read_stored(array, first, last)
+        old, new = before.erased(block, first), after.erased(block, first)
+        checksum = replaced(checksum, old, new, (n_rows - last) * block[0].nbytes)
+    return checksum
+
+
+def erase(erasure: Erasure, array: zarr.Array, n_rows: int) -> None:
+    """Put fill values into the rows, object by object; ``n_rows`` are committed."""
+    for first, last in erasure.blocks(n_rows, shard_rows(array)):
         block = np.asarray(array[first:last])
-        wrong = np.zeros(len(block), dtype=bool)
-        a, b = np.searchsorted(stops, first, "right"), np.searchsorted(starts, last)
-        for i in range(int(a), int(b)):
-            wrong[max(0, starts[i] - first) : stops[i] - first] = True
-        if is_fill(block[wrong, column:], array.fill_value).all():
-            continue  # by a compaction before
-        block[wrong, column:] = array.fill_value
-        array[first:last] = block
+        erased = erasure.erased(block, first)
+        # else a compaction before did it
+        if not np.array_equal(erased, block, equal_nan=block.dtype.kind == "f"):
+            array[first:last] = erased

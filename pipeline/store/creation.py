@@ -11,6 +11,7 @@ from ..errors import ParameterError, StoreError, shown
 from ..parameters import Integer, ListOf, MappingOf, None_, Text, checked
 from ..params import check_dtype
 from ..storage import (
+    MOST_CHUNK_BYTES,
     NO_STORE,
     Hold,
     check_no_foreign_files,
@@ -33,7 +34,6 @@ from .schema import (
 from .writer import WRITING
 
 NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARRAYS, CHANGES))])
-MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 
 
 @checked(
@@ -55,6 +55,10 @@ def check_parameters(
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
     most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
     (Integer(1, most) | None_).check("chunk_points", chunk_points)
+    if len(target_names) * 8 > MOST_CHUNK_BYTES:
+        raise ParameterError(
+            f"{len(target_names)} target names: a bag has at most {MOST_CHUNK_BYTES // 8} targets"
+        )
     if "" in target_names:
         raise ParameterError(f"a target name is empty: {shown(list(target_names))}; name each")
     if len(set(target_names)) != len(target_names):

@@ -5,6 +5,8 @@ Creation, readers, writers, `verify` and the reports of damage follow from `ARRA
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -17,11 +19,23 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
-from ..bags import Box
-from ..errors import InterruptedStoreError, StoreError, refuse_exhaustion
-from ..parameters import Integer, None_, OneOf
+from ..bags import FRACTIONS, MOST_DIMS, WHOLE, Box
+from ..errors import InterruptedStoreError, StoreError, refuse_exhaustion, shown
+from ..parameters import (
+    Boolean,
+    Constraint,
+    Integer,
+    ListOf,
+    MappingOf,
+    None_,
+    OneOf,
+    Open,
+    Real,
+    Text,
+)
 from ..saved import Format, Saved
 from ..storage import exists, is_empty, open_group, zarr_store
+from .checksums import checksum_of_rows, checksum_of_values
 
 FORMAT = Format("bag store", 1, (2,))
 WITH_RESPONSES = Format("bag store", 2, (1,))  # a reader that knows no responses refuses it
@@ -31,7 +45,9 @@ COORDINATES, RESPONSE_COORDINATES = "coordinates", "response_coordinates"
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
-ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag
+ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag; fewer where rows are wide
+CHECKSUM = "checksum"  # of all other attributes of ours
+MOST_ROWS = 2**62  # of an array
 # by kind of dtype: missing rows never read as a value; of packed points it is the largest code
 FILLS = {"f": np.nan, "i": -1, "T": ""}
 
@@ -47,7 +63,8 @@ class StoreMeta(Saved):
     the committed length of the log of changes, see `Changes`; of the bags that its first
     ``n_erased`` removed, points and labels are deleted or being deleted. ``merged`` tells a store
     that was merged from others from any other. Points are stored as ``fractions`` of their box,
-    or as ``whole_numbers`` of 8 bits.
+    or as ``whole_numbers`` of 8 bits. ``checksums`` has the CRC-32 of the committed rows of each
+    array by its name, in hexadecimal digits; arrays of stores of earlier versions have none.
     """
 
     n_dims: int
@@ -67,6 +84,7 @@ class StoreMeta(Saved):
     merged: str | None = None
     fractions: bool = False
     whole_numbers: bool = False
+    checksums: dict[str, str] = field(default_factory=dict)
     # as in older stores; versions that do not know these fields refuse other values
     OMITTED: ClassVar = {
         "n_changes": 0,
@@ -74,6 +92,7 @@ class StoreMeta(Saved):
         "merged": None,
         "fractions": False,
         "whole_numbers": False,
+        "checksums": {},
     }
 
     def to_attributes(self) -> dict[str, Any]:
@@ -81,9 +100,9 @@ class StoreMeta(Saved):
         values = {**self.to_dict(), "box": self.box.bounds}
         if self.response_box is not None:
             values["response_box"] = self.response_box.bounds
-            return {ATTRIBUTE: WITH_RESPONSES.stamp(values)}
+            return {ATTRIBUTE: _with_checksum(WITH_RESPONSES.stamp(values))}
         left = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
-        return {ATTRIBUTE: FORMAT.stamp(left)}
+        return {ATTRIBUTE: _with_checksum(FORMAT.stamp(left))}
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
@@ -92,7 +111,8 @@ class StoreMeta(Saved):
         Raises
         ------
         StoreError
-            No bag store, one of another format, or damaged attributes.
+            No bag store, one of another format, or damaged attributes: values that no store has,
+            or that do not match their checksum.
         InterruptedStoreError
             A store whose creation was interrupted.
         """
@@ -104,15 +124,18 @@ class StoreMeta(Saved):
                 f"{url}: a bag store whose creation was interrupted; make it again"
             )
         version = values.get(FORMAT.key)
+        checksum = values.pop(CHECKSUM, None)
+        expected = checksum_of_values(values)
         values = FORMAT.strip(values, url, StoreError)
         unknown = sorted(values.keys() - {field.name for field in fields(cls)})
         if unknown:
             raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")
         try:
-            Integer(1).check("n_dims", values["n_dims"])
-            (Integer(1) | None_).check("response_dims", values.get("response_dims"))
-            (Integer(-(2**63), 2**63 - 1) | None_).check("max_id", values.get("max_id"))
-            OneOf(*ID_DTYPES).check("id_kind", values.get("id_kind", "int64"))
+            if checksum not in (None, expected):
+                raise ValueError(f"their checksum is {checksum}, {expected} was expected")
+            for name, constraint in FIELDS.items():
+                if name in values:
+                    constraint.check(name, values[name])
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
             counts = ["n_bags", "n_points"]
@@ -123,11 +146,58 @@ class StoreMeta(Saved):
                 )
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")
-            for name in (*counts, *(values.keys() & {"n_changes", "n_erased"})):
-                Integer(0).check(name, values[name])
-            return cls(**values)
+            for name in counts:
+                Integer(0, MOST_ROWS).check(name, values[name])
+            meta = cls(**values)
+            meta._check_consistent()
+            return meta
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{url}: damaged bag store attributes ({error})") from error
+
+    def _check_consistent(self) -> None:
+        """Raise ValueError for fields that contradict each other."""
+        if len(set(self.target_names)) < len(self.target_names) or "" in self.target_names:
+            raise ValueError(f"target_names {shown(list(self.target_names))} are not unique names")
+        for name, classes in self.class_names.items():
+            if name not in self.target_names or len(set(classes)) < len(classes):
+                raise ValueError(f"class_names of {name!r} are not unique, or of no target")
+        if self.n_bags > self.n_points:
+            raise ValueError(f"{self.n_bags} bags have {self.n_points} points")
+        if self.n_erased > self.n_changes:
+            raise ValueError(f"n_erased {self.n_erased} is more than n_changes {self.n_changes}")
+        for name, checksum in self.checksums.items():
+            if not re.fullmatch("[0-9a-f]{8}", checksum):
+                raise ValueError(f"the checksum of {name!r} is {shown(checksum)}")
+        if self.fractions and self.whole_numbers:
+            raise ValueError("points are both fractions and whole numbers")
+
+
+_COUNT = Integer(0, MOST_ROWS)
+FIELDS: dict[str, Constraint[Any]] = {  # what each may be, as JSON has it
+    "n_dims": Integer(1, MOST_DIMS),
+    "response_dims": Integer(1, MOST_DIMS),
+    "target_names": ListOf(Text),
+    "class_names": MappingOf(Text, ListOf(Text)),
+    "box": ListOf(ListOf(Real())),
+    "response_box": ListOf(ListOf(Real())),
+    "n_bags": _COUNT,
+    "n_points": _COUNT,
+    "n_response_points": _COUNT,
+    "n_changes": _COUNT,
+    "n_erased": _COUNT,
+    "id_kind": OneOf("int64", "str"),
+    "max_id": Integer(-(2**63), 2**63 - 1) | None_,
+    "source": MappingOf(Text, Open()),
+    "merged": Text | None_,
+    "fractions": Boolean,
+    "whole_numbers": Boolean,
+    "checksums": MappingOf(Text, Text),
+}
+
+
+def _with_checksum(values: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes of ours, and behind them the checksum of them all."""
+    return {**values, CHECKSUM: checksum_of_values(values)}
 
 
 def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
@@ -210,9 +280,11 @@ class Array:
         """
         shape = self.row_shape(meta)
         kind = self._dtype(meta, dtype)
-        chunk_rows = ROWS_PER_CHUNK
+        chunk_rows = max(1, CHUNK_BYTES // (kind.itemsize * math.prod(shape)))
         if isinstance(self, PointArray):
-            chunk_rows = chunk_points or max(1, CHUNK_BYTES // (kind.itemsize * shape[0]))
+            chunk_rows = chunk_points or chunk_rows
+        else:
+            chunk_rows = min(ROWS_PER_CHUNK, chunk_rows)
         text = kind.kind == "T"
         array = group.create_array(
             self.name,
@@ -224,13 +296,29 @@ class Array:
                 BloscCodec(cname="lz4", clevel=5, shuffle="noshuffle" if text else "shuffle"),
                 Crc32cCodec(),
             ],
-            fill_value=np.iinfo(kind).max if kind.kind == "u" else FILLS[kind.kind],
+            fill_value=fill_of(kind),
             dimension_names=self.dimensions,
             config={"write_empty_chunks": True},
         )
         if self.leading:
             array.resize((self.leading, *shape))
             array[: self.leading] = np.zeros(self.leading, dtype=kind)
+
+    def checksum(self, meta: StoreMeta) -> int | None:
+        """Return the checksum of the committed rows; None in a store that has none."""
+        text = meta.checksums.get(self.name)
+        if text is not None:
+            return int(text, 16)
+        if self.rows(meta) > self.leading:
+            return None
+        return checksum_of_rows(np.zeros(self.leading, dtype=np.int64))
+
+    def accepts(self, meta: StoreMeta, dtype: np.dtype[Any]) -> bool:
+        """Return whether the committed rows may have a dtype."""
+        if self.dtype != "points":
+            return dtype == self._dtype(meta, None) or not self.count(meta)
+        packed = FRACTIONS if meta.fractions else WHOLE if meta.whole_numbers else None
+        return dtype == packed if packed is not None else dtype in (np.float32, np.float64)
 
     def _dtype(self, meta: StoreMeta, points: DTypeLike | None) -> np.dtype[Any]:
         if self.dtype == "points":
@@ -322,6 +410,11 @@ CHANGES = Array(
 
 ARRAYS = (OFFSETS, IDS, TARGETS, POINTS)
 RESPONSE_ARRAYS = (RESPONSE_OFFSETS, RESPONSE_POINTS)
+
+
+def fill_of(dtype: np.dtype[Any]) -> Any:  # noqa: ANN401 - a number or a text
+    """Return what rows hold that were never written, or that were deleted."""
+    return np.iinfo(dtype).max if dtype.kind == "u" else FILLS[dtype.kind]
 
 
 def arrays_of(meta: StoreMeta) -> tuple[Array, ...]:

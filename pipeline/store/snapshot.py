@@ -23,7 +23,7 @@ from ..bags import (
     offsets_of,
     points_dtype,
 )
-from ..errors import DataError, StoreError, closest
+from ..errors import DataError, StoreError, closest, refuse_exhaustion, shown
 from ..parameters import Integer, ListOf, None_, Text, checked
 from ..storage import GROUP, checked_array, filesystem, zarr_store
 from ..units import surely_finite
@@ -226,7 +226,10 @@ class Snapshot(Stored):
         columns, values = self.target_columns(names), self.read_array(TARGETS, start, stop)
         if self.meta.n_changes:
             values = self.changes.relabel(values, start)
-        return values[:, columns]
+        values = values if names is None else values[:, columns]
+        if np.isnan(values).any() and np.isnan(values[self.present(start, stop)]).any():
+            self._check_not_deleted(start, stop)
+        return values[:, : len(columns)]
 
     @checked(names=ListOf(Text) | None_)
     def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
@@ -239,13 +242,14 @@ class Snapshot(Stored):
         """
         if names is None:
             return list(range(len(self.target_names)))
+        columns = {name: column for column, name in enumerate(self.target_names)}
         for name in names:
-            if name not in self.target_names:
+            if name not in columns:
                 raise DataError(
                     f"{self.url}: no target {name!r}{closest(name, self.target_names)}; there are "
-                    f"{list(self.target_names)}"
+                    f"{shown(list(self.target_names))}"
                 )
-        return [self.target_names.index(name) for name in names]
+        return [columns[name] for name in names]
 
     @checked(start=Integer(), stop=Integer() | None_)
     def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
@@ -260,8 +264,24 @@ class Snapshot(Stored):
         """What became of bags after they were appended; read once."""
         if self._changes is None:
             n = self.meta.n_changes
-            self._changes = Changes(self.read_array(CHANGES, 0, n) if n else np.empty((0, 3)))
+            rows = self.read_array(CHANGES, 0, n) if n else np.empty((0, 3))
+            self._check_changes(rows)
+            self._changes = Changes(rows)
         return self._changes
+
+    def _check_changes(self, rows: Floats) -> None:
+        """Raise StoreError for a change of a bag or of a target that there is not."""
+        bags, columns, _ = rows.T
+        known = (bags >= 0) & (bags < self.n_bags) & (bags == np.floor(bags))
+        known &= (columns >= -1) & (columns < len(self.target_names))
+        known &= columns == np.floor(columns)
+        if not known.all():
+            at = int(np.argmin(known))
+            chunk = at // int(self.array(CHANGES).chunks[0])
+            raise StoreError(
+                f"{self.url}: array {CHANGES.name!r}, chunk {chunk}: change {at} is none of a bag "
+                "there is"
+            )
 
     @checked(start=Integer(), stop=Integer() | None_)
     def present(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
@@ -278,27 +298,45 @@ class Snapshot(Stored):
                     self._store = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
                 found = zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
                 self._arrays[name] = checked_array(found)
+            except StoreError:
+                raise
             except Exception as error:  # Zarr raises anything for what it cannot parse
+                refuse_exhaustion(f"{self.url}: array {name!r}", error)
                 raise StoreError(
                     f"{self.url}: array {name!r} cannot be opened ({error})"
                 ) from error
         return self._arrays[name]
 
     def read_array(self, array: Array, start: int, stop: int) -> NDArray[Any]:
-        """Read rows of one array; StoreError for another width, or names a damaged chunk."""
+        """Read rows of one array, points in the units of the data; see `read_stored`."""
+        rows = self.read_stored(array, start, stop)
+        if isinstance(array, PointArray) and rows.dtype in PACKED:
+            return decode(rows, array.box(self.meta))
+        return rows
+
+    def read_stored(self, array: Array, start: int, stop: int) -> NDArray[Any]:
+        """Read rows of one array as they are stored.
+
+        Raises
+        ------
+        StoreError
+            Rows of another width or dtype than the attributes say, or a damaged chunk.
+        """
         found = self.array(array)
         if found.shape[1:] != array.row_shape(self.meta):
             raise StoreError(
                 f"{self.url}: array {array.name!r} has rows of shape {found.shape[1:]}, not "
                 f"{array.row_shape(self.meta)} as the attributes say"
             )
+        if not array.accepts(self.meta, found.dtype):
+            raise StoreError(
+                f"{self.url}: array {array.name!r} has dtype {found.dtype}, which the attributes "
+                "contradict; restore the store from a copy"
+            )
         try:
-            rows = read_rows(found, start, stop)
+            return read_rows(found, start, stop)
         except ChunkError as error:
             raise self.damage(array, error) from error
-        if isinstance(array, PointArray) and rows.dtype in PACKED:
-            return decode(rows, array.box(self.meta))
-        return rows
 
     def damage(self, array: Array, error: ChunkError) -> StoreError:
         """Return the error for an unreadable chunk; it names the first bag of the chunk."""
@@ -342,8 +380,10 @@ class Snapshot(Stored):
         Returns them without those of bags that were removed, and their offsets among themselves.
         """
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
-        self._check_not_compacted()
-        present, sizes = self.present(first, first + len(offsets) - 1), np.diff(offsets)
+        stop = first + len(offsets) - 1
+        if self.stored_dtype == WHOLE:
+            self._check_not_deleted(first, stop)
+        present, sizes = self.present(first, stop), np.diff(offsets)
         damaged = np.zeros(0, bool)
         if not surely_finite(points):
             damaged = ~np.isfinite(points).all(axis=1) & np.repeat(present, sizes)
@@ -360,13 +400,26 @@ class Snapshot(Stored):
             return points, offsets - offsets[0]
         return points[np.repeat(present, sizes)], offsets_of(np.where(present, sizes, 0))
 
-    def _check_not_compacted(self) -> None:
-        """Raise StoreError if bags seen here were deleted: whole numbers cannot be missing."""
-        if self.stored_dtype != WHOLE:
+    def _check_not_deleted(self, start: int, stop: int) -> None:
+        """Raise StoreError if bags ``start:stop`` that are seen here were deleted by `compact`.
+
+        Called after rows were read that can be those of deleted bags: labels that are missing, and
+        whole numbers, which cannot be missing.
+        """
+        if self.snapshot is not None:  # of Icechunk: what it holds stays, or cannot be read
             return
-        attributes = read_attributes(self.url, self.snapshot)
-        if StoreMeta.from_attributes(attributes, self.url).n_erased > self.meta.n_erased:
-            raise StoreError(f"{self.url}: was compacted meanwhile; open it again")
+        attributes = read_attributes(self.url)
+        meta = StoreMeta.from_attributes(attributes, self.url)
+        if meta.n_erased <= self.meta.n_erased:
+            return
+        now = Snapshot(self.url, meta)
+        erased = Changes(now.changes.rows[: meta.n_erased])
+        deleted = ~erased.present(start, stop) & self.present(start, stop)
+        if deleted.any():
+            raise StoreError(
+                f"{self.url}: bag {start + int(np.argmax(deleted))} was removed and the store "
+                "was compacted meanwhile; open it again"
+            )
 
     def _offsets(self, points: PointArray, start: int, stop: int | None) -> Integers:
         """Read offsets into an array of points; StoreError unless they can be."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import BagIds, has_index, in_order_of
-from ..errors import DataError
+from ..errors import DataError, shown
 from ..params import as_array
 
 
@@ -65,9 +65,8 @@ def targets_matrix(
         A name that is missing or unknown, another length, values that are not real numbers, an
         infinite value, or a class that the store does not have.
     """
-    matrix = np.full((n_bags, max(1, len(names))), np.nan)
     if targets is None:
-        return matrix
+        return np.full((n_bags, max(1, len(names))), np.nan)
     if isinstance(targets, Mapping):
         given = {str(name): values for name, values in targets.items()}
     elif isinstance(targets, DataFrame):
@@ -78,10 +77,15 @@ def targets_matrix(
         if table.ndim != 2 or table.shape[1] != len(names):
             raise DataError(
                 f"targets have shape {array.shape}; expected ({n_bags}, {len(names)}) for "
-                f"{list(names)}"
+                f"{shown(list(names))}"
             )
+        if len(names) and table.dtype.kind == "f" and len(table) == n_bags and not class_names:
+            for bag, column in np.argwhere(np.isinf(table))[:1].tolist():
+                raise DataError(f"target {names[column]!r} is infinite for bag {bag}")
+            return table.astype(np.float64)
         given = {name: table[:, j] for j, name in enumerate(names)}
     _check_names(given, names)
+    matrix = np.full((n_bags, max(1, len(names))), np.nan)
     for j, name in enumerate(names):
         matrix[:, j] = target_column(given[name], name, class_names.get(name), n_bags)
     return matrix
@@ -91,7 +95,7 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
     unknown = sorted(set(given) - set(names))
     missing = sorted(set(names) - set(given))
     if unknown:
-        raise DataError(f"unknown target {unknown[0]!r}; the store has {list(names)}")
+        raise DataError(f"unknown target {unknown[0]!r}; the store has {shown(list(names))}")
     if missing:
         raise DataError(f"missing target {missing[0]!r}; use NaN for bags without a label")
 

@@ -7,10 +7,23 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..bags import comparable
+from ..bags import PACKED, comparable, decode
 from ..errors import StoreError
+from .checksums import checksum_of_rows
 from .chunks import ChunkError, check_objects, shard_rows
-from .schema import CHANGES, IDS, TARGETS, Array, PointArray, arrays_of, points_of
+from .compaction import Erasure, erasures
+from .exchange.convention import contradiction
+from .schema import (
+    CHANGES,
+    IDS,
+    TARGETS,
+    Array,
+    PointArray,
+    StoreMeta,
+    arrays_of,
+    points_of,
+    read_attributes,
+)
 from .snapshot import Snapshot
 
 Progress = Callable[[int, int], None]
@@ -25,19 +38,62 @@ def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
         _check_shape(store, array)
     for array in arrays_of(store.meta):
         _check_objects(store, array)
+    _check_convention(store)
+    rows = _Rows(store)
     for points in points_of(store.meta):
-        _check_offsets(store, points)
-    if store.n_bags:
-        _check_ids(store)
-    _check_targets(store)
+        _check_offsets(rows, points)
     if store.meta.n_changes:
-        _check_changes(store)
+        rows.find_erased()
+    if store.n_bags:
+        _check_ids(rows)
+    _check_targets(rows)
+    if store.meta.n_changes:
+        _check_changes(rows)
     done, total = 0, store.meta.n_points + store.n_response_points
     for points in points_of(store.meta):
-        for checked in _check_points(store, points):
+        for checked in _check_points(rows, points):
             if progress is not None:
                 progress(done + checked, total)
         done += points.rows(store.meta)
+    rows.check()
+
+
+class _Rows:
+    """The committed rows of a store, read array by array, and their checksums."""
+
+    def __init__(self, store: Snapshot) -> None:
+        self.store = store
+        self._checksums: dict[str, int] = {}
+        self._erased: dict[str, Erasure] = {}
+
+    def find_erased(self) -> None:
+        """Find the rows that were deleted, or may be: they count as fill values."""
+        found = erasures(self.store, self.store.meta.n_erased)
+        self._erased = {erasure.array.name: erasure for erasure in found}
+
+    def blocks(self, array: Array) -> Iterator[tuple[int, Any]]:
+        """Yield the rows of an array object by object, each with its first row's number."""
+        rows, checksum = array.rows(self.store.meta), 0
+        step = shard_rows(self.store.array(array))
+        for start in range(0, rows, step):
+            block = self.store.read_stored(array, start, min(rows, start + step))
+            erased = self._erased.get(array.name)
+            checked = block if erased is None else erased.erased(block, start)
+            checksum = checksum_of_rows(checked, checksum)
+            yield start, block
+        self._checksums[array.name] = checksum
+
+    def check(self) -> None:
+        """Raise StoreError for an array whose rows are not those that were committed."""
+        for array in arrays_of(self.store.meta):
+            committed = array.checksum(self.store.meta)
+            found = self._checksums.get(array.name)
+            if None not in (committed, found) and committed != found:
+                _fail(
+                    self.store,
+                    f"array {array.name!r} holds other rows than were committed to this store; "
+                    "restore the array from a copy of this store",
+                )
 
 
 def _check_shape(store: Snapshot, array: Array) -> None:
@@ -54,11 +110,20 @@ def _check_objects(store: Snapshot, array: Array) -> None:
         raise store.damage(array, error) from error
 
 
-def _check_offsets(store: Snapshot, points: PointArray) -> None:
+def _check_convention(store: Snapshot) -> None:
+    """Check what the attributes tell other readers of Zarr."""
+    attributes = read_attributes(store.url, store.snapshot)
+    meta = StoreMeta.from_attributes(attributes, store.url)
+    if (what := contradiction(meta, attributes)) is not None:
+        _fail(store, what)
+
+
+def _check_offsets(rows: _Rows, points: PointArray) -> None:
     """Offsets run from 0 to the committed points, with as many per bag as there must be."""
+    store = rows.store
     array, least, n_points = points.offsets, points.fewest, points.rows(store.meta)
     previous = -least
-    for start, block in _blocks(store, array):
+    for start, block in rows.blocks(array):
         steps = np.diff(block, prepend=previous)
         if start == 0 and block[0] != 0:
             steps[0] = -1
@@ -71,8 +136,9 @@ def _check_offsets(store: Snapshot, points: PointArray) -> None:
         _fail(store, f"array {array.name!r} ends at {previous}, {n_points} points are committed")
 
 
-def _check_ids(store: Snapshot) -> None:
-    ids = comparable(np.concatenate([block for _, block in _blocks(store, IDS)]))
+def _check_ids(rows: _Rows) -> None:
+    store = rows.store
+    ids = comparable(np.concatenate([block for _, block in rows.blocks(IDS)]))
     values, first, counts = np.unique(ids, return_index=True, return_counts=True)
     if (counts > 1).any():
         value = values[counts > 1][0]
@@ -91,16 +157,18 @@ def _check_ids(store: Snapshot) -> None:
         )
 
 
-def _check_targets(store: Snapshot) -> None:
-    for start, block in _blocks(store, TARGETS):
+def _check_targets(rows: _Rows) -> None:
+    store = rows.store
+    for start, block in rows.blocks(TARGETS):
         if np.isinf(block).any():
             at = start + int(np.argwhere(np.isinf(block))[0, 0])
             _fail(store, f"{_chunk(store, TARGETS, at)}, bag {at}: a target is infinite")
 
 
-def _check_changes(store: Snapshot) -> None:
+def _check_changes(rows: _Rows) -> None:
     """Check that changes are of bags and targets that there are, with finite values."""
-    for start, block in _blocks(store, CHANGES):
+    store = rows.store
+    for start, block in rows.blocks(CHANGES):
         bags, columns, values = block.T
         erased = np.isin(bags, store.changes.removed)
         known = np.isin(bags, np.arange(store.n_bags)) & (np.isfinite(values) | erased)
@@ -110,32 +178,26 @@ def _check_changes(store: Snapshot) -> None:
             _fail(store, f"{_chunk(store, CHANGES, at)}: change {at} is none of a bag there is")
 
 
-def _check_points(store: Snapshot, points: PointArray) -> Iterator[int]:
+def _check_points(rows: _Rows, points: PointArray) -> Iterator[int]:
     """Yield the points checked so far; all coordinates of present bags must be finite."""
-    for start, block in _blocks(store, points):
+    store = rows.store
+    for start, stored in rows.blocks(points):
+        block = decode(stored, points.box(store.meta)) if stored.dtype in PACKED else stored
         if not np.isfinite(block).all():
             offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
-            rows = start + np.flatnonzero(~np.isfinite(block).all(axis=1))
-            bags = np.searchsorted(offsets, rows, side="right") - 1
+            wrong = start + np.flatnonzero(~np.isfinite(block).all(axis=1))
+            bags = np.searchsorted(offsets, wrong, side="right") - 1
             damaged = store.present()[bags]
             if not damaged.any():
                 yield start + len(block)
                 continue
-            row, bag = int(rows[damaged][0]), int(bags[damaged][0])
+            row, bag = int(wrong[damaged][0]), int(bags[damaged][0])
             _fail(
                 store,
                 f"{_chunk(store, points, row)}, bag {bag}, row {row - offsets[bag]}: "
                 "a coordinate is not finite",
             )
         yield start + len(block)
-
-
-def _blocks(store: Snapshot, array: Array) -> Iterator[tuple[int, Any]]:
-    """Yield the committed rows of an array object by object, each with its first row's number."""
-    rows = array.rows(store.meta)
-    step = shard_rows(store.array(array))
-    for start in range(0, rows, step):
-        yield start, store.read_array(array, start, min(rows, start + step))
 
 
 def _chunk(store: Snapshot, array: Array, row: int) -> str:

@@ -33,7 +33,8 @@ from ..bags import (
 )
 from ..errors import DataError, StoreError
 from ..storage import checked_array, open_group, remove_partials, storage_errors, writer_store
-from .compaction import erase, rows_to_erase
+from .checksums import as_text, checksum_of_rows
+from .compaction import checksum_after, erase, erasures
 from .exchange.convention import next_attributes
 from .schema import (
     CHANGES,
@@ -72,8 +73,9 @@ class CheckedLabels(NamedTuple):
 class TailWriter:
     """Buffers rows after the end of one array; writes whole shards, and the rest on flush."""
 
-    def __init__(self, array: zarr.Array, end: int) -> None:
+    def __init__(self, array: zarr.Array, end: int, checksum: int | None) -> None:
         self.array = array
+        self.checksum = checksum  # of all rows up to the end, written or pending
         self._end = end
         self._shard = (array.shards or array.chunks)[0]
         self._pending: list[NDArray[Any]] = []
@@ -87,6 +89,8 @@ class TailWriter:
     def push(self, rows: NDArray[Any]) -> None:
         """Take rows; those that fill a shard are written now."""
         full = (self.length + len(rows)) // self._shard * self._shard - self._end
+        if self.checksum is not None:
+            self.checksum = checksum_of_rows(rows, self.checksum)
         # what stays pending is a copy: the caller may use the array again
         self._pending.append(rows if full > 0 else rows.copy())
         self._n_pending += len(rows)
@@ -191,14 +195,19 @@ class AppendSession:
 
     def erase(self, store: Snapshot) -> None:
         """Delete points and labels of the store's removed bags, see `compaction`."""
-        self._meta = replace(self._meta, n_erased=self._meta.n_changes)
+        before = erasures(store, self._meta.n_erased)
+        after = list(erasures(store, self._meta.n_changes))
+        for old, new in zip(before, after, strict=True):
+            self._tail(new.array).checksum = checksum_after(store, old, new)
+        self._meta = replace(self._meta, n_erased=self._meta.n_changes, checksums=self._checksums())
         self._torn = True
         with storage_errors(self._url, "writing failed", "compact again"):
             # before anything is deleted: readers learn that it may be
             self._group.update_attributes(next_attributes(self._meta, self._group.attrs))
             self._out.sync()
-            for array, rows, column in rows_to_erase(store):
-                erase(self._tail(array).array, rows, column, array.rows(self._meta))
+            for erasure in after:
+                array = erasure.array
+                erase(erasure, self._tail(array).array, array.rows(self._meta))
         self._torn = False
 
     def mark_merged(self) -> None:
@@ -275,6 +284,7 @@ class AppendSession:
             n_changes=0 if changes is None else changes.length,
             max_id=self._taken.max_id,
             source={**self._names, **(self._meta.source if source is None else source)},
+            checksums=self._checksums(),
         )
 
     def _in_our_order(self, sets: AnyRagged, key: str, what: str) -> AnyRagged:
@@ -292,6 +302,11 @@ class AppendSession:
             and key not in self._names
             and not self._tail(array).length
         }
+
+    def _checksums(self) -> dict[str, str]:
+        """Return the checksum of each array that has one, as the attributes hold it."""
+        tails = self._tails.items()
+        return {name: as_text(t.checksum) for name, t in tails if t.checksum is not None}
 
     def _check_points(self, bags: Bags, ids: IdsLike | None) -> NDArray[Any]:
         if bags.n_dims != self._meta.n_dims:
@@ -384,7 +399,7 @@ class AppendSession:
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
         # a chunk that holds fill values alone is written, too: a missing object is damage
         out = checked_array(found).with_config({"write_empty_chunks": True})
-        return TailWriter(out, array.rows(self._meta))
+        return TailWriter(out, array.rows(self._meta), array.checksum(self._meta))
 
     def _open_ids(self) -> None:
         """Read which ids are taken; ids of the other kind are replaced if none was committed."""

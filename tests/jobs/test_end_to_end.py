@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
 
 from bagbasis import BagStore, load_model
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+from tests.store.six_bags import edit_attributes
 
 
 @pytest.mark.long
@@ -168,9 +169,8 @@ def test_info_describes_stores_and_models(regression, classification, tmp_path):
     assert (values["n_features"], values["n_coefficients"], values["n_dims"]) == (64, 64, 3)
     assert values["classes"] == list("0123456789")
     shutil.copytree(regression / "bags.zarr", tmp_path / "bad.zarr")
-    group = zarr.open_group(tmp_path / "bad.zarr")
     names = ["n_components", "one too many"]
-    group.attrs["bagbasis"] = {**group.attrs["bagbasis"], "target_names": names}
+    edit_attributes(BagStore.open(tmp_path / "bad.zarr"), lambda a: a.update(target_names=names))
     assert "bad.zarr: array 'targets' has rows of shape" in refused(
         1, "info", tmp_path / "bad.zarr"
     )

@@ -9,7 +9,8 @@ import numpy as np
 
 from bagbasis.bags import Bags
 from bagbasis.store import BagStore
-from bagbasis.store.schema import ATTRIBUTE
+from bagbasis.store.checksums import checksum_of_values
+from bagbasis.store.schema import ATTRIBUTE, CHECKSUM
 from tests.oracles.ragged import StoreModel, random_bags
 
 SIZES = (5, 30, 1, 40, 16, 8)  # 100 points: an object is 32 rows, a chunk 2
@@ -46,9 +47,12 @@ def two_bags(*, point=(0, 0, 0.0), n_dims=2):
     return Bags.trusted(np.concatenate(arrays), np.array([0, 1, 4]))
 
 
-def edit_attributes(store, change):
-    """Change the committed attributes behind the store's back."""
+def edit_attributes(store, change, checksum=True):
+    """Change the committed attributes behind the store's back, and their checksum unless False."""
     path = Path(store.url) / "zarr.json"
     document = json.loads(path.read_text())
-    change(document["attributes"][ATTRIBUTE])
+    own = document["attributes"][ATTRIBUTE]
+    change(own)
+    if checksum and own.pop(CHECKSUM, None):
+        own[CHECKSUM] = checksum_of_values(own)
     path.write_text(json.dumps(document))

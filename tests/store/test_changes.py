@@ -186,3 +186,28 @@ def test_merging_copies_what_is_there(store, model, tmp_path):
     third = BagStore.create(tmp_path / "t", store.n_dims, ["z"], **options)
     with pytest.raises(DataError, match="its target_names is"):
         merge_stores([store, third], tmp_path / "n")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_labels_that_were_deleted_meanwhile_are_no_missing_labels(tmp_path, dtype):
+    """A reader that began before a removal and a compaction gets an error, and not NaN.
+
+    Bags that stayed, and bags that never had a label, are read as before.
+    """
+    store = BagStore.create(tmp_path / "s.zarr", 1, ["y", "z"], [(0, 9)], dtype=dtype)
+    store.append([[[1.0]]] * 5, {"y": [0.0, 1.0, 2.0, 3.0, np.nan], "z": [0.0] * 5})
+    store.relabel("z", {1: 7.0})
+    before, labels = BagStore.open(store.url), store.targets()
+    store.remove([1, 3])
+    np.testing.assert_array_equal(before.targets(), labels)
+    after = BagStore.open(store.url)
+    store.compact()
+    for names in (None, ["y"], ["z"]):
+        with pytest.raises(StoreError, match="bag 1 was removed and the store was compacted"):
+            before.targets(names=names)
+    with pytest.raises(StoreError, match="bag 3 was removed and the store was compacted"):
+        before.targets(2, 5)
+    np.testing.assert_array_equal(before.targets(4, 5), labels[4:5])
+    np.testing.assert_array_equal(before.targets(0, 1), labels[:1])
+    assert np.isnan(after.targets()[[1, 3]]).all()  # it knows that they were removed
+    assert np.isnan(BagStore.open(store.url).targets()[[1, 3]]).all()

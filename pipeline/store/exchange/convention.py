@@ -6,6 +6,7 @@ A convention is a set of attributes that readers may ignore (zarr-conventions-sp
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,19 @@ def next_attributes(meta: StoreMeta, present: Mapping[str, Any]) -> dict[str, An
     """Return the attributes that a commit replaces; an older store does not get the convention."""
     own = meta.to_attributes()
     return {**own, NAME: _ragged(meta)} if NAME in present else own
+
+
+def contradiction(meta: StoreMeta, attributes: Mapping[str, Any]) -> str | None:
+    """Return how the attributes of the convention contradict the store's own; None if they agree.
+
+    Stores of earlier versions have none.
+    """
+    listed = CONVENTION in attributes.get(CONVENTIONS, [])
+    if listed != (NAME in attributes):
+        return f"only one of the attributes {CONVENTIONS!r} and {NAME!r} has the arrays of bags"
+    if listed and attributes[NAME] != json.loads(json.dumps(_ragged(meta))):
+        return f"attribute {NAME!r} says something else of the arrays than the store itself"
+    return None
 
 
 def _ragged(meta: StoreMeta) -> dict[str, Any]:
