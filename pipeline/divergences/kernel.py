@@ -167,6 +167,8 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     def transform(self, X: BagsLike, progress: Progress | None = None) -> Floats:
         """Return the kernel of bags with the training bags, shape (n_bags, N)."""
         check_is_fitted(self)
+        names = self.bags_.coordinate_names
+        X = as_bags(X).in_order_of(names, "bags of X", "the kernel was fitted on")
         divergences = self._divergences(X, self.bags_, progress)
         if self._spec().is_directed:
             divergences += self._divergences(self.bags_, X, progress).T

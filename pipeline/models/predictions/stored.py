@@ -53,6 +53,7 @@ from ..fitted_model import (
     PredictedRows,
     check_predictable,
     model_of,
+    names_fitted,
     take_subset,
 )
 from .features import prediction_ranges
@@ -327,7 +328,10 @@ def _are_predictions(url: str) -> bool:
 def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     names = list(model.outcome.names)
     described = model.outcome.describe()
-    return FORMAT.stamp({"target_names": names, "data_url": store.url, **described})
+    fitted = names_fitted(model.report)
+    coordinates = {} if fitted is None else {"coordinates": list(fitted)}
+    values = {"target_names": names, "data_url": store.url, **coordinates, **described}
+    return FORMAT.stamp(values)
 
 
 def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:

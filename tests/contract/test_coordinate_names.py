@@ -1,0 +1,224 @@
+"""Every public call where bags meet others compares names: one order, or a refusal."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bagbasis.embeddings
+from bagbasis import (
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    MomentsEmbedding,
+    TripleBasisRegressor,
+)
+from bagbasis.bags import as_bags, as_responses
+from bagbasis.densities import ExponentialFamilyDensity
+from bagbasis.divergences import DivergenceKernel, divergence_matrix
+from bagbasis.embeddings import Embedding, PointTransformer
+from bagbasis.errors import BagbasisError
+from bagbasis.evaluation import evaluate, permutation_importance
+from bagbasis.hypotheses import two_sample_test
+from bagbasis.models import features, iter_predictions, write_predictions
+from bagbasis.monitoring import DriftDetector, drift_test
+from bagbasis.store import merge_stores
+from tests.contract.public import public_callables
+
+RNG = np.random.default_rng(0)
+N = 16
+Y = np.arange(N) / N
+CLASSES = ["a", "b"] * (N // 2)
+ANSWERS = [RNG.random((5, 1)) for _ in range(N)]
+FRAMES = [
+    pd.DataFrame({"u": RNG.random(9) * (1 + i), "v": RNG.random(9) * 5, "w": RNG.random(9)})
+    for i in range(N)
+]
+TURNED = [frame[["w", "u", "v"]] for frame in FRAMES]
+RENAMED = [frame.rename(columns={"u": "uu"}) for frame in FRAMES]
+KINDS = {
+    name: kind
+    for name in bagbasis.embeddings.__all__
+    if inspect.isclass(kind := getattr(bagbasis.embeddings, name))
+    and issubclass(kind, Embedding)
+    and not inspect.isabstract(kind)
+}
+
+
+def stored(frames, url):
+    made = BagStore.create(url, 3, ["y"], [(0, 20)] * 3, overwrite=True)
+    return made.append(frames, {"y": Y})
+
+
+def regressor(**given):
+    return DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0, **given).fit(FRAMES, Y)
+
+
+def classifier(**given):
+    return DoubleBasisClassifier(MomentsEmbedding(), alpha=1.0, **given).fit(FRAMES, CLASSES)
+
+
+def triple(**given):
+    return TripleBasisRegressor(MomentsEmbedding(), alpha=1.0, **given).fit(FRAMES, ANSWERS)
+
+
+def smoother():
+    return KernelSmoother(MomentsEmbedding()).fit(FRAMES, responses=ANSWERS)
+
+
+def written(frames, url):
+    write_predictions(regressor(), stored(frames, url / "s"), url / "p.zarr", overwrite=True)
+    import zarr
+
+    return zarr.open_group(url / "p.zarr", mode="r")["predictions"][:]
+
+
+def conformal(frames, url):
+    model = regressor().conformalize(frames, Y, cv=4)
+    return np.column_stack(model.predict_interval(FRAMES, coverage=0.5))
+
+
+def density():
+    return ExponentialFamilyDensity(n_features=16, bandwidth=1.0, alpha=1e-3).fit(FRAMES)
+
+
+def detected(frames, url):
+    return DriftDetector(n_permutations=9, n_frequencies=8).fit(FRAMES).test(frames).p_value
+
+
+CALLS = {
+    "bags.as_bags": lambda b, _: as_bags([FRAMES[0], *b]).points,
+    "bags.as_responses": lambda b, _: as_responses([FRAMES[0], *b], N + 1).points,
+    "densities.ExponentialFamilyDensity.log_density": lambda b, _: density().log_density(b[0]),
+    "densities.ExponentialFamilyDensity.score": lambda b, _: pd.DataFrame(
+        density().score(b[0]), columns=b[0].columns
+    ).reindex(columns=["u", "v", "w"]),
+    "divergences.DivergenceKernel.transform": lambda b, _: (
+        DivergenceKernel().fit(FRAMES).transform(b)
+    ),
+    "divergences.divergence_matrix": lambda b, _: divergence_matrix(FRAMES, b),
+    "embeddings.PointTransformer.transform_points": lambda b, _: (
+        PointTransformer(embedding=MomentsEmbedding()).fit(FRAMES).transform_points(b).points
+    ),
+    "evaluation.evaluate": lambda b, _: evaluate(regressor(), b, Y).score,
+    "evaluation.permutation_importance": lambda b, _: np.array(
+        permutation_importance(regressor(), b, Y).drop
+    ),
+    "hypotheses.two_sample_test": lambda b, _: (
+        two_sample_test(FRAMES, b, n_permutations=9).statistic
+    ),
+    "models.DoubleBasisClassifier.bag_scores": lambda b, _: np.array(
+        classifier(uncertainty=True).bag_scores(b)
+    ),
+    "models.DoubleBasisClassifier.decision_function": lambda b, _: classifier().decision_function(
+        b
+    ),
+    "models.DoubleBasisClassifier.predict": lambda b, _: classifier().predict(b) == "a",
+    "models.DoubleBasisClassifier.predict_proba": lambda b, _: classifier().predict_proba(b),
+    "models.DoubleBasisClassifier.score": lambda b, _: classifier().score(b, CLASSES),
+    "models.DoubleBasisRegressor.bag_scores": lambda b, _: np.array(
+        regressor(uncertainty=True).bag_scores(b)
+    ),
+    "models.DoubleBasisRegressor.conformalize": conformal,
+    "models.DoubleBasisRegressor.predict": lambda b, _: regressor().predict(b),
+    "models.DoubleBasisRegressor.predict_interval": lambda b, _: np.array(
+        regressor().conformalize(FRAMES, Y, cv=4).predict_interval(b, coverage=0.5)
+    ),
+    "models.DoubleBasisRegressor.score": lambda b, _: regressor().score(b, Y),
+    "models.KernelSmoother.densities": lambda b, _: smoother().densities(b).coefficients,
+    "models.KernelSmoother.predict": lambda b, _: smoother().predict(b),
+    "models.KernelSmoother.predict_density": lambda b, _: smoother().predict_density(b, grid=4),
+    "models.KernelSmoother.sample": lambda b, _: smoother().sample(b, 5).points,
+    "models.KernelSmoother.score": lambda b, _: smoother().score(b, responses=ANSWERS),
+    "models.TripleBasisRegressor.bag_scores": lambda b, _: np.array(
+        triple(uncertainty=True).bag_scores(b)
+    ),
+    "models.TripleBasisRegressor.densities": lambda b, _: triple().densities(b).coefficients,
+    "models.TripleBasisRegressor.predict": lambda b, _: triple().predict(b),
+    "models.TripleBasisRegressor.predict_density": lambda b, _: triple().predict_density(b, grid=4),
+    "models.TripleBasisRegressor.sample": lambda b, _: triple().sample(b, 5).points,
+    "models.TripleBasisRegressor.score": lambda b, _: triple().score(b, ANSWERS),
+    "models.features": lambda b, url: np.asarray(
+        features(stored(b, url / "s"), MomentsEmbedding().fit(FRAMES))
+    ),
+    "models.iter_predictions": lambda b, url: np.concatenate(
+        [one.prediction for one in iter_predictions(regressor(), stored(b, url / "s"))]
+    ),
+    "models.write_predictions": written,
+    "monitoring.DriftDetector.predict": lambda b, _: (
+        DriftDetector(n_permutations=9, n_frequencies=8).fit(FRAMES).predict(b).p_value
+    ),
+    "monitoring.DriftDetector.test": detected,
+    "monitoring.drift_test": lambda b, _: drift_test(FRAMES, b, n_permutations=9).statistic,
+    "store.BagStore.append": lambda b, url: stored(FRAMES, url / "s").append(b).read().points,
+    "store.merge_stores": lambda b, url: (
+        merge_stores(
+            [stored(FRAMES, url / "s"), _with_other_ids(b, url / "t")],
+            url / "m",
+            overwrite=True,
+        )
+        .read()
+        .points
+    ),
+    **{
+        f"embeddings.{name}.transform": lambda b, _, kind=kind: kind().fit(FRAMES).transform(b)
+        for name, kind in KINDS.items()
+    },
+}
+# calls of these names in which no second set of named coordinates meets the first
+ALONE = {
+    "clusters.connect": "no bags",
+    "datasets.GMMComponents.densities": "of one set",
+    "datasets.SyntheticMapping.densities": "of one set",
+    "densities.Densities.sample": "takes no bags",
+    "densities.ExponentialFamilyDensity.sample": "takes no bags",
+    "densities.choose_smoothness": "of one set",
+    "divergences.PSDRepair.transform": "matrices",
+    "divergences.PrecomputedNystroem.transform": "matrices",
+    "embeddings.Embedding.transform": "abstract",
+    "embeddings.EmbeddingSpec.embed": "abstract",
+    "embeddings.SeriesEmbedding.transform": "arrays of series",
+    "evaluation.judge_fit": "fits models to the bags that they are judged on",
+    "models.StreamingRidge.predict": "scikit-learn's check of columns",
+    "objectives.IndependentSubspaces.transform": "rows",
+    "objectives.register_images": "pictures",
+    "tuning.tune": "of one set",
+}
+VERBS = {
+    "predict", "score", "transform", "predict_proba", "predict_interval", "predict_density",
+    "conformalize", "bag_scores", "densities", "sample", "log_density", "decision_function",
+    "transform_points", "test", "append", "score_samples",
+}  # fmt: skip
+OTHERS = {"data", "store", "new", "Y", "b", "reference", "stores"}  # names of a second set
+
+
+def _with_other_ids(frames, url):
+    made = BagStore.create(url, 3, ["y"], [(0, 20)] * 3, overwrite=True)
+    return made.append(frames, {"y": Y}, ids=np.arange(N) + N)
+
+
+def test_the_table_has_every_call():
+    """Rows (random features) and specs, which are made inside, have no names of their own."""
+    expected = set()
+    for name, (call, owner) in public_callables():
+        parameters = list(inspect.signature(call).parameters)
+        is_method = owner is not None and name.split(".")[-1] in VERBS and parameters[1:]
+        is_function = owner is None and not inspect.isclass(call) and OTHERS & set(parameters)
+        spec = owner is not None and owner.__name__.endswith("Spec")
+        if (is_method or is_function) and not spec and not name.startswith("random_features."):
+            expected.add(name)
+    assert expected - CALLS.keys() - ALONE.keys() == set()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_names_are_compared(name, tmp_path):
+    straight, turned = (
+        np.asarray(CALLS[name](bags, tmp_path), dtype=float) for bags in (FRAMES, TURNED)
+    )
+    np.testing.assert_allclose(turned, straight, rtol=1e-6, atol=1e-9)
+    with pytest.raises(BagbasisError, match=r"'u' is missing.* 'uu' is extra"):
+        CALLS[name](RENAMED, tmp_path)
