@@ -56,6 +56,17 @@ from .ids import (
     comparable as comparable,
     find_ids as find_ids,
 )
+from .packed_attributes import (
+    HONOURED as HONOURED,
+    IGNORED as IGNORED,
+    REFUSED as REFUSED,
+    XARRAY_RULES as XARRAY_RULES,
+    days_of as days_of,
+    decoded_dataset as decoded_dataset,
+    filled as filled,
+    has_meaning as has_meaning,
+    unpacked as unpacked,
+)
 from .packed_points import (
     FRACTIONS as FRACTIONS,
     GIVE_BOX as GIVE_BOX,

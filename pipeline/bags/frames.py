@@ -13,6 +13,7 @@ from ..arrays import Integers
 from ..errors import DataError, closest, needing_extra, shown
 from .arrow_arrays import library
 from .ids import BagIds
+from .packed_attributes import decoded_dataset
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -58,7 +59,7 @@ def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
     if xarray and isinstance(frame, xarray.Dataset):
         if any(COUNTS in variable.attrs for variable in frame.variables.values()):
             raise DataError("the data set has ragged arrays: make a store by BagStore.from_xarray")
-        frame = frame.to_dataframe()
+        frame = decoded_dataset(frame).to_dataframe()
     if pandas and isinstance(frame, pandas.DataFrame):
         named = [one for one in frame.index.names if one is not None and one not in frame.columns]
         if named:

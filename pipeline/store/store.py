@@ -161,9 +161,12 @@ class BagStore(Exported):
         ----------
         dataset : xarray.Dataset
             Of `to_xarray`, which gives the same store again, or of others: a variable with the
-            attribute ``sample_dimension`` counts the points of each bag. Points are a variable
-            (point, coordinate), or numbers along the points, each a coordinate. Other numbers per
-            bag are targets; ``id`` has the ids. It is read into memory.
+            attribute ``sample_dimension`` counts the points of each bag. All variables of numbers
+            or times along the points are coordinates, positions and times of CF first; one of
+            two dimensions has several columns. Numbers and times per bag are targets. The ids are
+            ``id``, or the variable with a ``cf_role``. Times are days since 1970-01-01.
+            ``_FillValue``, ``scale_factor`` and their like are honoured, see "What is read from
+            each format". A warning names the variables that are left out. It is read into memory.
         url : str or path
             Of the new store.
         overwrite : bool
@@ -172,14 +175,17 @@ class BagStore(Exported):
         Raises
         ------
         DataError
-            No such variable, or variables that do not fit.
+            No such variable, variables that do not fit, missing coordinates, or complex numbers
+            and calendars without dates.
         StoreError
             Something is stored at the URL, or it cannot be written.
         """
         parts = parts_of(dataset)
         store = cls.create(url, **parts.options, overwrite=overwrite)
         if len(parts.bags):
-            store.append(parts.bags, parts.targets, parts.ids, responses=parts.responses)
+            names = parts.coordinates
+            with store.appending({"coordinates": names} if names else None) as session:
+                session.write(parts.bags, parts.targets, parts.ids, responses=parts.responses)
         return store
 
     def refresh(self) -> BagStore:

@@ -9,6 +9,7 @@ import zarr
 
 from bagbasis import BagStore
 from bagbasis.errors import DataError
+from bagbasis.ingest import ingest_frame
 from bagbasis.store.schema import ARRAYS, CHANGES, POINTS, RESPONSE_ARRAYS
 
 RNG = np.random.default_rng(0)
@@ -143,3 +144,103 @@ def test_arrays_name_their_dimensions(tmp_path):
     old.verify()
     assert old.append([np.zeros((2, 3))], None, ["new"], responses=[None]).n_bags == N + 1
     assert zarr.open_group(tmp_path / "a.zarr", mode="r")["points"].metadata.dimension_names is None
+
+
+def drifters(**packed):
+    """Two drifters of two observations; positions are coordinates of the data set, as in CF."""
+    dataset = xr.Dataset(
+        {
+            "sst": ("obs", np.array([1000, 1100, 1200, 1300], "i2"), packed),
+            "n": ("traj", [2, 2], {"sample_dimension": "obs"}),
+            "drifter": ("traj", ["d7", "d8"], {"cf_role": "trajectory_id"}),
+        }
+    )
+    return dataset.assign_coords(lat=("obs", np.arange(4) + 50.0), lon=("obs", np.arange(4) + 5.0))
+
+
+def test_positions_ids_and_narrow_variables(tmp_path):
+    """Positions are coordinates, the variable with a role has the ids, a spectrum has columns."""
+    store = BagStore.from_xarray(drifters(), tmp_path / "a.zarr")
+    assert store.ids().tolist() == ["d7", "d8"]
+    assert store.coordinate_names == ["lat", "lon", "sst"]
+    assert store[0].tolist() == [[50, 5, 1000], [51, 6, 1100]]
+    dataset = drifters().assign(
+        spectrum=(("obs", "band"), np.arange(8.0).reshape(4, 2)),
+        turned=(("band", "obs"), np.arange(8.0).reshape(2, 4)),
+        when=("obs", np.array([24, 48, 72, 108], "M8[h]").astype("M8[ns]")),
+        launched=("traj", np.array(["1970-01-03", "1970-01-04"], "M8[s]")),
+    )
+    dataset = dataset.assign_coords(depth=("traj", [1.0, 2.0]))
+    store = BagStore.from_xarray(dataset, tmp_path / "b.zarr")
+    wide = ["spectrum[0]", "spectrum[1]", "turned[0]", "turned[1]"]
+    assert store.coordinate_names == ["lat", "lon", "sst", *wide, "when"]
+    assert store[1][1].tolist() == [53, 8, 1300, 6, 7, 3, 7, 4.5]
+    assert dict(zip(store.target_names, store.targets()[0], strict=True)) == {
+        "depth": 1.0, "launched": 2.0,
+    }  # fmt: skip
+
+
+def test_what_is_left_out_is_told(tmp_path, caplog):
+    """Texts, and variables of three dimensions; the index of the observations is none."""
+    dataset = drifters().assign(
+        station=("obs", list("abcd")),
+        cube=(("obs", "x", "y"), np.zeros((4, 1, 1))),
+        model=("traj", ["A", "B"]),
+    )
+    BagStore.from_xarray(drifters().assign_coords(obs=range(4)), tmp_path / "a.zarr")
+    assert "left out" not in caplog.text
+    BagStore.from_xarray(dataset, tmp_path / "b.zarr")
+    (line,) = (r.getMessage() for r in caplog.records if "left out" in r.getMessage())
+    assert all(name in line for name in ("station (", "cube (float64, obs, x, y)", "model ("))
+
+
+PACKED = {
+    "scaled": ({"scale_factor": 0.1, "add_offset": 5.0}, [105, 115, 125, 135]),
+    "fill": ({"_FillValue": np.int16(1100)}, [1000, np.nan, 1200, 1300]),
+    "missing_value": ({"missing_value": [7, 1100]}, [1000, np.nan, 1200, 1300]),
+    "range": ({"valid_range": np.array([0, 1200], "i2")}, [1000, 1100, 1200, np.nan]),
+    "scaled range": (
+        {"scale_factor": 0.1, "valid_max": np.int16(1200), "valid_min": np.int16(1000)},
+        [100, 110, 120, np.nan],
+    ),
+    "times": ({"units": "days since 1970-01-11", "calendar": "standard"}, [1010, 1110, 1210, 1310]),
+}
+
+
+@pytest.mark.parametrize("case", PACKED)
+def test_decoded_and_undecoded_data_sets_are_the_same(case, tmp_path):
+    """Points, or the refusal of a missing one; also as tables, a row per observation."""
+    attributes, expected = PACKED[case]
+    raw = drifters(**attributes)
+    for name, dataset in (("raw", raw), ("decoded", xr.decode_cf(raw))):
+        if np.isnan(expected).any():
+            with pytest.raises(DataError, match=r"bag [01], row [01]: coordinate 2 is nan"):
+                BagStore.from_xarray(dataset, tmp_path / f"{name}.zarr")
+        else:
+            store = BagStore.from_xarray(dataset, tmp_path / f"{name}.zarr")
+            np.testing.assert_allclose(store.read().points[:, 2], expected, rtol=1e-12)
+        table = dataset.drop_vars(["n", "drifter", "lat", "lon"])
+        table = table.assign(halo=("obs", [1, 1, 2, 2]))
+        call = {"id_column": "halo", "coordinates": ["sst"], "missing": "drop_point"}
+        frame = ingest_frame(table, tmp_path / f"{name} table.zarr", dtype="float64", **call)
+        numbers = np.array(expected)
+        found = frame.read().points.ravel()
+        np.testing.assert_allclose(found, numbers[~np.isnan(numbers)], rtol=1e-12)
+
+
+def test_refused_by_name(tmp_path):
+    """Complex numbers, calendars without dates, roles that two variables have."""
+    noleap = drifters(units="days since 2000-01-01", calendar="360_day")
+    two = drifters().assign(other=("traj", [1, 2], {"cf_role": "profile_id"}))
+    characters = drifters().drop_vars("drifter")
+    characters["drifter"] = (("traj", "k"), np.array([[b"d"], [b"e"]]), {"cf_role": "profile_id"})
+    for dataset, message in (
+        (drifters().assign(z=("obs", np.ones(4, complex))), "'z': numbers are complex; choose"),
+        (noleap, "'sst': times are of the calendar '360_day'"),
+        (two, r"several variables have a cf_role: \['drifter', 'other'\]"),
+        (characters, "'drifter' has a cf_role and dimensions"),
+        (drifters(_FillValue="x"), "_FillValue is 'x', the values are int16"),
+    ):
+        with pytest.raises(DataError, match=message):
+            BagStore.from_xarray(dataset, tmp_path / "a.zarr")
+        assert not (tmp_path / "a.zarr").exists()

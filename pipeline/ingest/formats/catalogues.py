@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...bags import HONOURED, IGNORED, REFUSED, FormatRules, has_meaning, unpacked
 from ...errors import DataError, ParameterError, closest, needing_extra, shown
 from ...parameters import Integer, ListOf, None_, Text, Url, checked
 from ...storage import local_path, normalize_url
@@ -24,14 +26,68 @@ FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fits.fz")
 ROWS_AT_ONCE = 65_536
 
 
-class Rows(Protocol):
-    """A column of a file: rows are read when they are asked for."""
+NULL_LOGICAL = tuple(b"TF")
+# what netCDF writes into cells without a value, where a variable has no _FillValue of its own
+NETCDF_FILLS = {
+    "i2": -32767, "u2": 65535, "i4": -2147483647, "u4": 4294967295, "i8": -9223372036854775806,
+    "u8": 18446744073709551614, "f4": 9.969209968386869e36, "f8": 9.969209968386869e36,
+}  # fmt: skip
 
-    shape: tuple[int, ...]
+HDF5_RULES = FormatRules(
+    name="HDF5 and netCDF-4 files",
+    calls=("ingest_catalogue", "ingest_patches"),
+    honoured={
+        **HONOURED,
+        "fill value of netCDF": "cells that were never written are missing",
+        "booleans, enumerations": "1 and 0, and the names of the values as texts",
+        "variable lengths": "a row per bag",
+        "byte order, half and long double": "numbers, as float32 and float64",
+    },
+    refused={
+        **REFUSED,
+        "complex numbers": "write the real and the imaginary part to data sets of their own",
+        "references": "write the values themselves",
+        "records, opaque values": "name the data set of records as the table",
+        "pandas_type": "read it by pandas.read_hdf, and call ingest_frame",
+        "text": "write texts as UTF-8",
+    },
+    warned={
+        "fill value of the data set": "name it in missing_values if these cells were never written",
+    },
+    ignored=IGNORED | {"dimension scales": "rows are counted, not named"},
+)
 
-    def __getitem__(self, rows: slice) -> Any:
-        """Return some rows."""
-        ...
+FITS_RULES = FormatRules(
+    name="FITS tables",
+    calls=("ingest_catalogue",),
+    honoured={
+        "TNULLn": "equal stored values are missing, in tables of binary numbers and of text",
+        "TSCALn, TZEROn": "numbers are scaled, also unsigned ones",
+        "TFORMn": "L (NULL is missing), X, B, I, J, K, A, E, D; P and Q, a row per bag",
+        "TDIMn": "rows of vectors; a row of a matrix is refused",
+        "blank fields": "missing, in tables of text",
+    },
+    refused={
+        "TFORMn C, M": "write the real and the imaginary part to columns of their own",
+        "ZTABLE": "uncompress the table (funpack)",
+        "TFORMn of text": "write ASCII text",
+    },
+    ignored={
+        "TUNITn, TDISPn, TCTYPn": "numbers stay in their units",
+        "MJDREF, TIMESYS": "times stay numbers since their epoch",
+        "CHECKSUM, DATASUM": "not compared",
+    },
+)
+
+
+class Column:
+    """A column of a file: rows are read when they are asked for, and masked where missing."""
+
+    def __init__(
+        self, shape: tuple[int, ...], read: Callable[[slice], np.ma.MaskedArray[Any, Any]]
+    ) -> None:
+        self.shape = shape
+        self.read = read
 
 
 @checked(
@@ -99,7 +155,7 @@ def ingest_catalogue(
         wide = [name for name in coordinates if _axes(columns[name])]
         parts = {n: [f"{n}[{j}]" for j in range(*_axes(columns[n]))] for n in wide}
         return ingest_frame(
-            reader_of(_batches(columns, parts, there.nulls), f"rows in {where}"),
+            reader_of(_batches(columns, parts), f"rows in {where}"),
             url,
             id_column=id_column,
             coordinates=[part for name in coordinates for part in parts.get(name, [name])],
@@ -110,39 +166,40 @@ def ingest_catalogue(
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of a file: their names, how one is read, and the integers that are missing."""
+    """The columns of a file: their names, and how one is opened."""
 
     names: list[str]
-    read: Callable[[str], Rows]
-    nulls: dict[str, int] = field(default_factory=dict)
+    column: Callable[[str], Column]
 
 
-def _column(table: _Table, name: str, where: str) -> Rows:
+def _column(table: _Table, name: str, where: str) -> Column:
     try:
-        column = table.read(name)
+        column = table.column(name)
+    except DataError:
+        raise
     except (KeyError, ValueError):
         hint = closest(name, table.names)
         there = f"{hint}; there are {shown(table.names)}"
         raise DataError(f"{where}: no column {name!r}{there}") from None
-    if not getattr(column, "shape", ()) or len(_axes(column)) > 1:
+    if not column.shape or len(_axes(column)) > 1:
         raise DataError(f"{where}: {name!r} is no column of numbers, or of rows of a few numbers")
     return column
 
 
-def _axes(column: Rows) -> tuple[int, ...]:
-    """Return the axes of a row; h5py does not say those of records' fields."""
-    return np.asarray(column[:0]).shape[1:]
+def _axes(column: Column) -> tuple[int, ...]:
+    """Return the axes of a row."""
+    return column.shape[1:]
 
 
 def _batches(
-    columns: Mapping[str, Rows], parts: Mapping[str, Sequence[str]], nulls: Mapping[str, int]
+    columns: Mapping[str, Column], parts: Mapping[str, Sequence[str]]
 ) -> Iterator[pa.RecordBatch]:
     n_rows = next(iter(columns.values())).shape[0]
     for start in range(0, n_rows, ROWS_AT_ONCE):
         found = {}
         for name, column in columns.items():
-            values = _native(np.asarray(column[start : start + ROWS_AT_ONCE]))
-            mask = values == nulls[name] if name in nulls else np.zeros(values.shape, dtype=bool)
+            read = column.read(slice(start, start + ROWS_AT_ONCE))
+            values, mask = _native(np.ma.getdata(read)), np.ma.getmaskarray(read)
             names = parts.get(name, [name])
             several = (values.T, mask.T) if name in parts else ([values], [mask])
             for one, part, missing in zip(names, *several, strict=True):
@@ -151,9 +208,9 @@ def _batches(
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in this machine's byte order, and bytes as text."""
-    if values.dtype.kind == "S":
-        return np.strings.decode(values, "utf-8")
+    """Return numbers in this machine's byte order, of the types that Arrow computes with."""
+    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
+        return values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
@@ -169,18 +226,117 @@ def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
         name = "/" if table is None else str(table)
         if name not in file:
             raise DataError(f"{where}: nothing is called {name!r}; there are {shown(list(file))}")
-        found = file[name]
-        if isinstance(found, h5py.Dataset):
-            yield _Table(list(found.dtype.names or ()), lambda one: _texts(found.fields(one)))
+        source = file[name]
+        for path in (name, *(() if isinstance(source, h5py.Dataset) else source)):
+            item = file[name] if path == name else source[path]
+            if "pandas_type" in item.attrs:
+                problem = f"{path!r} was written by pandas"
+                raise HDF5_RULES.refusal("pandas_type", where, problem)
+        if isinstance(source, h5py.Dataset):
+            names = list(source.dtype.names or ())
+            yield _Table(names, lambda field: _hdf5_field(source, field, where))
         else:
-            yield _Table(list(found), lambda one: _texts(found[one]))
+            yield _Table(list(source), lambda key: _hdf5_column(source[key], f"{where}: {key!r}"))
 
 
-def _texts(column: Any) -> Rows:
-    """Return a column of h5py's whose texts are texts, not objects of bytes."""
-    kind = getattr(getattr(column, "dtype", None), "kind", "")
-    rows: Rows = column.asstr() if kind == "O" else column
-    return rows
+def _hdf5_field(records: Any, field: str, where: str) -> Column:
+    """Return a field of a data set of records."""
+    rows, dtype = records.fields(field), records.dtype[field]
+    shape = (*records.shape, *np.empty(0, dtype).shape[1:])
+    return Column(shape, _hdf5_reader(rows, dtype, {}, f"{where}: {field!r}"))
+
+
+def _hdf5_column(array: Any, place: str) -> Column:
+    """Return a data set as a column; one without rows has no shape, nor has a group."""
+    if not hasattr(array, "dtype"):
+        return Column((), lambda rows: np.ma.empty(0))
+    read = _hdf5_reader(array, array.dtype, dict(array.attrs), place)
+    fill = _fill_of(array)
+    if fill is None:
+        return Column(array.shape, read)
+    is_of_netcdf = fill == NETCDF_FILLS.get(f"{array.dtype.kind}{array.dtype.itemsize}")
+    warned: list[str] = []
+
+    def masked(rows: slice) -> np.ma.MaskedArray[Any, Any]:
+        values, at_fill = read(rows), np.asarray(array[rows]) == fill
+        if is_of_netcdf:
+            return np.ma.MaskedArray(values, np.ma.getmaskarray(values) | at_fill)
+        if not warned and (at_fill & ~np.ma.getmaskarray(values)).any():
+            warned.append(place)
+            problem = f"some values are {fill}, the data set's fill value"
+            HDF5_RULES.warn("fill value of the data set", place, problem)
+        return values
+
+    return Column(array.shape, masked)
+
+
+def _fill_of(array: Any) -> Any:
+    """Return the fill value that somebody chose for a data set of numbers; None for none, or 0."""
+    import h5py  # noqa: PLC0415
+
+    if array.dtype.kind not in "iuf":
+        return None
+    is_chosen = array.id.get_create_plist().fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
+    fill = array.fillvalue.item() if is_chosen else 0
+    return fill if fill and fill == fill else None  # NaN is missing anyway
+
+
+def _hdf5_reader(
+    rows: Any, dtype: np.dtype[Any], attributes: Mapping[str, Any], place: str
+) -> Callable[[slice], np.ma.MaskedArray[Any, Any]]:
+    """Return what reads rows of a data set or field; refuse types without a meaning as numbers."""
+    import h5py  # noqa: PLC0415
+
+    if h5py.check_ref_dtype(dtype) is not None:
+        raise HDF5_RULES.refusal("references", place, "values are references")
+    base = dtype.subdtype[0] if dtype.subdtype else dtype
+    if base.kind == "c":
+        raise HDF5_RULES.refusal("complex numbers", place, "numbers are complex")
+    if base.kind == "V":
+        raise HDF5_RULES.refusal("records, opaque values", place, f"values are of type {base}")
+    names = h5py.check_enum_dtype(base)
+    is_text = h5py.check_string_dtype(base) is not None
+    is_ragged = h5py.check_vlen_dtype(base) is not None and not is_text
+
+    def read(part: slice) -> np.ma.MaskedArray[Any, Any]:
+        values = np.asarray(rows[part])
+        if names:
+            values = _names_of(values, {number: name for name, number in names.items()})
+        elif is_text:
+            values = _texts(values, place)
+        if is_ragged:
+            return np.ma.MaskedArray(_ragged(values, attributes, place))
+        if not has_meaning(attributes):
+            return np.ma.MaskedArray(values)
+        return unpacked(values, attributes, HDF5_RULES, place)
+
+    return read
+
+
+def _names_of(values: NDArray[Any], names: Mapping[int, str]) -> NDArray[Any]:
+    """Return the names of an enumeration's values; a number without a name is a text, too."""
+    texts = [names.get(number, str(number)) for number in values.ravel().tolist()]
+    return np.array(texts, dtype=object).reshape(values.shape)
+
+
+def _texts(values: NDArray[Any], place: str) -> NDArray[Any]:
+    """Return bytes as texts."""
+    try:
+        texts = [text.decode() if isinstance(text, bytes) else text for text in values.flat]
+    except UnicodeDecodeError as error:
+        raise HDF5_RULES.refusal("text", place, f"text is not UTF-8 ({error})") from error
+    return np.array(texts, dtype=object).reshape(values.shape)
+
+
+def _ragged(values: NDArray[Any], attributes: Mapping[str, Any], place: str) -> NDArray[Any]:
+    """Return lists of numbers, of which those that are missing are None."""
+    result = np.empty(len(values), dtype=object)
+    for row, numbers in enumerate(values):
+        read = np.ma.MaskedArray(_native(np.asarray(numbers)))
+        if has_meaning(attributes):
+            read = unpacked(np.asarray(numbers), attributes, HDF5_RULES, place)
+        result[row] = read.tolist() if np.ma.getmaskarray(read).any() else np.ma.getdata(read)
+    return result
 
 
 @contextmanager
@@ -201,5 +357,61 @@ def _open_fits(where: str, table: str | int | None) -> Iterator[_Table]:
             names = [one.name for one in file]
             wanted = "table" if table is None else f"table {table!r}"
             raise DataError(f"{where}: no {wanted}; the extensions are {shown(names)}")
-        nulls = {one.name: one.null for one in found.columns if isinstance(one.null, int)}
-        yield _Table(found.columns.names, lambda one: found.data[one], nulls)
+        if found.header.get("ZTABLE"):
+            raise FITS_RULES.refusal("ZTABLE", where, f"table {found.name!r} is compressed")
+        is_text = isinstance(found, fits.TableHDU)
+        yield _Table(found.columns.names, lambda name: _fits_column(found, name, is_text, where))
+
+
+def _fits_column(table: Any, name: str, is_text: bool, where: str) -> Column:
+    """Return a column by its name in letters of any case, as FITS has names."""
+    place = f"{where}: {name!r}"
+    with warnings.catch_warnings():  # NULL is masked below
+        warnings.filterwarnings("ignore", message=r"Column .* contains NULL")
+        values, declared = table.data[name], table.columns[name]
+    stored = table.data.view(np.ndarray)[declared.name]  # what TNULL speaks of
+    null = declared.null
+    if values.dtype.kind == "c":
+        raise FITS_RULES.refusal("TFORMn C, M", place, "numbers are complex")
+
+    def read(rows: slice) -> np.ma.MaskedArray[Any, Any]:
+        part, raw = np.asarray(values[rows]), stored[rows]
+        if part.dtype.kind == "O":
+            return np.ma.MaskedArray(_lists(part, declared))
+        mask = np.zeros(part.shape, dtype=bool)
+        if is_text:
+            texts = np.strings.strip(raw)
+            mask = (texts == b"") & (part.dtype.kind not in "SU")
+            mask |= texts == f"{null}".strip().encode() if null not in (None, "") else mask
+        elif part.dtype.kind == "b" and raw.dtype.kind == "i":
+            mask = ~np.isin(raw, NULL_LOGICAL).reshape(part.shape)
+        elif raw.dtype.kind == "S":
+            mask = raw == b""
+        elif isinstance(null, int):
+            mask = (raw == null).reshape(part.shape)
+        try:
+            return np.ma.MaskedArray(_ascii(part), mask)
+        except UnicodeDecodeError as error:
+            raise FITS_RULES.refusal(
+                "TFORMn of text", place, f"text cannot be read ({error})"
+            ) from error
+
+    return Column(np.shape(values), read)
+
+
+def _lists(rows: NDArray[Any], declared: Any) -> NDArray[Any]:
+    """Return a column of variable lengths, whose nulls are None."""
+    result = np.empty(len(rows), dtype=object)
+    null = declared.null
+    if isinstance(null, int):  # of numbers as they are stored
+        scale, zero = declared.bscale or 1, declared.bzero or 0
+        null = null * scale + zero
+    for row, numbers in enumerate(rows):
+        plain = _native(np.asarray(numbers))
+        mask = plain == null if isinstance(null, (int, float)) else np.zeros(plain.shape, bool)
+        result[row] = np.ma.MaskedArray(plain, mask).tolist() if mask.any() else plain
+    return result
+
+
+def _ascii(values: NDArray[Any]) -> NDArray[Any]:
+    return np.strings.decode(values, "utf-8") if values.dtype.kind == "S" else np.asarray(values)

@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...bags import days_of, has_meaning, unpacked
 from ...errors import DataError, closest, needing_extra, shown
 from ...parameters.checks import Table
 from ...parameters.ingest import PATCHES
 from ..calls import function_of
 from .bag_files import FileIngest
+from .catalogues import HDF5_RULES
 from .folders import check_finite, reading_bag
 
 
@@ -109,9 +111,18 @@ def _array(file: Any, name: str, url: str, kind: Any) -> NDArray[Any]:
         hint, there = closest(name, list(file)), shown(sorted(file))
         raise DataError(f"{url}: no array {name!r}{hint}; there are {there}")
     shape = found.shape[1:] if len(found.shape) == 3 and found.shape[0] == 1 else found.shape
+    if found.dtype.kind == "c":
+        raise HDF5_RULES.refusal("complex numbers", f"{url}: {name!r}", "numbers are complex")
     if len(shape) != 2 or not all(shape) or found.dtype.kind not in "fiu":
         what = f"shape {found.shape} and dtype {found.dtype}"
         raise DataError(f"{url}: {name!r} has {what}; expected numbers of shape (n, d)")
     points: NDArray[Any] = found[...].reshape(shape)
+    if has_meaning(found.attrs):
+        values = unpacked(points, dict(found.attrs), HDF5_RULES, f"{url}: {name!r}")
+        for row, column in np.argwhere(np.ma.getmaskarray(values))[:1].tolist():
+            raise DataError(
+                f"{url}: row {row}, {name}[{column}] is missing; fill it or leave it out"
+            )
+        points = days_of(np.ma.getdata(values))
     check_finite(points, url, [f"{name}[{j}]" for j in range(shape[1])])
     return points

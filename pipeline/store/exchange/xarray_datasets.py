@@ -7,20 +7,31 @@ its attribute ``sample_dimension``. A store holds offsets; counts are their diff
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats
-from ...bags import COUNTS, Bags, Box, Responses, offsets_of, ragged_dataset
+from ...bags import (
+    COUNTS,
+    XARRAY_RULES,
+    Bags,
+    Box,
+    Responses,
+    days_of,
+    decoded_dataset,
+    offsets_of,
+    ragged_dataset,
+)
 from ...errors import DataError, shown
 from ..snapshot import Snapshot
 
 if TYPE_CHECKING:
     from xarray import Dataset, Variable
 
+MOST_AXES = 2  # of a variable along the points
 KEPT = "bagbasis"  # the attribute with all of a store that CF has no words for
 
 
@@ -32,6 +43,7 @@ class Parts(NamedTuple):
     targets: Floats | None
     ids: NDArray[Any]
     responses: Responses | None
+    coordinates: list[str] | None
 
 
 def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
@@ -80,6 +92,7 @@ def parts_of(dataset: Dataset) -> Parts:
         if COUNTS in variable.attrs
     }
     kept = _kept(dataset)
+    dataset = dataset if kept else decoded_dataset(dataset)
     of_points = "point" if "point" in counts else next(iter(counts), None)
     if of_points is None:
         raise DataError(
@@ -89,12 +102,18 @@ def parts_of(dataset: Dataset) -> Parts:
     instance = counts[of_points].dims
     if len(instance) != 1:
         raise DataError(f"the counts of {of_points!r} have dimensions {instance}; expected one")
-    bags = Bags(*_ragged(dataset, of_points, counts[of_points]))
+    points, offsets, coordinates = _ragged(dataset, of_points, counts[of_points])
+    bags = Bags(points, offsets)
     responses = None
     if kept.get("response_dims") is not None and "response_point" in counts:
-        responses = Responses(*_ragged(dataset, "response_point", counts["response_point"]))
-    names, targets, classes = _targets(dataset, instance[0], kept)
-    ids = dataset.variables["id"].values if "id" in dataset.variables else np.arange(len(bags))
+        answers = _ragged(dataset, "response_point", counts["response_point"])
+        responses = Responses(*answers[:2])
+    ids_name = _name_of_ids(dataset, instance[0])
+    names, targets, classes = _targets(dataset, instance[0], kept, ids_name)
+    ids = np.arange(len(bags)) if ids_name is None else dataset.variables[ids_name].values
+    if not kept:
+        used = {*coordinates, *names, ids_name}
+        _warn_of_others(dataset, of_points, instance[0], used)
     box = kept.get("box") or Box.around(bags.points.min(axis=0), bags.points.max(axis=0)).bounds
     options = {
         "n_dims": bags.n_dims,
@@ -106,8 +125,10 @@ def parts_of(dataset: Dataset) -> Parts:
         "response_box": kept.get("response_box"),
     }
     if ids.dtype.kind not in "iu":
-        ids = np.array([str(one) for one in ids.tolist()], dtype=object)
-    return Parts(options, bags, targets, ids, responses)
+        texts = [one.decode() if isinstance(one, bytes) else str(one) for one in ids.tolist()]
+        ids = np.array(texts, dtype=object)
+    names_of_points = None if kept else _column_names(dataset, coordinates, of_points)
+    return Parts(options, bags, targets, ids, responses, names_of_points)
 
 
 def _kept(dataset: Dataset) -> dict[str, Any]:
@@ -125,31 +146,91 @@ def _kept(dataset: Dataset) -> dict[str, Any]:
 
 def _ragged(
     dataset: Dataset, dimension: str, counts: Variable
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return points and offsets: a variable of two dimensions, or several of one, side by side."""
-    along = {
-        name: variable
-        for name, variable in dataset.data_vars.items()
-        if variable.dims[:1] == (dimension,) and variable.dtype.kind in "biuf"
-    }
-    wide = [variable.values for variable in along.values() if variable.ndim == 2]
-    columns = [variable.values for variable in along.values() if variable.ndim == 1]
-    if len(wide) != 1 and not (columns and not wide):
+) -> tuple[NDArray[Any], NDArray[np.int64], list[str]]:
+    """Return points, offsets, and the variables that are the points' coordinates, side by side.
+
+    Positions and times come first where CF has them as coordinates of the data set.
+    """
+    along = _along(dataset, dimension)
+    if not along:
+        others = [str(name) for name, of in dataset.variables.items() if dimension in of.dims]
         raise DataError(
-            f"along {dimension!r} there are {shown(sorted(map(str, along)))}; expected one "
-            "variable with a column per coordinate, or variables of one dimension"
+            f"along {dimension!r} there are {shown(sorted(others))}; expected variables of numbers "
+            "or times, with a column per coordinate or of one dimension"
         )
-    points = wide[0] if wide else np.column_stack(columns)
+    blocks = [dataset.variables[name].transpose(dimension, ...) for name in along]
+    columns = [days_of(block.values) for block in blocks]
+    points = columns[0] if len(columns) == 1 and columns[0].ndim == 2 else np.column_stack(columns)
     offsets = offsets_of(np.asarray(counts.values, dtype=np.int64))
     if offsets[-1] != len(points):
         raise DataError(
             f"{dimension!r} has {len(points)} rows, but its counts add up to {offsets[-1]}"
         )
-    return points, offsets
+    return points, offsets, along
+
+
+def _along(dataset: Dataset, dimension: str) -> list[str]:
+    """Return the variables of numbers or times along the points, those of positions first."""
+    names = [name for name in dataset.coords if name != dimension]
+    return [
+        str(name)
+        for name in [*names, *dataset.data_vars]
+        if dimension in (variable := dataset.variables[name]).dims
+        and variable.ndim <= MOST_AXES
+        and variable.dtype.kind in "biufmM"
+    ]
+
+
+def _column_names(dataset: Dataset, variables: Sequence[str], dimension: str) -> list[str]:
+    """Return the names of coordinates: of a variable with several columns, ``name[0]``, ...."""
+    names: list[str] = []
+    for name in variables:
+        variable = dataset.variables[name].transpose(dimension, ...)
+        several = [f"{name}[{j}]" for j in range(variable.shape[-1])]
+        names += [name] if variable.ndim == 1 else several
+    return names
+
+
+def _name_of_ids(dataset: Dataset, instance: Hashable) -> str | None:
+    """Return the variable of the ids: ``id``, one with a cf_role, or the index of the bags."""
+    of_instances = [
+        str(name) for name, variable in dataset.variables.items() if variable.dims == (instance,)
+    ]
+    roles = [name for name in of_instances if dataset.variables[name].attrs.get("cf_role")]
+    if len(roles) > 1:
+        raise DataError(f"several variables have a cf_role: {shown(roles)}; leave it with one")
+    wide = [
+        str(name)
+        for name, variable in dataset.variables.items()
+        if variable.attrs.get("cf_role") and str(name) not in roles
+    ]
+    if wide and not roles and "id" not in of_instances:
+        raise DataError(
+            f"{wide[0]!r} has a cf_role and dimensions {dataset.variables[wide[0]].dims}; expected "
+            f"one id for each {instance!r}: join its characters by xarray.decode_cf"
+        )
+    candidates = [name for name in ("id", *roles, str(instance)) if name in of_instances]
+    return candidates[0] if candidates else None
+
+
+def _warn_of_others(
+    dataset: Dataset, dimension: str, instance: Hashable, used: Collection[str | None]
+) -> None:
+    """Log which variables of the points and of the bags are no part of the store."""
+    others = [
+        f"{name} ({variable.dtype}, {', '.join(map(str, variable.dims))})"
+        for name, variable in dataset.variables.items()
+        if name not in used
+        and name not in (dimension, instance)
+        and COUNTS not in variable.attrs
+        and {dimension, instance} & {*variable.dims}
+    ]
+    if others:
+        XARRAY_RULES.warn("other variables", "from_xarray", f"left out: {', '.join(others)}")
 
 
 def _targets(
-    dataset: Dataset, instance: Hashable, kept: Mapping[str, Any]
+    dataset: Dataset, instance: Hashable, kept: Mapping[str, Any], ids: str | None
 ) -> tuple[list[str], Floats | None, dict[str, list[str]]]:
     """Return names, values and classes of targets: ``targets``, or columns of the instances."""
     if kept:
@@ -158,11 +239,12 @@ def _targets(
         names = [str(name) for name in dataset.coords["target"].values]
         return names, dataset["targets"].values, dict(kept.get("class_names", {}))
     found = {
-        str(name): variable.values.astype(np.float64)
-        for name, variable in dataset.data_vars.items()
+        str(name): days_of(variable.values).astype(np.float64)
+        for name, variable in dataset.variables.items()
         if variable.dims == (instance,)
-        and variable.dtype.kind in "biuf"
+        and variable.dtype.kind in "biufmM"
         and COUNTS not in variable.attrs
+        and name not in (ids, instance)
     }
     return list(found), np.column_stack([*found.values()]) if found else None, {}
 

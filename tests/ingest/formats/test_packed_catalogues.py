@@ -1,0 +1,291 @@
+"""What HDF5 and FITS files say about their numbers: missing, scaled, unsigned, times, types."""
+
+from __future__ import annotations
+
+import logging
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+from astropy.io import fits
+
+from bagbasis.errors import DataError
+from bagbasis.ingest import ingest_catalogue, ingest_patches
+
+HALO = np.array([1, 1, 1, 2, 2, 2])
+
+
+def missing_of(path, names, tmp_path, **options):
+    """Ingest a file with missing points left out: its points, and how many are missing."""
+    with pytest.raises(DataError, match=r"row [13]: .* is (missing|nan)"):
+        ingest_catalogue(
+            path, tmp_path / "refused.zarr", id_column="halo", coordinates=names, **options
+        )
+    call = {"missing": "drop_point", "dtype": "float64", "mode": "overwrite", **options}
+    store = ingest_catalogue(path, tmp_path / "s.zarr", id_column="halo", coordinates=names, **call)
+    return store.read().points.ravel()
+
+
+COLUMNS = {
+    "SNR": (fits.Column("SNR", "I", null=-999, array=np.array([5, -999, 7, 8, 9, 4], "i2")), 5),
+    "CNT": (
+        fits.Column(
+            "CNT", "I", bzero=32768, null=32767, array=np.array([5, 65535, 7, 8, 9, 4], "u2")
+        ),
+        5,
+    ),
+    "BIG": (
+        fits.Column("BIG", "K", null=-1, array=np.array([2**53 + 2, -1, 7, 8, 9, 4], "i8")),
+        2**53 + 2,
+    ),
+    "BYTE": (
+        fits.Column("BYTE", "B", bzero=-128, null=0, array=np.array([5, -128, 7, 8, 9, 4], "i1")),
+        5,
+    ),
+    "FLAG": (fits.Column("FLAG", "L", array=np.array([1, 0, 1, 1, 0, 1], bool)), 1),
+    "REAL": (fits.Column("REAL", "D", array=np.array([5, np.nan, 7, 8, 9, 4])), 5),
+}
+
+
+@pytest.mark.parametrize("spelling", [str.upper, str.lower, str.title])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_fits_nulls(name, spelling, tmp_path):
+    """By a name in letters of any case; of unsigned numbers, of logical ones."""
+    column, first = COLUMNS[name]
+    table = fits.BinTableHDU.from_columns([fits.Column("HALO", "J", array=HALO), column])
+    table.writeto(tmp_path / "a.fits")
+    if name == "FLAG":
+        content = (tmp_path / "a.fits").read_bytes()
+        at = content.rindex(b"T\0\0\0\1F") + 5
+        (tmp_path / "a.fits").write_bytes(content[:at] + b"\0" + content[at + 1 :])
+    points = missing_of(tmp_path / "a.fits", [spelling(name)], tmp_path)
+    assert points.tolist()[0] == first
+    assert len(points) == 5
+
+
+def test_fits_scales_and_nulls(tmp_path):
+    """TNULL speaks of numbers as they are stored, before TSCAL and TZERO."""
+    raw = fits.Column("S", "I", array=np.array([500, -32768, 700, 800, 900, 400], "i2"))
+    table = fits.BinTableHDU.from_columns([fits.Column("HALO", "J", array=HALO), raw])
+    table.header["TSCAL2"], table.header["TZERO2"], table.header["TNULL2"] = 0.01, 3.0, -32768
+    table.writeto(tmp_path / "a.fits")
+    points = missing_of(tmp_path / "a.fits", ["s"], tmp_path)
+    np.testing.assert_allclose(points, [8, 10, 11, 12, 7])
+
+
+def test_fits_tables_of_text(tmp_path):
+    """TNULL is a text there; a blank field is missing."""
+    numbers = fits.Column("V", "I6", null="   -99", array=np.array([5, -99, 7, 8, 9, 4]))
+    reals = fits.Column("F", "F8.3", array=np.array([5.0, 2.0, 7, 8, 9, 4]))
+    halo = fits.Column("HALO", "I4", array=HALO)
+    fits.TableHDU.from_columns([halo, numbers, reals]).writeto(tmp_path / "a.fits")
+    content = (tmp_path / "a.fits").read_bytes().replace(b"   2.000", b" " * 8)
+    (tmp_path / "a.fits").write_bytes(content)
+    for name in ("v", "F"):
+        assert missing_of(tmp_path / "a.fits", [name], tmp_path).tolist() == [5, 7, 8, 9, 4]
+
+
+def test_fits_vectors_and_lists(tmp_path):
+    """Nulls within a vector, a bit column, and lists of variable length."""
+    halo = fits.Column("HALO", "J", array=HALO)
+    vectors = np.array([[5, 1], [-9, 2], [7, 3], [8, 4], [9, 5], [4, 6]], "i2")
+    columns = [halo, fits.Column("V", "2I", null=-9, array=vectors)]
+    columns += [fits.Column("X", "3X", array=np.eye(6, 3, dtype=bool))]
+    fits.BinTableHDU.from_columns(columns).writeto(tmp_path / "a.fits")
+    assert missing_of(tmp_path / "a.fits", ["v"], tmp_path)[:4].tolist() == [5, 1, 7, 3]
+    store = ingest_catalogue(
+        tmp_path / "a.fits", tmp_path / "t.zarr", id_column="HALO", coordinates=["X"]
+    )
+    np.testing.assert_array_equal(store[0], np.eye(3))
+    lists = np.array([np.array([1, 2]), np.array([3, -9, 5])], dtype=object)
+    columns = [
+        fits.Column("HALO", "J", array=HALO[2:4]),
+        fits.Column("P", "PI()", null=-9, array=lists),
+    ]
+    fits.BinTableHDU.from_columns(columns).writeto(tmp_path / "b.fits")
+    assert missing_of(tmp_path / "b.fits", ["P"], tmp_path).tolist() == [1, 2, 3, 5]
+
+
+def test_fits_null_ids(tmp_path):
+    """An id that is null is refused, in letters of any case."""
+    halo = fits.Column("HALO", "J", null=-1, array=np.array([1, -1, 1, 2, 2, 2]))
+    columns = [halo, fits.Column("X", "D", array=np.arange(6.0))]
+    fits.BinTableHDU.from_columns(columns).writeto(tmp_path / "a.fits")
+    for name in ("HALO", "halo"):
+        with pytest.raises(DataError, match="row 1: the bag id is missing"):
+            ingest_catalogue(
+                tmp_path / "a.fits", tmp_path / "s.zarr", id_column=name, coordinates=["X"]
+            )
+
+
+def test_fits_refused(tmp_path):
+    """Complex numbers, a matrix in a row, a compressed table."""
+    halo = fits.Column("HALO", "J", array=HALO)
+    columns = [halo, fits.Column("C", "M", array=np.ones(6, complex))]
+    columns += [fits.Column("D", "4I", dim="(2,2)", array=np.zeros((6, 2, 2), "i2"))]
+    table = fits.BinTableHDU.from_columns(columns)
+    table.writeto(tmp_path / "a.fits")
+    table.header["ZTABLE"] = True
+    table.writeto(tmp_path / "b.fits")
+    for file, name, message in (
+        ("a", "C", "'C': numbers are complex; write the real"),
+        ("a", "D", "'D' is no column of numbers"),
+        ("b", "HALO", "is compressed; uncompress"),
+    ):
+        with pytest.raises(DataError, match=message):
+            ingest_catalogue(
+                tmp_path / f"{file}.fits", tmp_path / "s.zarr", id_column="HALO", coordinates=[name]
+            )
+
+
+I2 = np.array([1000, -9999, 1200, 1300, 1400, 1500], "i2")
+PACKED = {
+    "scaled": (I2, {"_FillValue": np.int16(-9999), "scale_factor": 0.1, "add_offset": 5.0}, 105.0),
+    "fill": (I2, {"_FillValue": np.int16(-9999)}, 1000),
+    "several": (I2, {"missing_value": np.array([-1, -9999], "i2")}, 1000),
+    "wide fill": (I2, {"missing_value": -9999.0}, 1000),
+    "valid_min": (I2, {"valid_min": np.int16(0)}, 1000),
+    "valid_range": (I2, {"valid_range": np.array([0, 1500], "i2")}, 1000),
+    "unpacked range": (I2, {"valid_range": np.array([0.0, 151]), "scale_factor": 0.1}, 100),
+    "valid_max": (-I2, {"valid_max": 0, "scale_factor": -1.0}, 1000),
+    "unsigned": (
+        np.array([200, 255, 1, 2, 3, 4], "u1").view("i1"),
+        {"_Unsigned": "true", "_FillValue": np.int8(-1)},
+        200,
+    ),
+    "unsigned range": (
+        np.array([200, 255, 1, 2, 3, 4], "u1").view("i1"),
+        {"_Unsigned": b"true", "valid_range": np.array([0, -2], "i1")},
+        200,
+    ),
+    "float": (I2.astype("f4") * 0.1, {"_FillValue": -9999 * 0.1}, 100),
+    "big-endian": (I2.astype(">f8"), {"_FillValue": np.array([-9999.0], ">f8")}, 1000),
+    "half": (np.array([5, np.nan, 7, 8, 9, 4], "f2"), {}, 5),
+    "times": (
+        np.array([1, -1, 3, 4, 5, 6.5]),
+        {"units": "days since 1970-01-03", "calendar": "standard", "_FillValue": -1.0},
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PACKED)
+def test_packed_columns(case, tmp_path):
+    """As CF has them; one point is missing."""
+    values, attributes, first = PACKED[case]
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        file["halo"] = HALO
+        file["v"] = values
+        file["v"].attrs.update(attributes)
+    points = missing_of(tmp_path / "c.h5", ["v"], tmp_path)
+    assert points[0] == pytest.approx(first, rel=1e-6)
+    assert len(points) == 5
+
+
+def test_fill_values_of_data_sets(tmp_path, caplog):
+    """NetCDF's own are missing; a warning tells of others that occur."""
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        file["halo"] = HALO
+        fill = 9.969209968386869e36
+        for name, value in (("netcdf", fill), ("own", -1.0), ("absent", -7.0)):
+            file.create_dataset("v " + name, (6,), "f8", fillvalue=value)[[0, 2, 3, 4, 5]] = 5.0
+        file["v absent"][1] = 4.0
+    assert missing_of(tmp_path / "c.h5", ["v netcdf"], tmp_path).tolist() == [5.0] * 5
+    for name, n_lines in (("v own", 1), ("v absent", 0)):
+        caplog.clear()
+        ingest_catalogue(
+            tmp_path / "c.h5", tmp_path / "s.zarr", id_column="halo", coordinates=[name],
+            mode="overwrite",
+        )  # fmt: skip
+        lines = [r for r in caplog.records if "fill value" in r.getMessage()]
+        assert len(lines) == n_lines
+        assert all(r.levelno == logging.WARNING and "'v own'" in r.getMessage() for r in lines)
+
+
+def test_kinds_of_columns(tmp_path):
+    """Enumerations are texts, booleans numbers, variable lengths bags; ids keep all digits."""
+    kind = h5py.enum_dtype({"ill": 0, "well": 1}, "i1")
+    lists = h5py.vlen_dtype(np.dtype("i4"))
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        file["id"] = np.array([2**60 + 1, 2**60 + 2])
+        file["id"].attrs["_FillValue"] = np.int64(-1)
+        file["arm"] = np.array([1, 0], "i1").astype(kind)
+        points = file.create_dataset("x", (2,), lists)
+        points[0], points[1] = [1, 2, 3], [4, -9]
+        file["flag"] = np.array([True, False])
+    call = {"id_column": "id", "targets": ["arm", "flag"]}
+    store = ingest_catalogue(tmp_path / "c.h5", tmp_path / "s.zarr", coordinates=["x"], **call)
+    assert store.ids().tolist() == [2**60 + 1, 2**60 + 2]
+    assert store.meta.class_names == {"arm": ["ill", "well"]}
+    assert store.targets().tolist() == [[1, 1], [0, 0]]
+    assert [bag.ravel().tolist() for bag in store.read()] == [[1, 2, 3], [4, -9]]
+
+
+def test_hdf5_refused(tmp_path):
+    """References, complex numbers, records, opaque values, bad attributes: by name."""
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        file["halo"] = HALO
+        file["complex"] = np.ones(6, complex)
+        file["records"] = np.zeros(6, [("a", "i4")])
+        file["opaque"] = np.zeros(6, "V4")
+        file.create_dataset("reference", (6,), h5py.ref_dtype)[:] = file["halo"].ref
+        file["latin"] = np.array([b"\xe9"] * 6)
+        for name, attributes in {
+            "texts": {"_FillValue": "none"},
+            "scale": {"scale_factor": "x"},
+            "range": {"valid_range": [1, 2, 3]},
+            "noleap": {"units": "days since 2000-01-01", "calendar": "noleap"},
+            "day360": {"units": "hours since 2000-01-01", "calendar": "360_day"},
+            "when": {"units": "days since whenever"},
+        }.items():
+            file[name] = np.arange(6.0)
+            file[name].attrs.update(attributes)
+    for name, message in {
+        "complex": "'complex': numbers are complex; write",
+        "records": "values are of type",
+        "opaque": "values are of type",
+        "reference": "values are references; write the values",
+        "latin": "text is not UTF-8",
+        "texts": "_FillValue is 'none', the values are float64; correct",
+        "scale": "scale_factor is 'x', not a number",
+        "range": "there is {'valid_range'",
+        "noleap": "times are of the calendar 'noleap'; a 360_day or noleap",
+        "day360": "times are of the calendar '360_day'",
+        "when": "'days since whenever' cannot be read as times",
+    }.items():
+        with pytest.raises(DataError, match=message):
+            ingest_catalogue(
+                tmp_path / "c.h5", tmp_path / "s.zarr", id_column="halo", coordinates=[name]
+            )
+
+
+def test_files_of_pandas_are_refused(tmp_path):
+    """Their columns have no names in the file."""
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        group = file.create_group("df")
+        group.attrs["pandas_type"] = "frame_table"
+        group["table"] = np.zeros(3, [("index", "i8"), ("values_block_0", "f8", (2,))])
+    for table in (None, "df"):
+        with pytest.raises(DataError, match=r"'/?df' was written by pandas; read it by pandas"):
+            ingest_catalogue(
+                tmp_path / "c.h5", tmp_path / "s.zarr", id_column="index",
+                coordinates=["values_block_0"], table=table,
+            )  # fmt: skip
+    assert pd.__version__
+
+
+def test_slides(tmp_path):
+    """Features that are scaled, and missing ones."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["features"] = np.array([[1, 2], [3, 4]], "i2")
+        file["features"].attrs.update(scale_factor=0.5, add_offset=1.0, _FillValue=np.int16(-1))
+    store = ingest_patches(tmp_path / "a.h5", tmp_path / "s.zarr")
+    assert store[0].tolist() == [[1.5, 2.0], [2.5, 3.0]]
+    with h5py.File(tmp_path / "a.h5", "a") as file:
+        file["features"][1, 0] = -1
+        file["c"] = np.ones((2, 2), complex)
+    with pytest.raises(DataError, match=r"row 1, features\[0\] is missing"):
+        ingest_patches(tmp_path / "a.h5", tmp_path / "t.zarr")
+    with pytest.raises(DataError, match="'c': numbers are complex"):
+        ingest_patches(tmp_path / "a.h5", tmp_path / "t.zarr", coordinates=["c"])
