@@ -10,7 +10,8 @@ import pytest
 
 from bagbasis import BagStore, load_model
 from bagbasis.evaluation import evaluate
-from bagbasis.jobs.commands.serving.champion_app import Champion, answer
+from bagbasis.jobs.commands.serving.champion_app import Champion
+from bagbasis.jobs.commands.serving.requests import answer
 from bagbasis.models import stacking
 from bagbasis.registry import Registry
 from tests.jobs.running import done, refused, settings

@@ -18,7 +18,8 @@ from pydantic import TypeAdapter
 from bagbasis import Bags, BagStore, load_model, neural
 from bagbasis.errors import ModelError
 from bagbasis.evaluation import evaluate
-from bagbasis.jobs.commands.serving.champion_app import Champion, answer
+from bagbasis.jobs.commands.serving.champion_app import Champion
+from bagbasis.jobs.commands.serving.requests import answer
 from bagbasis.jobs.configs import SequenceSection
 from bagbasis.jobs.runs import LAUNCHERS, submit
 from bagbasis.jobs.runs.launchers import launch_here

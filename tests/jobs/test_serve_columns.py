@@ -10,7 +10,7 @@ import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.errors import ModelError
-from bagbasis.jobs.commands.serving.champion_app import Served, answer
+from bagbasis.jobs.commands.serving.requests import Served, answer
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.normal(0, (1 + i, 10), (9, 2)) for i in range(12)]

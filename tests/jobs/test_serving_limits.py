@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import signal
 import socket
 from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from bagbasis import DoubleBasisRegressor
 from bagbasis.jobs.commands.serving import champion_app, limits as serving_limits
-from bagbasis.jobs.commands.serving.champion_app import ALL_BODIES, MAX_BODY, make_app
+from bagbasis.jobs.commands.serving.champion_app import MOST_LARGE, make_app
+from bagbasis.jobs.commands.serving.large_bodies import LargeBodies, parsed
 from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room
+from bagbasis.jobs.commands.serving.requests import Served, answer
 
 TOKEN = "0123456789abcdef"
 HEADERS = [(b"authorization", f"Bearer {TOKEN}".encode())]
@@ -146,16 +153,28 @@ def test_room_is_shared_in_order():
 class Caller:
     """One request to the app, whose body is not sent before it may be."""
 
-    def __init__(self, app, headers):
-        self.asked, self.may, self.answers = asyncio.Event(), asyncio.Event(), []
+    body, leaves = b"[]", False
+
+    def __init__(self, app, headers, parts=1):
+        self.asked, self.may, self.answers, self.parts = asyncio.Event(), asyncio.Event(), [], parts
+        self.asked_again, self.may_again = asyncio.Event(), asyncio.Event()
         scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b""}
         scope |= {"headers": HEADERS + headers, "app": app}
         self.task = asyncio.ensure_future(app(scope, self.receive, self.send))
 
     async def receive(self):
-        self.asked.set()
-        await self.may.wait()
-        return {"type": "http.request", "body": b"[]", "more_body": False}
+        is_first = not self.asked.is_set()
+        if is_first:
+            self.asked.set()
+            await self.may.wait()
+            return {"type": "http.request", "body": self.body, "more_body": self.parts > 1}
+        if self.parts > 1 and not self.asked_again.is_set():
+            self.asked_again.set()
+            await self.may_again.wait()
+            return {"type": "http.request", "body": b" ", "more_body": False}
+        if not self.leaves:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
 
     async def send(self, message):
         self.answers.append(message)
@@ -164,27 +183,184 @@ class Caller:
     def status(self):
         return self.answers[0]["status"]
 
+    def give(self, body=b"[]"):
+        self.body = body
+        self.may.set()
 
-def test_bodies_are_bounded_in_all():
-    """Two requests may send 64 MiB each; the body of a third is not read before one has ended."""
-    assert ALL_BODIES == 2 * MAX_BODY
-    lengths = [(b"content-length", str(MAX_BODY).encode())]
+
+def app_of():
+    return make_app(SimpleNamespace(served=Served("x", None)), TOKEN)
+
+
+def test_large_bodies_are_bounded_in_all(monkeypatch):
+    """Two large bodies may be there; what is more of a third is not read before one has ended."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    monkeypatch.setattr(LargeBodies, "answer", answered)
 
     async def flood():
-        app = make_app(SimpleNamespace(served=None), TOKEN)
-        first, second, third = (Caller(app, headers) for headers in (lengths, [], lengths))
-        await first.asked.wait()
-        await second.asked.wait()
-        assert not third.asked.is_set()
-        first.may.set()
-        await first.task
-        await third.asked.wait()
-        for caller in (second, third):
-            caller.may.set()
+        app = app_of()
+        callers = [Caller(app, [], parts=2) for _ in range(MOST_LARGE + 1)]
+        for caller in callers:
+            caller.give()
+        for caller in callers[:MOST_LARGE]:
+            await caller.asked_again.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not callers[-1].asked_again.is_set()
+        small = Caller(app, [])
+        small.give(b"[")
+        await small.task
+        assert small.status == 422  # whoever sends little waits for nobody
+        callers[0].may_again.set()
+        await callers[0].task
+        await callers[-1].asked_again.wait()
+        for caller in callers[1:]:
+            caller.may_again.set()
             await caller.task
-        assert {caller.status for caller in (first, second, third)} == {422}
+        assert {caller.status for caller in callers} == {200}
 
     asyncio.run(flood())
+
+
+async def answered(self, name, url, body):
+    return 200, b"{}"
+
+
+def test_slow_uploads_hold_nothing():
+    """Of a body that drips, what is there counts: a hundred of them keep nobody waiting."""
+
+    async def drip():
+        app = app_of()
+        slow = [Caller(app, []) for _ in range(100)]
+        for caller in slow:
+            await caller.asked.wait()
+        quick = Caller(app, [])
+        quick.give()
+        await quick.task
+        assert quick.status == 422
+        for caller in slow:
+            caller.task.cancel()
+
+    asyncio.run(drip())
+
+
+def test_too_many_large_bodies(monkeypatch):
+    """Who would have to wait for a minute is told to come again."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    monkeypatch.setattr(champion_app, "MOST_LARGE", 0)
+    monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.05)
+
+    async def wait():
+        caller = Caller(app_of(), [], parts=2)
+        caller.give()
+        await caller.task
+        assert caller.status == 503
+        assert (b"retry-after", b"10") in caller.answers[0]["headers"]
+
+    asyncio.run(wait())
+
+
+def test_work_ends_with_its_client(monkeypatch):
+    """A client that goes away while its body is answered: the work is cancelled."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    ended = []
+
+    async def never(self, name, url, body):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+
+    monkeypatch.setattr(LargeBodies, "answer", never)
+
+    async def leave():
+        caller = Caller(app_of(), [])
+        caller.give()
+        caller.leaves = True
+        await caller.task
+        assert ended == ["x"]
+
+    asyncio.run(leave())
+
+
+def test_the_process_for_large_bodies(tmp_path):
+    """It answers as the server does; work that is cancelled ends it, and the next one answers."""
+    bags = [np.random.default_rng(i).random((4, 2)) for i in range(20)]
+    model = DoubleBasisRegressor(alpha=1.0).fit(bags, [bag.mean() for bag in bags])
+    model.save(tmp_path / "m.zarr")
+    url = str(tmp_path / "m.zarr")
+    one = bytearray(json.dumps({"bag": bags[0].tolist()}).encode())
+    wide = bytearray(json.dumps({"bag": [[0.5] * 3]}).encode())
+
+    async def ask():
+        large = LargeBodies()
+        status, said = await large.answer("m", url, bytearray(one))
+        assert status == 200
+        assert json.loads(said) == answer(Served("m", model), one)
+        first = await large.start()
+        work = asyncio.ensure_future(large.answer("m", url, bytearray(b" " * 2**22)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        assert await first.wait() == -signal.SIGKILL
+        status, said = await large.answer("m", url, wide)
+        assert status == 422
+        assert "fitted on bags of dimension 2" in json.loads(said)["detail"]
+        (await large.start()).kill()
+        with pytest.raises(ConnectionError, match="died"):
+            await large.answer("m", url, bytearray(one))
+        large.end()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"bag": [[1, 2], [3]]}', "1 to 2 coordinates"),
+        ('{"bag": [[1, null]]}', "null"),
+        ('{"bag": [null]}', "null"),
+        ('{"bag": [[1, "2"]]}', "changed from number to string"),
+        ('{"bag": [[1, true]]}', "changed from number to boolean"),
+        ('{"bag": [[1, 2]], "bag": [[1, 2]]}', "specified twice"),
+        ('{"bag": [[1, 2]], "bags": []}', "expected"),
+        ('{"bag": [[1, 2]]} {"bag": [[1, 2]]}', "not one object"),
+        ('{"bag": [[1, 2]], "x": 1}', "unexpected field"),
+        ('{"bags": [[[1, 2]], null]}', "bag 1 holds null"),
+        ('{"bags": []}', "no bags"),
+        ('{"bag": []}', "bag 0 is empty"),
+        ('{"bag": [[NaN, 1]]}', "row 0"),
+        ("{}", "expected"),
+        ("[1]", "expected"),
+        ("", "expected"),
+        ('{"bag": ' + "[" * 10**5, "expected"),
+        ("{" + '"bags": [' + "[[1]]," * 10**5 + "[[1]]]}", "100,001 bags"),
+    ],
+)
+def test_large_bodies_that_are_not_bags(body, reason):
+    """The reader of large bodies refuses them with a reason."""
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        parsed(body.encode())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"bag": [[1, 2.5], [18446744073709551617, -1e-3]]}',
+        '{"columns": ["a", "true"],\n "bags": [[[1, 2]], [[3, 4], [5, 6]]]}',
+    ],
+)
+def test_both_readers_agree(body, encoding):
+    """Numbers of any size and any encoding of JSON."""
+    bags, is_single, names = parsed(body.encode(encoding))
+    values = json.loads(body)
+    expected = [values["bag"]] if is_single else values["bags"]
+    assert names == values.get("columns")
+    for bag, points in zip(bags, expected, strict=True):
+        np.testing.assert_array_equal(bag, np.array(points, dtype=float))
 
 
 def test_a_body_that_does_not_come(monkeypatch):
@@ -192,7 +368,7 @@ def test_a_body_that_does_not_come(monkeypatch):
     monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.01)
 
     async def wait():
-        caller = Caller(make_app(SimpleNamespace(served=None), TOKEN), [])
+        caller = Caller(app_of(), [])
         await caller.task
         assert caller.status == 408
 

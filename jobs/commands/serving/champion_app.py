@@ -3,50 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bagbasis import Bags
-from bagbasis.bags import as_bags, checked_names
-from bagbasis.errors import BagbasisError, ModelError, shown
+from bagbasis.errors import BagbasisError, ModelError
 from bagbasis.registry import Registry
 
 from ...files import plain
 from ..model_place import open_model
 from ..stores.info import describe_model
+from .large_bodies import LargeBodies
 from .limits import Room
+from .requests import BODY, COLUMNS, Served, answer
 
-if TYPE_CHECKING:
-    from ..model_place import FittedModel
+T = TypeVar("T")
 
 LOOK_SECONDS = 1.0  # between two looks at who is champion
-MAX_BODY = 64 * 2**20  # bytes of a request: some two million coordinates
-ALL_BODIES = 2 * MAX_BODY  # read or answered at once; as Python's numbers twelve times as much
-LEAST_ROOM = ALL_BODIES // 64  # of a request, so that there are at most so many at once
-BODY_SECONDS = 60.0  # for a body to arrive
-BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
-COLUMNS = "columns"  # the key of the names of the coordinates, which may stand beside either
+MAX_BODY = 64 * 2**20  # bytes of a request: some ten million coordinates
+SMALL_BODY = 2**18  # bytes of a body that the server itself answers
+MOST_LARGE = 2  # larger bodies that are read or answered at once; further ones wait
+ALL_SMALL = 4 * 2**20  # bytes of small bodies answered at once; as Python's numbers up to 55 times
+LEAST_ROOM = ALL_SMALL // 64  # of a request, so that there are at most so many at once
+ALL_BODIES = MOST_LARGE * MAX_BODY + ALL_SMALL
+BODY_SECONDS = 60.0  # for a body to arrive, and for one before it to be answered
+RETRY_SECONDS = 10
 
 logger = logging.getLogger(__name__)
-
-
-class Served(NamedTuple):
-    """A model and its name. A request is answered by one of them, even if another is promoted."""
-
-    name: str
-    model: FittedModel
 
 
 class Champion:
@@ -97,7 +91,7 @@ class Champion:
         model = open_model(self._registry.model_url(name))
         with suppress(BagbasisError):  # compiles kernels now, not while a client waits
             model.model_.predicted(Bags.from_list([np.zeros((1, model.model_.features.n_dims))]))
-        return Served(name, model)
+        return Served(name, model, self._registry.model_url(name))
 
 
 class Guard:
@@ -123,13 +117,15 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     async def following(_: FastAPI) -> AsyncIterator[None]:
         stop = threading.Event()
         threading.Thread(target=champion.follow, args=(stop,), daemon=True).start()
+        await large.start()
         yield
         stop.set()
+        large.end()
 
     # pages of documentation would load scripts from elsewhere; /openapi.json is there
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
-    room = Room(ALL_BODIES)
+    room, slots, large = Room(ALL_SMALL), asyncio.Semaphore(MOST_LARGE), LargeBodies()
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -146,86 +142,83 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     content = {"content": {"application/json": {"schema": schema}}}
 
     @app.post("/predict", openapi_extra={"requestBody": content})
-    async def predict(request: Request) -> JSONResponse:
-        async with room.taking(_room_of(request)):
-            body = await _body(request)
+    async def predict(request: Request) -> Response:
+        async with AsyncExitStack() as stack:
+            body = await _body(request, slots, stack)
+            served = champion.served
+            if len(body) <= SMALL_BODY:
+                await stack.enter_async_context(room.taking(max(LEAST_ROOM, len(body))))
+                try:
+                    return JSONResponse(await run_in_threadpool(answer, served, body))
+                except (BagbasisError, ValueError, RecursionError) as error:
+                    raise HTTPException(422, str(error)) from error
             try:
-                return JSONResponse(await run_in_threadpool(answer, champion.served, body))
-            except (BagbasisError, ValueError, RecursionError) as error:
-                raise HTTPException(422, str(error)) from error
+                work = large.answer(served.name, served.url, body)
+                status, said = await _unless_gone(request, work)
+            except ConnectionError as error:
+                raise HTTPException(503, f"{error}; send fewer bags at a time") from error
+            return Response(said, status, media_type="application/json")
 
     return app
 
 
-def answer(served: Served, body: bytes) -> dict[str, Any]:
-    """Return the model's prediction for the bag, or the bags, of a request.
-
-    Raises
-    ------
-    ValueError
-        No JSON, or something else than one bag or a list of bags; `BagbasisError` where bags are
-        none, or none of the model's, as by other names of columns; RecursionError for lists in
-        lists in lists.
-    """
-    text = body.decode(json.detect_encoding(body))
-    asked = json.loads(text)
-    names = asked.pop(COLUMNS, None) if isinstance(asked, dict) else None
-    if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
-        expected = " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
-        raise ValueError(
-            f"the body is {shown(asked)}; expected {expected}; beside it "
-            f'"{COLUMNS}": a list with the name of each coordinate, if they are known'
-        )
-    if names is not None and ("true" in text or "false" in text):  # a column may be called so
-        text = json.dumps(asked)
-    if "true" in text or "false" in text:  # numpy would make 1 and 0 of them
-        raise ValueError("the body holds true or false; expected numbers")
-    single = "bag" in asked
-    bags = as_bags([asked["bag"]] if single else asked["bags"])
-    if names is not None:
-        bags = bags.named(_column_names(names, bags.n_dims))
-    found: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
-    rows = {key: array[0] if single else array for key, array in found.items()}
-    if single:
-        rows["prediction"] = rows.pop("predictions")
-    return {"model": served.name, **plain(rows)}
-
-
-def _column_names(names: object, n_dims: int) -> Sequence[str]:
-    """Return the names of the coordinates of a request; ValueError for anything else."""
-    if not isinstance(names, list) or checked_names(names, n_dims) is None:
-        raise ValueError(
-            f'"{COLUMNS}" is {shown(names)}; expected a list of {n_dims} texts, the name of each '
-            "coordinate of a point"
-        )
-    return names
-
-
-def _room_of(request: Request) -> int:
-    """Return the bytes that a request may need; HTTPException 413 for too many."""
-    declared = request.headers.get("content-length", "")
-    if not declared.isdigit():  # sent in chunks
-        return MAX_BODY
-    if int(declared) > MAX_BODY:
-        raise _too_long()
-    return max(LEAST_ROOM, int(declared))
-
-
-async def _body(request: Request) -> bytes:
-    """Read the body of a request; HTTPException for one that is too long, or does not come."""
-    body = bytearray()
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work, which is cancelled if its client goes away."""
+    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))]
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[1].done():
+            raise HTTPException(400, "the client went away")
+        return tasks[0].result()  # type: ignore[return-value]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client has gone; there is nothing else for it to send."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStack) -> bytearray:
+    """Read the body of a request; HTTPException for one that is too long, or does not come.
+
+    A large one takes a slot once so much of it is there, not before: whoever sends little, however
+    slowly, keeps nobody waiting.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > MAX_BODY:
+        raise _too_long()
+    body, is_large = bytearray(), False
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(BODY_SECONDS) as limit:
             async for part in request.stream():
                 body += part
                 if len(body) > MAX_BODY:
                     raise _too_long()
+                if len(body) > SMALL_BODY and not is_large:
+                    await _take(slots, stack)
+                    is_large = True
+                    limit.reschedule(loop.time() + BODY_SECONDS)
     except ClientDisconnect as gone:
         raise HTTPException(400, "the client went away") from gone
     except TimeoutError as late:
         what = f"the body did not arrive within {BODY_SECONDS:g} seconds; send fewer bags at a time"
         raise HTTPException(408, what) from late
-    return bytes(body)
+    return body
+
+
+async def _take(slots: asyncio.Semaphore, stack: AsyncExitStack) -> None:
+    """Wait for one of the slots of large bodies; HTTPException 503 if none becomes free."""
+    try:
+        await asyncio.wait_for(slots.acquire(), 0.9 * BODY_SECONDS)
+    except TimeoutError as busy:
+        what = f"{MOST_LARGE} other large bodies are read or answered; try again later"
+        raise HTTPException(503, what, {"Retry-After": str(RETRY_SECONDS)}) from busy
+    stack.callback(slots.release)
 
 
 def _too_long() -> HTTPException:

@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import ssl
+import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from bagbasis.storage import PRIVATE, local_path, normalize_url, staged, storage
 from ...state import state_folder
 
 LEAST_TOKEN = 16  # characters, of a token that nobody guesses
+MOST_TOKEN = 4096  # bytes of its file
+GRACE_SECONDS = 15  # for requests to be answered, once the server is asked to end
 
 
 def serve_registry(
@@ -76,6 +79,7 @@ def serve_registry(
         ws="none",  # such a connection would leave the protocol, and its deadlines
         log_config=None,
         access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
     try:
         config.load()
@@ -115,15 +119,28 @@ def own_token(path: Path) -> str:
                 fresh.touch(PRIVATE)
                 fresh.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
                 os.link(fresh, path)  # whole at once, and never in place of another server's
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+        # a FIFO would be waited for
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(os.open(path, flags), "rb") as file:
             status = os.fstat(file.fileno())
-            token = file.read().strip()
+            if not stat.S_ISREG(status.st_mode):
+                raise ConfigError(f"{path}: not a regular file; give a file for the token")
+            content = file.read(MOST_TOKEN + 1)
     if status.st_mode & 0o077 or status.st_uid != os.geteuid():
         raise ConfigError(f"{path}: other accounts can read this token; chmod 600, or another file")
-    if len(token) < LEAST_TOKEN or not token.isascii():
+    again = "; delete the file, and the next start makes a new one"
+    if not content.isascii():
+        raise ConfigError(f"{path}: the token is not ASCII, which headers of HTTP are{again}")
+    token = content.decode("ascii").strip()
+    if len(token) < LEAST_TOKEN or len(content) > MOST_TOKEN:
         raise ConfigError(
-            f"{path}: expected a token of at least {LEAST_TOKEN} characters of ASCII; delete the "
-            "file, and the next start makes a new one"
+            f"{path}: expected a token of at least {LEAST_TOKEN} characters of ASCII, in a file of "
+            f"at most {MOST_TOKEN:,} bytes{again}"
+        )
+    if not token.isprintable() or len(token.split()) > 1:
+        raise ConfigError(
+            f"{path}: expected one token on one line; clients cannot send blanks, line breaks or "
+            f"control characters within it{again}"
         )
     return token
 
