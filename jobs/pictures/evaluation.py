@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
+from bagbasis.errors import printable
 from bagbasis.storage import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
@@ -24,6 +27,8 @@ MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
 OVERSHOOT = 0.25  # share of the true range: an axis shows predictions this far beyond it
+MOST_LETTERS = 40  # of a name in a picture
+MOST_LINE = 200  # letters of a line of a picture
 MOST_DOTS = 3000  # with more dots a scatter plot hides its density
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
 
@@ -38,10 +43,44 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a PNG, whole or not at all."""
-    with writing(path) as temporary:
+    """Write a PNG, whole or not at all; texts are drawn as they are, and none is mathematics.
+
+    Control characters are escaped, long texts shortened, and glyphs that the font lacks are boxes.
+    """
+    numbers = set(_labels_of_numbers(figure))
+    for text in figure.findobj(Text):
+        if text not in numbers and text.get_text():
+            text.set_parse_math(False)
+            text.set_text(drawn_text(text.get_text()))
+    with writing(path) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure.savefig(temporary, format="png")
     return Path(path)
+
+
+def label_of(name: object) -> str:
+    """Return a name of the data as pictures show it: on one line, and shortened if long."""
+    text = printable("\\n".join(str(name).splitlines()))
+    if len(text) <= MOST_LETTERS:
+        return text
+    return f"{text[: MOST_LETTERS - 10]}…{text[-9:]}"
+
+
+def drawn_text(text: str) -> str:
+    """Return a text of several lines as pictures show it."""
+    lines = [printable(line) for line in text.split("\n")]
+    return "\n".join(line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]}…" for line in lines)
+
+
+def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
+    """Yield the texts that axes make of numbers themselves, such as powers of ten."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            yield axis.get_offset_text()
+            if isinstance(axis.get_major_formatter(), FixedFormatter):
+                continue
+            yield from axis.get_ticklabels()
+            yield from axis.get_ticklabels(minor=True)
 
 
 def plain_log(axis: Axis) -> None:
@@ -90,7 +129,7 @@ def draw_residuals(
         axis.axvline(0, color=GREY, linewidth=1)
         label = f"mean error {error['bias']:.3g}"
         axis.axvline(error["bias"], color=ORANGE, linestyle="--", label=label)
-        axis.set_xlabel(f"predicted − true {name}")
+        axis.set_xlabel(f"predicted − true {label_of(name)}")
         axis.set_ylabel("bags")
         axis.legend(loc="upper right", fontsize=9)
     figure.suptitle(f"Prediction errors of {_which(pairs, errors)}")
@@ -113,11 +152,11 @@ def draw_confusion(
             color = "white" if shares[i, j] > 0.6 else "black"
             axis.text(j, i, f"{counts[i, j]:,}", ha="center", va="center", color=color, fontsize=8)
     step = -(-len(names) // MOST_LABELS)
-    at, labels = range(0, len(names), step), list(names)[::step]
+    at, labels = range(0, len(names), step), [label_of(name) for name in names[::step]]
     axis.set_xticks(at, labels=labels, rotation=90 if _long(labels) else 0)
     axis.set_yticks(at, labels=labels)
-    axis.set_xlabel(f"predicted {target}")
-    axis.set_ylabel(f"true {target}")
+    axis.set_xlabel(f"predicted {label_of(target)}")
+    axis.set_ylabel(f"true {label_of(target)}")
     figure.suptitle(f"Confusion matrix of {counts.sum():,} bags, accuracy {accuracy:.3f}")
     return save_figure(figure, path)
 
@@ -164,8 +203,8 @@ def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:
         axis.plot([], [], " ", label=f"{beyond:,} bags lie beyond the axis")
     axis.set_xlim(*seen[:2])
     axis.set_ylim(*seen[2:])
-    axis.set_xlabel(f"true {name}")
-    axis.set_ylabel(f"predicted {name}")
+    axis.set_xlabel(f"true {label_of(name)}")
+    axis.set_ylabel(f"predicted {label_of(name)}")
     axis.legend(loc="upper left", fontsize=9)
 
 

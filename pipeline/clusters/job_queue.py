@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tornado.ioloop import PeriodicCallback
 from ..errors import ClusterError, ConfigError
 from ..execution import CORES_VARIABLE
 from ..storage import normalize_url, storage_errors
-from .profiles import JobQueueProfile, walltime_seconds
+from .profiles import JobQueueProfile, shell_word, walltime_seconds
 from .tls import LOOPBACK_HTTP, NO_HTTP, closed_http, security_of
 
 LIFETIME, STAGGER = 0.85, 0.1  # of the walltime: a worker leaves between 75 % and 95 % of it
@@ -53,7 +54,7 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
     folder = Path(normalize_url(profile.job_directory))
     with storage_errors(f"job_directory {folder}", "cannot be made", kind=ConfigError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    life = walltime_seconds(profile.walltime)
+    life, spill = walltime_seconds(profile.walltime), profile.spill_directory
     try:
         with closed_http(profile.dashboard):
             return getattr(dask_jobqueue, _CLUSTERS[profile.cluster])(
@@ -67,14 +68,14 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
                 security=security_of(profile) or True,
                 shared_temp_directory=str(folder),
                 log_directory=str(folder),
-                local_directory=profile.spill_directory,
+                local_directory=spill and shell_word(spill),
                 job_name="bagbasis",
                 job_extra_directives=list(profile.directives),
                 job_script_prologue=[
                     *profile.prologue,
                     *(f"export {name}={value}" for name, value in _environment(profile).items()),
                 ],
-                python=profile.python,
+                python=shell_word(profile.python or sys.executable),
                 scheduler_options={
                     "dashboard_address": LOOPBACK_HTTP,
                     "dashboard": profile.dashboard,

@@ -28,6 +28,7 @@ from ..yaml_text import parse_yaml
 
 PROFILES = Path("configs/profiles")
 
+_WORD = re.compile(r"[\w.,:@/~+=-]+")
 _WALLTIME = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)$")
 
 
@@ -46,6 +47,13 @@ def _walltime(value: str) -> str:
     return value
 
 
+def shell_word(text: str) -> str:
+    """Return a path as one word of the job's shell, which puts in variables and nothing else."""
+    path = re.sub(r'[\\`"]|\$(?!\w|\{\w+\})', r"\\\g<0>", text)
+    home = re.match(r"~[\w.-]*/", path)  # quoted, it would not be a home
+    return f'{home[0]}"{path[home.end() :]}"' if home else f'"{path}"'
+
+
 def is_loopback(host: str) -> bool:
     """Whether a name or an address is this machine's own, which no network sees."""
     try:
@@ -62,6 +70,27 @@ def _memory(value: str) -> str:
     return value
 
 
+def _word(value: str) -> str:
+    """Refuse what a line of a batch script, or the shell that runs it, would take apart."""
+    if not _WORD.fullmatch(value):
+        raise ValueError(
+            f"{value!r} does not fit into a batch script; expected letters, digits and any of "
+            ". , : @ / ~ + = _ -"
+        )
+    return value
+
+
+def _line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError(
+            f"{value!r} does not fit into one line of a batch script; expected text without line "
+            "breaks and control characters"
+        )
+    return value
+
+
+Word = Annotated[str, AfterValidator(_word)]
+Line = Annotated[str, AfterValidator(_line)]
 Count = Annotated[int, Field(ge=1, le=100_000)]  # of workers, cores, pods
 Seconds = Annotated[float, Field(gt=0)]
 Memory = Annotated[str, AfterValidator(_memory)]
@@ -148,9 +177,10 @@ class JobQueueProfile(_Tls):
         Network interface of scheduler and workers. Connections are encrypted: with the TLS files,
         or with certificates made for this run alone.
     spill_directory : str or None
-        On the nodes' own disks.
+        On the nodes' own disks; a variable, such as $TMPDIR, is the node's.
     job_directory : str
-        Seen by this machine and all nodes: logs of the jobs, and certificates of the run.
+        Seen by this machine and all nodes: logs of the jobs, and certificates of the run. SLURM
+        takes no blanks in it.
     dashboard : bool
         Whether Dask's dashboards are shown, to every account of this machine and of the nodes.
     """
@@ -161,14 +191,14 @@ class JobQueueProfile(_Tls):
     memory_limit: Memory
     walltime: Walltime
     timeout: Seconds = 3600.0
-    queue: str | None = None
-    account: str | None = None
-    interface: str | None = None
-    spill_directory: str | None = None
-    job_directory: str = "~/.bagbasis/jobs"
-    directives: tuple[str, ...] = Field(default=(), strict=False)
+    queue: Word | None = None
+    account: Word | None = None
+    interface: Word | None = None
+    spill_directory: Line | None = None
+    job_directory: Word = "~/.bagbasis/jobs"
+    directives: tuple[Line, ...] = Field(default=(), strict=False)
     prologue: tuple[str, ...] = Field(default=(), strict=False)
-    python: str | None = None
+    python: Line | None = None
     dashboard: bool = False
 
     @model_validator(mode="after")

@@ -113,7 +113,9 @@ def registered(folder: Path) -> Registry:
     rng = np.random.default_rng(0)
     bags = [rng.random((30, 2)) for _ in range(100)]
     registry = Registry(folder / "registry")
-    registry.promote(registry.register(DoubleBasisRegressor(alpha=1.0).fit(bags, [bag.mean() for bag in bags])))
+    registry.promote(
+        registry.register(DoubleBasisRegressor(alpha=1.0).fit(bags, [bag.mean() for bag in bags]))
+    )
     return registry
 
 
@@ -145,7 +147,9 @@ def main() -> None:
             def send(body: bytes = body, answers: list[int] = answers) -> None:
                 answers.append(server.ask("/predict", body)[0])
 
-            with beside(send, send, *[lambda: drip(server)] * 3, lambda body=body: vanish(server, body)):
+            with beside(
+                send, send, *[lambda: drip(server)] * 3, lambda body=body: vanish(server, body)
+            ):
                 time.sleep(2)
                 loaded = latencies(server, options.seconds)
             over.set()
@@ -153,8 +157,9 @@ def main() -> None:
             shown(f"beside 62 MiB of {kind}, slow and vanishing clients", loaded)
             ratio = np.percentile(loaded, 99) / np.percentile(alone, 99)
             above = (peak[0] - idle) / 2**20
+            share = above * 2**20 / ALL_BODIES
             print(f"  p99 {ratio:.1f} times that alone; {above:.0f} MiB above idle, "
-                  f"{above * 2**20 / ALL_BODIES:.2f} times the limit; answers {answers}", flush=True)  # fmt: skip
+                  f"{share:.2f} times the limit; answers {answers}", flush=True)  # fmt: skip
         slow = [opened(server, "Transfer-Encoding: chunked", b"1\r\n{\r\n") for _ in range(3)]
         with beside(send, send):
             time.sleep(2)

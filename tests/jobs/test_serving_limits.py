@@ -304,7 +304,9 @@ def test_the_process_for_large_bodies(tmp_path):
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
             await work
-        assert await first.wait() == -signal.SIGKILL
+        while first.returncode is None:
+            await asyncio.sleep(0.01)
+        assert first.returncode == -signal.SIGKILL
         status, said = await large.answer("m", url, wide)
         assert status == 422
         assert "fitted on bags of dimension 2" in json.loads(said)["detail"]

@@ -200,6 +200,7 @@ async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStac
                 if len(body) > MAX_BODY:
                     raise _too_long()
                 if len(body) > SMALL_BODY and not is_large:
+                    limit.reschedule(None)
                     await _take(slots, stack)
                     is_large = True
                     limit.reschedule(loop.time() + BODY_SECONDS)
@@ -214,7 +215,7 @@ async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStac
 async def _take(slots: asyncio.Semaphore, stack: AsyncExitStack) -> None:
     """Wait for one of the slots of large bodies; HTTPException 503 if none becomes free."""
     try:
-        await asyncio.wait_for(slots.acquire(), 0.9 * BODY_SECONDS)
+        await asyncio.wait_for(slots.acquire(), BODY_SECONDS)
     except TimeoutError as busy:
         what = f"{MOST_LARGE} other large bodies are read or answered; try again later"
         raise HTTPException(503, what, {"Retry-After": str(RETRY_SECONDS)}) from busy

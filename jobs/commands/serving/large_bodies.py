@@ -163,7 +163,7 @@ def _array(points: pyarrow.ListArray, where: str) -> NDArray[np.float64]:
     values = points.flatten()
     if values.null_count:
         raise ValueError(f"{where} holds null; expected numbers")
-    n_dims = int(lengths[0]) if len(lengths) else 0
+    n_dims = int(lengths[0]) if len(lengths) else 1
     array: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
     return array.reshape(len(points), n_dims)
 

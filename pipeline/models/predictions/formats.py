@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...errors import ModelError, ParameterError, needing_extra
+from ...errors import ModelError, ParameterError, needing_extra, shown, warn
 from ...storage import filesystem, writing
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that spreadsheet programs run
 FORMATS = ("zarr", "parquet", "csv")
 ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
 
@@ -62,7 +67,9 @@ def check_csv(url: str, overwrite: bool) -> None:
 def write_csv(url: str, blocks: Iterable[tuple[int, dict[str, Any]]]) -> None:
     """Write one file of all blocks, in the order of their first rows, with one line of names.
 
-    Numbers have all the digits that tell them from others. The file appears when it is whole.
+    Numbers have all the digits that tell them from others, and texts stand in quotes, so that a
+    line break in an id ends no row. The file appears when it is whole. A warning names texts that
+    spreadsheet programs would run as formulas: they are written as they are.
     """
     frames = [
         pandas_for(url).DataFrame(columns)
@@ -70,4 +77,21 @@ def write_csv(url: str, blocks: Iterable[tuple[int, dict[str, Any]]]) -> None:
     ]
     with writing(url) as path, open(path, "w", encoding="utf-8", newline="") as file:
         for i, frame in enumerate(frames):
-            frame.to_csv(file, index=False, header=i == 0, lineterminator="\n")
+            frame.to_csv(
+                file, index=False, header=i == 0, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+            )
+    formulas = [text for frame in frames for text in _texts(frame) if text.startswith(FORMULA)]
+    if formulas:
+        warn(
+            f"{url}: {len(formulas):,} texts, such as {shown(formulas[0])}, begin with =, +, - or "
+            "@, which spreadsheet programs take for formulas; import the file with its columns as "
+            "text"
+        )
+
+
+def _texts(frame: DataFrame) -> Iterator[str]:
+    """Yield the names of the columns, and the cells that are texts."""
+    yield from map(str, frame.columns)
+    for name in frame:
+        if frame[name].dtype.kind not in "biuf":
+            yield from (cell for cell in frame[name] if isinstance(cell, str))
