@@ -14,7 +14,13 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter, LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import (
+    FixedFormatter,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    StrMethodFormatter,
+)
 from numpy.typing import NDArray
 
 from bagbasis.errors import printable
@@ -28,6 +34,8 @@ MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
 OVERSHOOT = 0.25  # share of the true range: an axis shows predictions this far beyond it
 MOST_LETTERS = 40  # of a name in a picture
+MOST_TICK_LETTERS, SHORT = 24, 8  # of a class beside an axis; longer ones make a picture larger
+LETTER = 0.085  # inches
 MOST_LINE = 200  # letters of a line of a picture
 MOST_DOTS = 3000  # with more dots a scatter plot hides its density
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
@@ -47,23 +55,21 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
     Control characters are escaped, long texts shortened, and glyphs that the font lacks are boxes.
     """
-    numbers = set(_labels_of_numbers(figure))
-    for text in figure.findobj(Text):
-        if text not in numbers and text.get_text():
-            text.set_parse_math(False)
-            text.set_text(drawn_text(text.get_text()))
     with writing(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        warnings.filterwarnings("ignore", r"Glyph .* missing")
+        numbers = set(_labels_of_numbers(figure))
+        for text in figure.findobj(Text):
+            if text not in numbers and text.get_text():
+                text.set_parse_math(False)
+                text.set_text(drawn_text(text.get_text()))
         figure.savefig(temporary, format="png")
     return Path(path)
 
 
-def label_of(name: object) -> str:
+def label_of(name: object, most: int = MOST_LETTERS) -> str:
     """Return a name of the data as pictures show it: on one line, and shortened if long."""
     text = printable("\\n".join(str(name).splitlines()))
-    if len(text) <= MOST_LETTERS:
-        return text
-    return f"{text[: MOST_LETTERS - 10]}…{text[-9:]}"
+    return text if len(text) <= most else f"{text[: most - 10]}…{text[-9:]}"
 
 
 def drawn_text(text: str) -> str:
@@ -77,10 +83,10 @@ def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             yield axis.get_offset_text()
-            if isinstance(axis.get_major_formatter(), FixedFormatter):
-                continue
-            yield from axis.get_ticklabels()
-            yield from axis.get_ticklabels(minor=True)
+            labels = [*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)]
+            # set_ticks(labels=…) makes one of these; the texts of a log axis are powers of ten
+            if not isinstance(axis.get_major_formatter(), (FixedFormatter, FuncFormatter)):
+                yield from labels
 
 
 def plain_log(axis: Axis) -> None:
@@ -142,7 +148,10 @@ def draw_confusion(
     """Draw a confusion matrix: counts, coloured by their share of the true class."""
     counts = np.asarray(matrix)
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
-    size = min(12.0, 3.2 + 0.42 * len(names))
+    step = -(-len(names) // MOST_LABELS)
+    at = range(0, len(names), step)
+    labels = [label_of(name, MOST_TICK_LETTERS) for name in names[::step]]
+    size = min(12.0, 3.2 + 0.42 * len(names)) + LETTER * max(0, max(map(len, labels)) - SHORT)
     figure = new_figure(size + 1.0, size)
     axis = figure.subplots()
     image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -151,8 +160,6 @@ def draw_confusion(
         for i, j in np.argwhere(counts > 0):
             color = "white" if shares[i, j] > 0.6 else "black"
             axis.text(j, i, f"{counts[i, j]:,}", ha="center", va="center", color=color, fontsize=8)
-    step = -(-len(names) // MOST_LABELS)
-    at, labels = range(0, len(names), step), [label_of(name) for name in names[::step]]
     axis.set_xticks(at, labels=labels, rotation=90 if _long(labels) else 0)
     axis.set_yticks(at, labels=labels)
     axis.set_xlabel(f"predicted {label_of(target)}")

@@ -86,6 +86,7 @@ def predictions(ids, path):
     return pd.read_csv(path)
 
 
+@pytest.mark.filterwarnings("ignore::bagbasis.errors.BagbasisWarning")
 def test_line_breaks_in_ids(tmp_path):
     """Of any kind: a row stays a row, and ids come back whole."""
     kinds = ["\r", "\n", "\r\n", ",", '"', "\u2028", "\x0b", " "]
