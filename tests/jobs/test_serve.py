@@ -13,6 +13,8 @@ import pytest
 from distributed import Security
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, load_model
+from bagbasis.errors import ConfigError
+from bagbasis.jobs.commands.serving.requests import Served, answer
 from bagbasis.jobs.commands.serving.serve import own_token
 from bagbasis.registry import Registry
 from tests.execution.gated import until
@@ -212,3 +214,58 @@ def test_a_kill_leaves_no_empty_token(tmp_path, monkeypatch):
     assert len(token) >= 32
     assert own_token(path) == token
     assert [one.name for one in path.parent.iterdir()] == ["token"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"0123456789abcdef\n0123456789abcdef\n", "one token on one line"),
+        (b"0123456789abcdef 0123456789abcdef", "one token on one line"),
+        (b"0123456789\x1babcdef", "one token on one line"),
+        (b"0123456789abcdef\xff", "not ASCII"),
+        ("0123456789abcdefü".encode(), "not ASCII"),
+        (b"0" * 5000, "at most 4,096 bytes"),
+        (None, "not a regular file"),
+    ],
+)
+def test_token_files(content, reason, tmp_path):
+    """What clients cannot send, or what would be waited for, is refused by name."""
+    path = tmp_path / "token"
+    if content is None:
+        os.mkfifo(path, 0o600)
+    else:
+        path.write_bytes(content)
+        path.chmod(0o600)
+    with pytest.raises(ConfigError, match=reason) as caught:
+        own_token(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"bag": [[1, 2]], "bag": [[3, 4]]}', "'bag' comes twice"),
+        (
+            '{"columns": ["a", "b"], "bag": [[1, 2]], "columns": ["c", "d"]}',
+            "'columns' comes twice",
+        ),
+        ('{"bags": [' + "[[1]]," * 10**5 + "[[1]]]}", "100,001 bags"),
+    ],
+)
+def test_bodies_that_are_not_clear(body, reason):
+    with pytest.raises(ValueError, match=reason):
+        answer(Served("m", None), body.encode())
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**70), 10**400])
+def test_integers_of_any_size(number, server):
+    """They are numbers; what no float holds is refused as infinite, not as an object."""
+    status, said = server.ask("/predict", f'{{"bag": [[{number}, 1]]}}')
+    assert status == (422 if number > 2**300 else 200), said
+    assert "object" not in str(said)
+
+
+def test_text_that_is_not_utf_8():
+    """A lone surrogate, as a shell makes of such bytes, is one line."""
+    assert "not UTF-8" in refused(2, "fit", "--set", "data_url=a\udcff.zarr")
+    assert "not UTF-8" in refused(2, "fit", "--set", "\ud800=3")
