@@ -83,10 +83,11 @@ def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             yield axis.get_offset_text()
-            labels = [*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)]
+            axis.get_ticklabels()  # makes the ticks
+            ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
             # set_ticks(labels=…) makes one of these; the texts of a log axis are powers of ten
             if not isinstance(axis.get_major_formatter(), (FixedFormatter, FuncFormatter)):
-                yield from labels
+                yield from (label for tick in ticks for label in (tick.label1, tick.label2))
 
 
 def plain_log(axis: Axis) -> None:
