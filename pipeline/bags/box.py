@@ -115,9 +115,9 @@ class Box:
         return Box(tuple(self.lo[j] for j in order), tuple(self.hi[j] for j in order))
 
     @staticmethod
-    @checked(n_dims=Integer(1))
     def sample_size(n_dims: int) -> int:
         """Return about how many points `around` should estimate quantiles from."""
+        n_dims = Integer(1).check("n_dims", n_dims)
         return max(SAMPLE_ROWS, SAMPLE_VALUES // n_dims)
 
     @property

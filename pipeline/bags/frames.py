@@ -231,7 +231,8 @@ def ragged_dataset(points: NDArray[Any], sizes: Integers) -> Dataset:
         from xarray import Dataset  # noqa: PLC0415 - an extra
     counts = {COUNTS: "point", "long_name": "number of points"}
     variables: dict[str, Any] = {
-        "points": (("point", "coordinate"), points),
+        "points": (("point", "coordinate"), points, {"long_name": "points of the bags"}),
         "row_size": ("bag", sizes, counts),
     }
-    return Dataset(variables, attrs={"Conventions": "CF-1.11"})
+    # of the kinds that CF has, a profile is nearest: points of one instance in no order of time
+    return Dataset(variables, attrs={"Conventions": "CF-1.11", "featureType": "profile"})

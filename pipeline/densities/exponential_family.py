@@ -31,7 +31,7 @@ from ..parameters import (
 )
 from ..parameters.random_features import SCALES
 from ..params import as_array
-from ..sklearn_bases import BaseEstimator
+from ..sklearn_bases import BaseEstimator, UnfittedError
 from ..store import MEDIAN_ROWS, BagStore, RunSample, median_distance, spread_rows
 from .density_checks import checked_points
 from .fisher_sums import (
@@ -145,16 +145,16 @@ class ExponentialFamilyDensity(BaseEstimator):
         self.n_folds = n_folds
         self.seed = seed
 
-    @checked(y=None_, progress=Function | None_)
-    def fit(self, X: PointsLike, y: None = None, progress: Progress | None = None) -> Self:
+    @checked(progress=Function | None_)
+    def fit(self, X: PointsLike, y: object = None, progress: Progress | None = None) -> Self:
         """Fit the density of points.
 
         Parameters
         ----------
         X : array (n, d), Bags, list of arrays, or BagStore
             Points; of bags all points together, with whole bags in folds.
-        y : None
-            There are no labels.
+        y : object
+            Ignored, as scikit-learn's estimators of densities ignore it.
         progress : callable (bags done, bags in all), optional
 
         Raises
@@ -223,16 +223,40 @@ class ExponentialFamilyDensity(BaseEstimator):
         with lane():
             return self._fitted().log_density(x)
 
-    @checked(y=None_)
-    def score(self, X: ArrayLike, y: None = None) -> Floats:
-        """Return the score ∇ log p at points, shape (n, d), which is what tests of fit need.
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Return how well the density fits points: the mean of −½‖∇ log p‖² − Δ log p.
+
+        It is the negative loss of score matching, higher for better densities, so that
+        scikit-learn's searches may compare with it. It is no log-likelihood, as the constant of p
+        is not known. The Fisher divergence from the density of the points, halved, is a constant
+        less this value. The value is in the units of the coordinates: standardise coordinates of
+        different sizes first, or the narrowest one decides.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+            At least one point; in one dimension also shape (n,).
+        y : object
+            Ignored.
+
+        Raises
+        ------
+        DataError
+            No points, points of another dimension, or not finite.
+        """
+        x, _ = self._points(X)
+        if not len(x):
+            raise DataError("X has no points to score")
+        with lane():
+            return self._fitted().matching(x)
+
+    def log_density_gradient(self, X: ArrayLike) -> Floats:
+        """Return ∇ log p at points, shape (n, d), which is what tests of fit need.
 
         Parameters
         ----------
         X : array_like, shape (n, d)
             In one dimension also shape (n,).
-        y : None
-            There are no labels.
 
         Raises
         ------
@@ -241,7 +265,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         """
         x, order = self._points(X)
         with lane():
-            slopes = self._fitted().score(x)
+            slopes = self._fitted().gradient(x)
         return slopes if order is None else slopes[:, np.argsort(order)]
 
     @checked(n=Integer(1, 10**8), n_steps=Integer(1, MOST_STEPS), seed=Seed)
@@ -263,7 +287,7 @@ class ExponentialFamilyDensity(BaseEstimator):
 
     def _fitted(self) -> _Density:
         if not hasattr(self, "_density"):
-            raise DataError("the density is not fitted: call fit first")
+            raise UnfittedError("the density is not fitted: call fit first")
         return self._density
 
     @property
@@ -292,8 +316,17 @@ class _Density:
     def log_density(self, x: Floats) -> Floats:
         return self._log(self.scale(x))
 
-    def score(self, x: Floats) -> Floats:
+    def gradient(self, x: Floats) -> Floats:
         return self._slope(self.scale(x)) / self.scale.scale
+
+    def matching(self, x: Floats) -> float:
+        """Return the mean of −½‖∇ log p‖² − Δ log p over points."""
+        z, scale = self.scale(x), self.scale.scale
+        # the Laplacian multiplies sines and cosines by −‖ω‖²
+        squares = ((self.spectrum.doubled / scale[:, None]) ** 2).sum(axis=0)
+        curvature = -self.spectrum.features(z)[0] @ (squares * self.theta)
+        laplacian = curvature - float((np.diag(self.base.precision) / scale**2).sum())
+        return float(np.mean(-0.5 * (self.gradient(x) ** 2).sum(axis=1) - laplacian))
 
     def sample(self, n: int, n_steps: int, seed: int) -> Floats:
         rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
@@ -12,7 +13,7 @@ from ..embeddings import BagsLike
 from ..errors import DataError
 from ..parameters import Function, None_, OneOf, Real, checked
 from ..params import as_array
-from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
 from .resources import Progress, require_memory
@@ -129,6 +130,10 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.k = k
         self.alpha = alpha
         self.bandwidth = bandwidth
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X are bags."""
+        return of_bags(super().__sklearn_tags__())
 
     @checked(progress=Function | None_)
     def fit(

@@ -327,12 +327,12 @@ def lazy_pass(
     """Return a dask.array with a row of shape ``tail`` per bag, and a block per range.
 
     Bags that were removed have rows of `with_missing`. The task is one node of the graph that all
-    blocks share.
+    blocks share. Arrays of equal tasks have equal names, so that Dask computes them once.
     """
-    token = uuid.uuid4().hex
     task = RangeTask.of(source, rows, ranges)
+    token = _token(task, list(ranges), tail, np.dtype(dtype).str)
     shared = dask.delayed(task, traverse=False, pure=False, name=f"rows-{token}")
-    compute = dask.delayed(_run_in_lane, pure=False)
+    compute = dask.delayed(_run_in_lane, pure=True)
     blocks = [
         dask_array.from_delayed(
             compute(shared, start, stop, dask_key_name=f"{rows.name}-{token}-{i}"),
@@ -344,6 +344,14 @@ def lazy_pass(
     if not blocks:
         return dask_array.zeros((0, *tail), dtype=dtype)
     return dask_array.concatenate(blocks, axis=0)
+
+
+def _token(*what: object) -> str:
+    """Return a name that depends on the values alone; a new one where they cannot be compared."""
+    try:
+        return str(dask.base.tokenize(*what, ensure_deterministic=True))
+    except RuntimeError:  # Dask's TokenizationError
+        return uuid.uuid4().hex
 
 
 def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:

@@ -341,7 +341,7 @@ def resolve_score(score: object) -> Score:
     if isinstance(score, Densities):
         return SeriesScore(score)
     if isinstance(score, ExponentialFamilyDensity):
-        return GivenScore(score.score)
+        return GivenScore(score.log_density_gradient)
     if callable(score):
         return GivenScore(score)
     raise ParameterError(

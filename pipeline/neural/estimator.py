@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 import equinox as eqx
 import jax
 import numpy as np
+from sklearn.utils import Tags
 
-from ..errors import DataError, StoreError
+from ..errors import StoreError
 from ..execution import Progress
 from ..labelled import LabelledBags
 from ..parameters import Table, check_parameters
 from ..parameters.neural import TRAINING
-from ..sklearn_bases import BaseEstimator
+from ..sklearn_bases import BaseEstimator, UnfittedError, of_bags
 from .examples import Examples, Standard
 from .files import leaves_of, with_leaves, write_arrays
 from .training import Loss, Network, Schedule, Trained, train
@@ -90,9 +91,13 @@ class NeuralEstimator(BaseEstimator):
         names: list[str] | None = self._decided.get("coordinates")
         return names
 
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X are bags."""
+        return of_bags(super().__sklearn_tags__())
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "network_"):
-            raise DataError(f"the {type(self).__name__} is not fitted: call fit first")
+            raise UnfittedError(f"the {type(self).__name__} is not fitted: call fit first")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator as one file, of arrays and JSON, whole or not at all.

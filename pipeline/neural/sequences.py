@@ -228,15 +228,15 @@ class NextPointRegressor(SequenceEstimator):
         self.difference = difference
         self.standardize = standardize
 
-    @checked(y=None_, progress=Function | None_)
-    def fit(self, X: BagsLike, y: None = None, progress: Progress | None = None) -> Self:
+    @checked(progress=Function | None_)
+    def fit(self, X: BagsLike, y: object = None, progress: Progress | None = None) -> Self:
         """Train on sequences of two points or more.
 
         Parameters
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
-        y : None
-            There are no labels.
+        y : object
+            Ignored, as scikit-learn's estimators without labels ignore it.
         progress : callable (steps done, steps in all), optional
 
         Raises

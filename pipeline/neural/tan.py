@@ -141,9 +141,9 @@ class TANDensity(NeuralEstimator):
         )
         return TransformedDensity(chain, made, d)
 
-    @checked(y=None_, progress=Function | None_)
+    @checked(progress=Function | None_)
     def fit(
-        self, X: ArrayLike | BagsLike, y: None = None, progress: Progress | None = None
+        self, X: ArrayLike | BagsLike, y: object = None, progress: Progress | None = None
     ) -> Self:
         """Train on points.
 
@@ -151,8 +151,8 @@ class TANDensity(NeuralEstimator):
         ----------
         X : array (n, d), Bags, list of arrays, or BagStore
             Points; of bags all points together, whole bags in each minibatch.
-        y : None
-            There are no labels.
+        y : object
+            Ignored, as scikit-learn's estimators of densities ignore it.
         progress : callable (steps done, steps in all), optional
 
         Raises
@@ -203,8 +203,7 @@ class TANDensity(NeuralEstimator):
         """
         return self.log_density(X)
 
-    @checked(y=None_)
-    def score(self, X: ArrayLike, y: None = None) -> float:
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Return the mean log density of points.
 
         Raises

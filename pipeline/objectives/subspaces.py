@@ -19,7 +19,7 @@ from ..errors import DataError, ParameterError
 from ..execution import lane
 from ..hypotheses import as_points
 from ..parameters import Integer, ListOf, None_, Seed, Table, check_parameters
-from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError
 from .variable_features import Moments, VariableFeatures, alignments
 
 MOST_ITERATIONS = 1000  # of FastICA
@@ -68,15 +68,15 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         self.n_features = n_features
         self.seed = seed
 
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the subspaces of points.
 
         Parameters
         ----------
         X : array_like, shape (n, d)
             Independent observations of the mixtures.
-        y : None
-            There are no labels.
+        y : object
+            Ignored, as scikit-learn's transformers without labels ignore it.
 
         Raises
         ------
@@ -85,7 +85,6 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         ParameterError
             ``dims`` that do not add up to d.
         """
-        None_.check("y", y)
         given = check_parameters(self)
         x = as_points(X, "X")
         n, d = x.shape
@@ -119,7 +118,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
             Not fitted, or points of another dimension.
         """
         if not hasattr(self, "unmixing_"):
-            raise DataError("the subspaces are not fitted: call fit first")
+            raise UnfittedError("the subspaces are not fitted: call fit first")
         x = as_points(X, "X")
         if x.shape[1] != self.n_features_in_:
             raise DataError(f"X has dimension {x.shape[1]}, the subspaces {self.n_features_in_}")

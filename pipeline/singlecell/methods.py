@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 VERSION = 1  # of the distances in ``uns``: one more where the numbers change
 
 
+class _NoCellsError(ModelError, RuntimeError):
+    """`prepare_anndata` was not called; patpy's users expect a RuntimeError."""
+
+
 class _Samples:
     """What both interfaces share: the cells of each sample, in the order of their first cells."""
 
@@ -76,8 +80,12 @@ class _Samples:
         return pd.DataFrame(found).reindex(self.samples)
 
     def _prepared(self) -> AnnData:
+        return self._check_adata_loaded()
+
+    def _check_adata_loaded(self) -> AnnData:
+        """Return the cells; patpy's own methods call this one, and expect a RuntimeError."""
         if self.adata is None:
-            raise ModelError("no cells yet: call prepare_anndata(adata) first")
+            raise _NoCellsError("no cells yet: call prepare_anndata(adata) first")
         return self.adata
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +27,14 @@ from ..bags import (
 )
 from ..errors import DataError, StoreError, closest, refuse_exhaustion, shown
 from ..parameters import Integer, ListOf, None_, Text, checked
-from ..storage import GROUP, checked_array, filesystem, zarr_store
+from ..storage import (
+    GROUP,
+    checked_array,
+    filesystem,
+    is_transactional,
+    local_path,
+    zarr_store,
+)
 from ..units import surely_finite
 from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
@@ -453,6 +462,29 @@ class Snapshot(Stored):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the open arrays out: a copy opens its own."""
         return {**self.__dict__, "_store": None, "_arrays": {}, "_changes": None}
+
+    def __dask_tokenize__(self) -> object:
+        """Tell Dask what names this state of the store: another one at the URL has another."""
+        state = json.dumps(self.meta.to_attributes(), sort_keys=True, default=str)
+        return type(self).__name__, self.url, state, self.snapshot, self._identity()
+
+    def _identity(self) -> object:
+        """Return what tells the store from earlier and later ones at its URL."""
+        path = local_path(self.url)
+        if is_transactional(self.url):
+            return self.snapshot
+        try:
+            if path is not None:
+                status = path.stat()
+                return status.st_dev, status.st_ino, status.st_ctime_ns
+            fs, root = filesystem(self.url)
+            told = fs.info(f"{root}/{GROUP}")
+        except OSError:  # whoever computes the array is told
+            return uuid.uuid4().hex
+        named = [
+            str(told[key]) for key in ("ETag", "LastModified", "mtime", "created") if key in told
+        ]
+        return named or uuid.uuid4().hex
 
     def _close(self) -> None:
         """Forget what was read of another moment."""

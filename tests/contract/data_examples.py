@@ -181,6 +181,10 @@ DATA_EXAMPLES: dict[str, Example] = {
         _matched(w).sample,
         {"n": 2, "n_steps": 2},
     ),
+    "densities.ExponentialFamilyDensity.log_density_gradient": lambda w: (
+        _matched(w).log_density_gradient,
+        {"X": w.arrays[0]},
+    ),
     "densities.ExponentialFamilyDensity.score": lambda w: (
         _matched(w).score,
         {"X": w.arrays[0]},

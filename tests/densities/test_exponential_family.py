@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from bagbasis import Bags, BagStore
 from bagbasis.densities import ExponentialFamilyDensity
@@ -69,7 +73,7 @@ def test_score_is_the_slope_of_the_log_density(d):
         up[:, j] += step
         down[:, j] -= step
         slope = (model.log_density(up) - model.log_density(down)) / (2 * step)
-        np.testing.assert_allclose(model.score(x)[:, j], slope, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(model.log_density_gradient(x)[:, j], slope, rtol=1e-5, atol=1e-6)
 
 
 def test_held_out_divergence_by_its_definition():
@@ -114,7 +118,9 @@ def test_as_good_as_the_closed_form(d, alpha):
 
     base = (z.mean(axis=0) - new) @ np.linalg.inv(covariance) / scale
     assert divergence(exact) < 0.5 * divergence(base)
-    assert divergence(model.score(fresh)) == pytest.approx(divergence(exact), rel=0.02)
+    assert divergence(model.log_density_gradient(fresh)) == pytest.approx(
+        divergence(exact), rel=0.02
+    )
 
 
 def test_choices_find_both_modes():
@@ -125,7 +131,10 @@ def test_choices_find_both_modes():
         scale, truth = x.std(axis=0), true_score(fresh)
         model = ExponentialFamilyDensity(200).fit(x)
         base = (x.mean(axis=0) - fresh) @ np.linalg.inv(np.cov(x.T).reshape(d, d))
-        gaps = [(((s - truth) * scale) ** 2).sum(axis=1).mean() for s in (model.score(fresh), base)]
+        gaps = [
+            (((s - truth) * scale) ** 2).sum(axis=1).mean()
+            for s in (model.log_density_gradient(fresh), base)
+        ]
         assert gaps[0] < 0.25 * gaps[1]
         assert model.bandwidth_ > 0.5
 
@@ -187,10 +196,34 @@ def test_what_has_no_density(x, told):
         ExponentialFamilyDensity(4).fit(x)
 
 
+def test_score_is_the_negative_loss_of_score_matching():
+    """By differences of log p; scikit-learn's searches and pipelines compare with it."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 2)) * [1.0, 5.0] + [0.0, 7.0]
+    model = ExponentialFamilyDensity(40, 1.0, 0.1).fit(x, np.arange(300))
+    fresh, scale = x[:50] + 0.1, x.std(axis=0)
+    value = np.zeros(50)
+    for j in range(2):
+        step = 1e-3 * scale[j]
+        shift = step * np.eye(2)[j]
+        up, at, down = (model.log_density(fresh + k * shift) for k in (1, 0, -1))
+        value -= ((up - down) / (2 * step)) ** 2 / 2 + (up - 2 * at + down) / step**2
+    assert model.score(fresh) == pytest.approx(value.mean(), rel=1e-3)
+    assert model.score(x) > ExponentialFamilyDensity(40, 1.0, 0.1).fit(3 * x).score(x)
+    assert np.isfinite(cross_val_score(ExponentialFamilyDensity(20, 1.0, 0.1), x, cv=3)).all()
+    pipeline = make_pipeline(StandardScaler(), ExponentialFamilyDensity(20, 1.0, 0.1))
+    assert isinstance(pipeline.fit(x, np.arange(300)).score(x, np.arange(300)), float)
+    search = GridSearchCV(ExponentialFamilyDensity(20, 1.0), {"alpha": [0.01, 0.1]}).fit(x)
+    assert search.best_params_["alpha"] in (0.01, 0.1)
+
+
 def test_not_fitted():
     """Nothing is guessed."""
-    with pytest.raises(BagbasisError, match="call fit first"):
-        ExponentialFamilyDensity().score([[0.0]])
+    for name in ("score", "log_density", "log_density_gradient"):
+        with pytest.raises(NotFittedError, match="call fit first"):
+            getattr(ExponentialFamilyDensity(), name)([[0.0]])
+        with pytest.raises(BagbasisError, match="call fit first"):
+            getattr(ExponentialFamilyDensity(), name)([[0.0]])
 
 
 def test_few_points_of_two_modes_have_no_steep_tails():
@@ -202,4 +235,4 @@ def test_few_points_of_two_modes_have_no_steep_tails():
         )
         model = ExponentialFamilyDensity(300).fit(x)
         truth = 1.5 * np.tanh(1.5 * fresh) - fresh
-        assert ((model.score(fresh)[:, 0] - truth) ** 2).mean() < 5
+        assert ((model.log_density_gradient(fresh)[:, 0] - truth) ** 2).mean() < 5

@@ -13,8 +13,10 @@ from bagbasis import (
     KernelSmoother,
     NystroemFeatures,
     TripleBasisRegressor,
+    neural,
 )
-from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.divergences import DivergenceKernel
+from bagbasis.embeddings import EMBEDDINGS, SeriesEmbedding
 from bagbasis.models import StreamingRidge
 from bagbasis.random_features import LearnedFourierFeatures
 
@@ -25,7 +27,24 @@ OF_ROWS = {
     "Nyström": NystroemFeatures(),
     "learned": LearnedFourierFeatures(n_features=8, n_sweeps=2),
 }
-OF_BAGS = (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor, KernelSmoother)
+NETWORKS = (
+    neural.BagDensity,
+    neural.DeepSetsClassifier,
+    neural.DeepSetsRegressor,
+    neural.NextPointRegressor,
+    neural.SequenceClassifier,
+    neural.SequenceRegressor,
+    neural.TANDensity,
+)
+OF_BAGS = (
+    DoubleBasisRegressor,
+    DoubleBasisClassifier,
+    TripleBasisRegressor,
+    KernelSmoother,
+    DivergenceKernel,
+    SeriesEmbedding,
+    *NETWORKS,
+)
 
 # Each with its reason; one that passes makes the test fail, and goes from here.
 EXPECTED: dict[str, dict[str, str]] = {}

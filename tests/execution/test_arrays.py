@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+
+import dask
 import numpy as np
 import pytest
 
-from bagbasis import Bags
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    MomentsEmbedding,
+    NystroemFeatures,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    features,
+)
 from bagbasis.execution.costs import Cost
 from bagbasis.execution.passes import lazy_pass, rows_of
 from bagbasis.labelled.labelled import LabelledBags
@@ -65,3 +77,49 @@ def test_refusals_come_out_as_they_are():
 
     with pytest.raises(KeyError, match="4"):
         lazy(rows, (), np.float64)[4:].compute()
+
+
+SMALL = (ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16))
+LAZY = {
+    "features": lambda store, model: features(store, *SMALL),
+    "learnt features": lambda store, model: features(
+        store, MomentsEmbedding(), NystroemFeatures(4)
+    ),
+    "predictions": lambda store, model: model.predict(store),
+    "shares": lambda store, model: model.predict_proba(store),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Some bags, and a classifier of them."""
+    rng = np.random.default_rng(0)
+    bags = [rng.random((9, 2)) for _ in range(30)]
+    return bags, DoubleBasisClassifier(*SMALL).fit(bags, np.arange(30) % 2)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_equal_arrays_have_equal_names(name, fitted, tmp_path):
+    """Of one store opened twice, before and after a computation; Dask then computes once."""
+    bags, model = fitted
+    make, url = LAZY[name], str(tmp_path / "store")
+    store = BagStore.create(url, 2).append(bags)
+    first, again = make(store, model), make(store, model)
+    assert first.name == again.name
+    assert set(first.__dask_graph__()) == set(again.__dask_graph__())
+    np.testing.assert_array_equal(*dask.compute(first, again, scheduler="sync"))
+    assert make(store, model).name == first.name
+    assert make(BagStore.open(url), model).name == first.name
+    assert len({other(store, model).name for other in LAZY.values()}) == len(LAZY)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_other_states_of_a_store_have_other_names(name, fitted, tmp_path):
+    """More bags, or another store of the same sizes at the same place."""
+    bags, model = fitted
+    make, url = LAZY[name], str(tmp_path / "store")
+    first = make(BagStore.create(url, 2).append(bags), model)
+    more = make(BagStore.open(url).append(bags[:3], ids=[100, 101, 102]), model)
+    shutil.rmtree(url)
+    anew = make(BagStore.create(url, 2).append([1 - bag for bag in bags]), model)
+    assert len({first.name, more.name, anew.name}) == 3

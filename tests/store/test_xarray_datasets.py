@@ -244,3 +244,20 @@ def test_refused_by_name(tmp_path):
         with pytest.raises(DataError, match=message):
             BagStore.from_xarray(dataset, tmp_path / "a.zarr")
         assert not (tmp_path / "a.zarr").exists()
+
+
+def test_attributes_that_cf_asks_for(tmp_path):
+    """A feature type, long names, no variable with its dimension's name; older ones read."""
+    bags, y = [np.full((2, 1), i / 9) for i in range(5)], np.arange(10.0).reshape(5, 2)
+    store = BagStore.create(str(tmp_path / "s"), 1, ["a", "b"], box=[(0, 1)]).append(bags, y)
+    dataset = store.to_xarray()
+    assert dataset.attrs["featureType"] == "profile"
+    assert all("long_name" in variable.attrs for variable in dataset.variables.values())
+    assert not set(dataset.dims) & set(dataset.variables)
+    older = dataset.rename({"target_name": "target"}).drop_attrs()
+    older = older.assign_attrs(dataset.attrs)
+    older["row_size"].attrs.update(dataset["row_size"].attrs)
+    for i, one in enumerate((dataset, older)):
+        read = BagStore.from_xarray(one, str(tmp_path / f"{i}"))
+        assert list(read.target_names) == ["a", "b"]
+        np.testing.assert_array_equal(read.targets(), y)

@@ -94,7 +94,7 @@ class ScoreMatching(Experiment[Sizes]):
                     started = perf_counter()
                     model.fit(x)
                     seconds.setdefault(name, []).append(perf_counter() - started)
-                    scores[name] = model.score(fresh)
+                    scores[name] = model.log_density_gradient(fresh)
                 started = perf_counter()
                 scores["closed form"] = closed_form_score(x, WIDTH, ALPHA)(fresh)
                 seconds.setdefault("closed form", []).append(perf_counter() - started)

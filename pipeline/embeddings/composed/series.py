@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...bags import Bags
@@ -25,7 +26,7 @@ from ...parameters import (
     checked,
 )
 from ...params import as_array
-from ...sklearn_bases import BaseEstimator, TransformerMixin
+from ...sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ..base import Embedding
 from ..mean_map import MeanMapEmbedding
 
@@ -119,6 +120,10 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
         self.embedding = embedding
         self.time = time
         self.lags = lags
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X are series."""
+        return of_bags(super().__sklearn_tags__())
 
     def fit(self, X: Collection, y: object = None) -> Self:
         """Fit the embedding to a collection, as `bags_of_series` takes it.

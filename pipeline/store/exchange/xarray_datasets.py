@@ -52,14 +52,18 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
     bags = store.read(start, stop)[np.flatnonzero(kept)]
     ids = store.ids(start, stop)[kept]
     variables: dict[str, Any] = {}
-    coordinates: dict[str, Any] = {"id": ("bag", _as_objects(ids))}
+    of_ids = {"long_name": "id of the bag", "cf_role": "profile_id"}
+    coordinates: dict[str, Any] = {"id": ("bag", _as_objects(ids), of_ids)}
     if store.target_names:
         values = store.targets(start, stop)[kept]
-        variables["targets"] = (("bag", "target"), values)
-        coordinates["target"] = ("target", np.array(store.target_names, dtype=object))
+        variables["targets"] = (("bag", "target"), values, {"long_name": "targets of the bag"})
+        names = np.array(store.target_names, dtype=object)
+        coordinates["target_name"] = ("target", names, {"long_name": "name of the target"})
     if store.response_dims is not None:
         answers = store.responses(start, stop)[np.flatnonzero(kept)]
-        variables["responses"] = (("response_point", "response_coordinate"), answers.points)
+        of_points = {"long_name": "points of the response"}
+        dimensions = ("response_point", "response_coordinate")
+        variables["responses"] = (dimensions, answers.points, of_points)
         counts = {COUNTS: "response_point", "long_name": "number of points of the response"}
         variables["response_row_size"] = ("bag", answers.sizes, counts)
     attributes = {
@@ -236,7 +240,9 @@ def _targets(
     if kept:
         if "targets" not in dataset.data_vars:
             return [], None, {}
-        names = [str(name) for name in dataset.coords["target"].values]
+        # earlier versions gave the names to the dimension itself
+        column = "target_name" if "target_name" in dataset.coords else "target"
+        names = [str(name) for name in dataset.coords[column].values]
         return names, dataset["targets"].values, dict(kept.get("class_names", {}))
     found = {
         str(name): days_of(variable.values).astype(np.float64)
