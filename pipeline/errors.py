@@ -21,8 +21,9 @@ EXHAUSTED = (
     "its job or container), or run less beside it"
 )
 
-# all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too.
+# Marks of direction show a text in another order than it has.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class _Shown(Repr):
@@ -75,7 +76,10 @@ class BagbasisError(Exception):
 
 
 def printable(text: str) -> str:
-    """Return a text with its control characters escaped: some move a terminal's cursor, or more."""
+    """Return a text with control characters and marks of direction escaped.
+
+    Some move a terminal's cursor, others show a text in another order than it has.
+    """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
+
+from .versions import version
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,27 @@ class Format:
         return left
 
 
+class NewerError(TypeError):
+    """Something that a newer version wrote: it is whole, and this version cannot read it.
+
+    Parameters
+    ----------
+    unknown : sequence of str
+        Names that this version does not know.
+    saved_by : str, optional
+        The version of bagbasis that wrote them.
+    """
+
+    def __init__(self, unknown: Sequence[str], saved_by: object = None) -> None:
+        self.unknown = list(unknown)
+        self.saved_by = saved_by
+        author = f"version {saved_by}" if isinstance(saved_by, str) else "a newer version"
+        super().__init__(
+            f"{author} of bagbasis wrote it, with {', '.join(map(repr, unknown))}, which this "
+            f"version ({version('bagbasis')}) does not know; update bagbasis"
+        )
+
+
 S = TypeVar("S", bound="Saved")
 
 
@@ -92,9 +115,14 @@ def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
 
     Raises
     ------
+    NewerError
+        Fields that ``kind`` does not have: a newer version wrote them.
     TypeError
-        A field that ``kind`` does not have, or one without a default that is missing.
+        A field without a default that is missing.
     """
+    unknown = sorted(values.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]  # of a dataclass
+    if unknown:
+        raise NewerError(unknown, values.get("version"))
     return kind(**{name: _read(kind, name, value) for name, value in values.items()})
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.errors import BagbasisWarning
+from bagbasis.errors import BagbasisWarning, printable
 
 
 def test_a_warning_points_to_the_line_that_called_the_library(recwarn):
@@ -20,3 +21,9 @@ def test_a_warning_points_to_the_line_that_called_the_library(recwarn):
     (one,) = [one for one in recwarn if one.category is BagbasisWarning]
     assert "of those allowed" in str(one.message)
     assert (one.filename, one.lineno) == (__file__, line)
+
+
+@pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
+def test_marks_of_direction_are_escaped(mark):
+    """What shows a name in another order than it has, is shown itself."""
+    assert printable(f"a{mark}b") == f"a\\u{ord(mark):04x}b"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from bagbasis.saved import Format, Saved, read_saved
+from bagbasis.errors import StoreError
+from bagbasis.saved import Format, NewerError, Saved, read_saved
+from bagbasis.storage import read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -66,3 +69,20 @@ def test_formats():
             new.strip({"version": found})
     with pytest.raises(KeyError, match="here: thing of format 3; this version reads 1"):
         old.strip({"format_version": 3}, "here", KeyError)
+
+
+def test_what_a_newer_version_wrote_is_not_damaged(tmp_path):
+    """Names that this version does not know are told, with the version that wrote them."""
+
+    @dataclass(frozen=True)
+    class Kept(Saved):
+        version: str = "1"
+
+    write_json(tmp_path / "s.json", {"version": "9.1", "zz_new": 1, "aa_new": 2})
+    message = r"version 9.1 of bagbasis wrote it, with 'aa_new', 'zz_new', .* update bagbasis$"
+    with pytest.raises(StoreError, match=message) as caught:
+        read_json(tmp_path / "s.json", partial(read_saved, Kept), remedy="restore it")
+    assert "damaged" not in str(caught.value)
+    assert "restore" not in str(caught.value)
+    with pytest.raises(NewerError, match="a newer version of bagbasis wrote it, with 'b'"):
+        read_saved(Kept, {"b": 1})

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import BagbasisError, StoreError
-from ..saved import Format
+from ..saved import Format, NewerError
 from ..systems import flush_name, replace_file
 from .partials import is_partial, partial_path, sweep, sweep_within
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
@@ -270,6 +270,8 @@ def read_json(
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}, not an object")
         return parse(values if format is None else format.strip(values))
+    except NewerError as error:  # nothing is to be restored
+        raise kind(f"{url}: {error}") from error
     except (AttributeError, TypeError, KeyError, ValueError) as error:
         reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
         tail = f"; {remedy}" if remedy else ""
