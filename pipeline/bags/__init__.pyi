@@ -20,6 +20,7 @@ from .box import (
     MOST_DIMS as MOST_DIMS,
     Box as Box,
     box_or_quantile as box_or_quantile,
+    measured_box as measured_box,
     range_of as range_of,
 )
 from .checks import (

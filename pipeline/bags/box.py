@@ -166,6 +166,13 @@ def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return points.min(axis=0), points.max(axis=0)
 
 
+def measured_box(lo: ArrayLike, hi: ArrayLike) -> Box:
+    """Return the unit cube if it holds the range [lo, hi], else the range with a margin of 1 %."""
+    if (np.asarray(lo) >= 0).all() and (np.asarray(hi) <= 1).all():
+        return Box.unit(len(np.asarray(lo)))
+    return Box.around(lo, hi)
+
+
 def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
     """Return the box that is given, or the quantile by which `Box.around` is to measure one.
 

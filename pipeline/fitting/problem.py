@@ -167,6 +167,8 @@ def pose_problem(
             )
     out = given.resolve(source)
     weights = Weights.of_bags(source.data, sample_weight)
+    if weights is not None:
+        source = replace(source, weightless=weights.without_weight(source.start, source.end))
     problem = Problem(source, outcome, weights, out, column, taken.columns)
     if parameters.class_weight is None:
         return problem

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, Box, Names, Responses, order_of, range_of, take_rows
+from ..arrays import Integers
+from ..bags import Bags, Box, Names, Responses, measured_box, order_of, range_of, take_rows
 from ..errors import BagbasisError, BagError, DataError
 from ..store import (
     FILLS,
@@ -20,6 +21,7 @@ from ..store import (
     RunSample,
     partitions,
     prefetch,
+    ranges_of,
     read_runs,
 )
 from .labels import Labels, ResponseBags, Targets
@@ -73,6 +75,8 @@ class LabelledBags:
         Default all bags.
     left_out : Membership, optional
         Bags that no batch has.
+    weightless : Membership, optional
+        Bags of weight 0: no batch, sample or measured box has them, as if they were removed.
     only : Membership, optional
         No batch has other bags; points of ranges without any are not read.
     coordinates : sequence of str, optional
@@ -86,6 +90,7 @@ class LabelledBags:
     stop: int | None = None
     left_out: Membership | None = None
     only: Membership | None = None
+    weightless: Membership | None = None
     coordinates: tuple[str, ...] | None = None
 
     # ------------------------------------------------------------------ what it holds
@@ -183,7 +188,13 @@ class LabelledBags:
     @property
     def box(self) -> Box:
         """The store's, or what `box_of_bags` measures."""
-        box = box_of_bags(self.data) if isinstance(self.data, Bags) else self.data.box
+        if isinstance(self.data, Bags):
+            kept = self.data if self.weightless is None else self.data[self._weighed()]
+            box = box_of_bags(kept)
+        elif self.weightless is not None and self.data.meta.is_measured:
+            box = self._box_of_weighed(self.data)
+        else:
+            box = self.data.box
         return box.in_order(order_of(self.data.coordinate_names, self.coordinates, "", ""))
 
     @property
@@ -262,9 +273,10 @@ class LabelledBags:
         """Yield batches as `batches` does, of several ranges one after the other."""
         for (a, b), bags, block in self._partitions(ranges, max_bytes):
             out = self._skipped(a, b)
+            held = out & ~self._weightless(a, b)
             known = out if out.all() else self._known(a, b, block)
             rows = np.flatnonzero(known & ~out)
-            n_unlabelled, n_left_out = int((~known & ~out).sum()), int(out.sum())
+            n_unlabelled, n_left_out = int((~known & ~out).sum()), int(held.sum())
             for first in range(0, max(1, len(rows)), rows_per_block):
                 chosen = rows[first : first + rows_per_block]
                 done = first + rows_per_block >= len(rows)
@@ -313,6 +325,8 @@ class LabelledBags:
 
     def sample(self, runs: RunSample) -> Iterator[Bags]:
         """Read the bags of evenly spread runs, whether or not they are labelled or left out."""
+        if self.weightless is not None:
+            return self._sample_of_weighed(runs)
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
             return (self.ordered(data[a:b]) for a, b in ranges)
@@ -386,7 +400,38 @@ class LabelledBags:
             out |= self.left_out.members(start, stop)
         if self.only is not None:
             out |= ~self.only.members(start, stop)
-        return out
+        return out | self._weightless(start, stop)
+
+    def _weighed(self) -> Integers:
+        """Return the positions of the bags that are not of weight 0."""
+        return self.start + np.flatnonzero(~self._weightless(self.start, self.end))
+
+    def _sample_of_weighed(self, runs: RunSample) -> Iterator[Bags]:
+        """Read a `sample` of the bags that are not of weight 0, as if there were no others."""
+        data, places = self.data, self._weighed()
+        chosen = [places[a:b] for a, b in runs.ranges(0, len(places))]
+        if isinstance(data, Bags):
+            return (self.ordered(data[some]) for some in chosen)
+        read = read_runs(data, [part for some in chosen for part in ranges_of(some)])
+        return (self.ordered(bags[bags.sizes > 0]) for bags in read if bags.n_points)
+
+    def _box_of_weighed(self, store: BagStore) -> Box:
+        """Measure the box without bags of weight 0; all bags are read where these reach its end."""
+        lo, hi = (np.array(end) for end in store.meta.ranges["points"])
+        out = np.flatnonzero(self._weightless(0, store.n_bags))
+        ends = [range_of(bags.points) for bags in read_runs(store, ranges_of(out)) if bags.n_points]
+        if not any((low <= lo).any() or (high >= hi).any() for low, high in ends):
+            return store.box
+        every = replace(self, labels=None, left_out=None, only=None, start=0, stop=None)
+        every = replace(every, coordinates=None)
+        found = [range_of(batch.bags.points) for batch in every.batches() if len(batch)]
+        lows, highs = zip(*found, strict=True)
+        return measured_box(np.min(lows, axis=0), np.max(highs, axis=0))
+
+    def _weightless(self, start: int, stop: int) -> NDArray[np.bool_]:
+        if self.weightless is None:
+            return np.zeros(stop - start, dtype=bool)
+        return self.weightless.members(start, stop)
 
 
 def with_missing(rows: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[Any]:
@@ -423,7 +468,4 @@ def box_of_bags(bags: Bags) -> Box:
     """Return the unit cube if it holds all points, else their range with a margin of 1 %."""
     if len(bags) == 0:
         return Box.unit(bags.n_dims)
-    lo, hi = range_of(bags.points)
-    if (lo >= 0).all() and (hi <= 1).all():
-        return Box.unit(bags.n_dims)
-    return Box.around(lo, hi)
+    return measured_box(*range_of(bags.points))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..errors import DataError
-from ..store import BagStore
+from ..store import BagStore, ListedBags
 from .columns import Column
 
 SampleWeight = str | ArrayLike | None
@@ -59,6 +59,18 @@ class Weights:
         if self.column is not None:
             weights = as_weights(self.column.name, self.column.at(index), index)
         return weights if self.by_class is None else weights * (y @ self.by_class)
+
+    def without_weight(self, start: int, stop: int) -> ListedBags | None:
+        """Return the bags of ``start:stop`` whose weight is 0; None for none, or for all of them.
+
+        Weights of classes do not count.
+        """
+        if self.column is None:
+            return None
+        blocks = self.column.blocks(start, stop)
+        places = [a + np.flatnonzero(values == 0) for a, _, values in blocks]
+        index = np.concatenate(places) if places else np.empty(0, dtype=np.int64)
+        return ListedBags(index) if 0 < len(index) < stop - start else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a model of a store keeps, in types JSON knows."""

@@ -292,7 +292,8 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
     return {
         "n_bags": stop,
         "n_dims": store.n_dims,
-        "box": [list(bounds) for bounds in store.box.bounds],
+        # a box that is measured grows with the bags, which does not make it another store
+        "box": None if store.meta.is_measured else store.box.bounds,
         "target_names": list(store.target_names),
         "response_dims": store.response_dims,
         CHANGES: store.meta.n_changes,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from numpy.typing import DTypeLike
 
-from ..bags import MOST_DIMS, PACKED
+from ..bags import FRACTIONS, MOST_DIMS, PACKED
 from ..errors import ParameterError, StoreError, shown
 from ..parameters import Integer, ListOf, MappingOf, None_, Text, checked
 from ..params import check_dtype
@@ -26,7 +27,9 @@ from .schema import (
     ARRAYS,
     ATTRIBUTE,
     CHANGES,
+    POINTS,
     RESPONSE_ARRAYS,
+    RESPONSE_POINTS,
     StoreMeta,
     arrays_of,
     read_attributes,
@@ -68,6 +71,26 @@ def check_parameters(
             raise ParameterError(f"class_names of {name!r}: no such target")
         if len(set(classes)) != len(classes):
             raise ParameterError(f"class_names of {name!r} are not unique: {shown(list(classes))}")
+
+
+def measured_arrays(
+    dtype: DTypeLike, box: object, response_dims: int | None, response_box: object
+) -> dict[str, list[list[float]]]:
+    """Return the empty ranges of a new store: of arrays whose box is measured as they are written.
+
+    Raises
+    ------
+    ParameterError
+        No box for dtype uint16, whose values are fractions of it.
+    """
+    given = {POINTS.name: box}
+    if response_dims is not None:
+        given[RESPONSE_POINTS.name] = response_box
+    missing = [name for name, one in given.items() if one is None]
+    if missing and np.dtype(dtype) == FRACTIONS:
+        name = "box" if missing[0] == POINTS.name else "response_box"
+        raise ParameterError(f"{name} is None; dtype uint16 holds fractions of a box: give {name}=")
+    return {} if np.dtype(dtype) in PACKED else {name: [] for name in missing}
 
 
 def is_vacant(url: str) -> bool:

@@ -65,13 +65,18 @@ def merge_stores(
         (store.response_box, order) for store, order in zip(opened, response_orders, strict=True)
     ]
     boxes = [box.in_order(order) for box, order in of_responses if box is not None]
+    of_points = [store.box.in_order(order) for store, order in zip(opened, orders, strict=True)]
     merged = BagStore.create(
         url,
         first.n_dims,
         first.target_names,
-        _around([store.box.in_order(order) for store, order in zip(opened, orders, strict=True)]),
+        None if all(store.meta.is_measured for store in opened) else _around(of_points),
         response_dims=first.response_dims,
-        response_box=_around(boxes) if boxes else None,
+        response_box=(
+            _around(boxes)
+            if boxes and not all(store.meta.measures_responses for store in opened)
+            else None
+        ),
         class_names=first.meta.class_names,
         dtype=first.stored_dtype,
         overwrite=overwrite,

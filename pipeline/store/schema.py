@@ -65,6 +65,9 @@ class StoreMeta(Saved):
     that was merged from others from any other. Points are stored as ``fractions`` of their box,
     or as ``whole_numbers`` of 8 bits. ``checksums`` has the CRC-32 of the committed rows of each
     array by its name, in hexadecimal digits; arrays of stores of earlier versions have none.
+    ``ranges`` has the least and the largest coordinates of the points, and of the responses, by
+    their arrays' names, where no box was given: an empty list before the first. Their box is then
+    measured from these, as that of bags in memory.
     """
 
     n_dims: int
@@ -85,6 +88,7 @@ class StoreMeta(Saved):
     fractions: bool = False
     whole_numbers: bool = False
     checksums: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, list[list[float]]] = field(default_factory=dict)
     # as in older stores; versions that do not know these fields refuse other values
     OMITTED: ClassVar = {
         "n_changes": 0,
@@ -93,7 +97,18 @@ class StoreMeta(Saved):
         "fractions": False,
         "whole_numbers": False,
         "checksums": {},
+        "ranges": {},
     }
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the box of the points was not given, and follows their range."""
+        return POINTS.name in self.ranges
+
+    @property
+    def measures_responses(self) -> bool:
+        """As `is_measured`, of the responses."""
+        return RESPONSE_POINTS.name in self.ranges
 
     def to_attributes(self) -> dict[str, Any]:
         """Return the attributes of the Zarr group, as JSON has them."""
@@ -136,6 +151,7 @@ class StoreMeta(Saved):
             for name, constraint in FIELDS.items():
                 if name in values:
                     constraint.check(name, values[name])
+            check_ranges(values.get("ranges", {}), values["n_dims"], values.get("response_dims"))
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
             counts = ["n_bags", "n_points"]
@@ -192,12 +208,24 @@ FIELDS: dict[str, Constraint[Any]] = {  # what each may be, as JSON has it
     "fractions": Boolean,
     "whole_numbers": Boolean,
     "checksums": MappingOf(Text, Text),
+    "ranges": MappingOf(Text, ListOf(ListOf(Real()))),
 }
 
 
 def _with_checksum(values: dict[str, Any]) -> dict[str, Any]:
     """Return attributes of ours, and behind them the checksum of them all."""
     return {**values, CHECKSUM: checksum_of_values(values)}
+
+
+def check_ranges(ranges: Any, n_dims: int, response_dims: int | None) -> None:  # noqa: ANN401
+    """Raise ValueError unless these are ranges as `StoreMeta` has them."""
+    dims = {"points": n_dims, "responses/points": response_dims}
+    for name, ends in ranges.items():
+        bounds = np.array(ends, dtype=np.float64)
+        if name not in dims or (len(bounds) and bounds.shape != (2, dims[name])):
+            raise ValueError(f"the range of {name!r} is {ends}")
+        if not np.isfinite(bounds).all() or (len(bounds) and (bounds[0] > bounds[1]).any()):
+            raise ValueError(f"the range of {name!r} is {ends}")
 
 
 def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from ..parameters import (
 from ..params import as_array
 from ..storage import current_snapshot, delete_history, is_transactional, normalize_url, writer_lock
 from .changes import relabellings, removals
-from .creation import check_parameters, check_place, create_store
+from .creation import check_parameters, check_place, create_store, measured_arrays
 from .exchange.exports import Exported
 from .exchange.xarray_datasets import parts_of
 from .schema import StoreMeta, read_attributes
@@ -84,8 +84,8 @@ class BagStore(Exported):
         target_names : sequence of str
             One name per target column.
         box : sequence of (lo, hi), optional
-            The box that is scaled to [0, 1]^d before projection; None is the unit cube,
-            of uint8 from 0 to 255.
+            The box that is scaled to [0, 1]^d before projection. None: measured from the points
+            of all appends, as for bags in memory; of uint8 from 0 to 255. dtype uint16 needs one.
         response_dims : int, optional
             Coordinates of a response point; None for a store without responses.
         response_box : sequence of (lo, hi), optional
@@ -123,6 +123,7 @@ class BagStore(Exported):
             n_dims=int(n_dims),  # numpy's integers are none that JSON knows
             target_names=tuple(target_names),
             box=box_of(box, n_dims, dtype),
+            ranges=measured_arrays(dtype, box, response_dims, response_box),
             class_names=classes,
             fractions=bool(np.dtype(dtype) == FRACTIONS),
             whole_numbers=bool(np.dtype(dtype) == WHOLE),

@@ -29,9 +29,11 @@ from ..bags import (
     encode,
     has_index,
     in_order_of,
+    measured_box,
     points_dtype,
+    range_of,
 )
-from ..errors import DataError, StoreError
+from ..errors import DataError, StoreError, warn
 from ..storage import checked_array, open_group, remove_partials, storage_errors, writer_store
 from .checksums import as_text, checksum_of_rows
 from .compaction import checksum_after, erase, erasures
@@ -48,11 +50,14 @@ from .schema import (
     PointArray,
     StoreMeta,
     arrays_of,
+    points_of,
     replace_ids,
 )
 from .snapshot import Snapshot
 from .targets import TargetsLike, targets_in_order, targets_matrix
 
+MOSTLY = 0.5  # of the points of an append: the box is then plainly not theirs
+SHOWN_DIMS = 3  # of a box in a message
 WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
 
 ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
@@ -131,6 +136,7 @@ class AppendSession:
     """
 
     def __init__(self, snapshot: Snapshot, still_ours: Callable[[], None]) -> None:
+        self._outside: dict[str, tuple[int, int]] = {}  # points written, and those outside the box
         self._url = snapshot.url
         self._meta = snapshot.meta
         remove_partials(self._url)
@@ -239,6 +245,7 @@ class AppendSession:
                 tail.flush()
             self._out.sync()
             meta = self._meta_after(source)
+            self._warn_of_outside()
             self._group.update_attributes(next_attributes(meta, self._group.attrs))
             return meta, self._out.commit()
 
@@ -251,7 +258,8 @@ class AppendSession:
             Points are fractions of the box that the store has.
         """
         self._check_movable()
-        self._meta = replace(self._meta, box=Box.of(box, self._meta.n_dims))
+        given = Box.of(box, self._meta.n_dims)
+        self._meta = replace(self._meta, box=given, ranges=self._given(POINTS.name))
 
     def set_response_box(self, box: Box) -> None:
         """Give the responses of the store a box with the commit.
@@ -264,7 +272,8 @@ class AppendSession:
         """
         self._check_movable()
         dims = self._response_dims()
-        self._meta = replace(self._meta, response_box=Box.of(box, dims, "response_box"))
+        given, ranges = Box.of(box, dims, "response_box"), self._given(RESPONSE_POINTS.name)
+        self._meta = replace(self._meta, response_box=given, ranges=ranges)
 
     def _check_movable(self) -> None:
         if self._meta.fractions:
@@ -382,9 +391,41 @@ class AppendSession:
 
     def _push_points(self, array: PointArray, points: NDArray[Any], sizes: Integers) -> None:
         """Push the points of further bags, and the rows at which they end."""
+        if array.name in self._meta.ranges and len(points):
+            self._widen(array.name, *range_of(points))
+        elif points.dtype not in PACKED:
+            seen, outside = self._outside.get(array.name, (0, 0))
+            n = array.box(self._meta).count_outside(points)
+            self._outside[array.name] = seen + len(points), outside + n
         ends = self._tail(array).length + np.cumsum(sizes, dtype=np.int64)
         self._tail(array.offsets).push(ends)
         self._tail(array).push(points)
+
+    def _warn_of_outside(self) -> None:
+        """Warn of an append of which most points lie outside the box that was given."""
+        for array in points_of(self._meta):
+            seen, outside = self._outside.get(array.name, (0, 0))
+            if array.name not in self._meta.ranges and outside > MOSTLY * seen:
+                box = array.box(self._meta).bounds[:SHOWN_DIMS]
+                warn(
+                    f"{self._url}: {outside:,} of {seen:,} appended {array.name} lie outside the "
+                    f"store's box {box}: check their units, or make the store with a larger box=, "
+                    "or without one, which measures it"
+                )
+
+    def _widen(self, name: str, lo: NDArray[Any], hi: NDArray[Any]) -> None:
+        """Measure the box of an array without a given one, with further points of a range."""
+        before = self._meta.ranges[name]
+        if before:
+            lo, hi = np.minimum(before[0], lo), np.maximum(before[1], hi)
+        ends = [lo.astype(np.float64).tolist(), hi.astype(np.float64).tolist()]
+        key = "box" if name == POINTS.name else "response_box"
+        ranges = {**self._meta.ranges, name: ends}
+        self._meta = replace(self._meta, ranges=ranges, **{key: measured_box(lo, hi)})
+
+    def _given(self, name: str) -> dict[str, list[list[float]]]:
+        """Return the ranges without that of an array whose box is given now."""
+        return {key: ends for key, ends in self._meta.ranges.items() if key != name}
 
     def _check_whole(self) -> None:
         if self._torn:

@@ -8,8 +8,10 @@ from sklearn.linear_model import Ridge
 
 from bagbasis import (
     Bags,
+    BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
@@ -223,3 +225,27 @@ def test_weights_of_classes_are_refused(given, message):
     kind = DataError if message is None else ParameterError
     with pytest.raises(kind, match=message or "weights of all labelled bags to fit are 0"):
         small(DoubleBasisClassifier, class_weight=given).fit(BAGS, KIND_OF_BAG)
+
+
+@pytest.mark.parametrize("times", [10, 1e6])
+@pytest.mark.parametrize("stored", [False, True])
+def test_bags_of_weight_0_are_as_removed(tmp_path, times, stored):
+    rng = np.random.default_rng(0)
+    s = rng.uniform(0.5, 3, 80)
+    bags = [rng.normal(0, a, (30, 2)) for a in s]
+    wild = [bag * times for bag in bags[:8]]
+    y, weights = np.r_[s, [50.0] * 8], np.r_[np.ones(80), np.zeros(8)]
+
+    def fit(some, labels, given):
+        model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
+        if not stored:
+            return model.fit(some, labels, sample_weight=given)
+        store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "w"], overwrite=True)
+        store.append(some, np.column_stack([labels, given]))
+        return model.fit(store, target="y", sample_weight="w")
+
+    expected, found = fit(bags, s, np.ones(80)), fit(bags + wild, y, weights)
+    np.testing.assert_allclose(found.predict(bags), expected.predict(bags), rtol=1e-9)
+    assert found.report_["n_bags_fitted"] == 80
+    assert found.report_["n_bags_held_out"] == 0
+    assert found.features_.embedding.box == expected.features_.embedding.box

@@ -81,6 +81,7 @@ def describe_store(store: BagStore) -> dict[str, Any]:
         "labelled": _labelled(store),
         "classes": {name: list(values) for name, values in store.meta.class_names.items()},
         "box": store.box.bounds,
+        **({"box_is_measured": True} if store.meta.is_measured else {}),
         **describe_responses(store),
         "chunk_points": store.chunk_points,
         "points_an_object": store.object_points,

@@ -34,7 +34,9 @@ class Exported(Snapshot):
             "removed": self.n_removed,
             "points": self.n_points,
             "points per bag": f"mean {mean}",
-            "box": [f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds],
+            "box, measured" if self.meta.is_measured else "box": [
+                f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds
+            ],
             "dtype": self.stored_dtype,
             "targets": self.target_names,
         }

@@ -68,11 +68,15 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
         variables["response_row_size"] = ("bag", answers.sizes, counts)
     attributes = {
         "n_dims": store.n_dims,
-        "box": store.box.bounds,
+        "box": None if store.meta.is_measured else store.box.bounds,
         "class_names": store.meta.class_names,
         "dtype": store.stored_dtype.name,
         "response_dims": store.response_dims,
-        "response_box": None if store.response_box is None else store.response_box.bounds,
+        "response_box": (
+            None
+            if store.response_box is None or store.meta.measures_responses
+            else store.response_box.bounds
+        ),
     }
     found: Dataset = (
         ragged_dataset(bags.points, bags.sizes).assign(variables).assign_coords(coordinates)
@@ -118,7 +122,9 @@ def parts_of(dataset: Dataset) -> Parts:
     if not kept:
         used = {*coordinates, *names, ids_name}
         _warn_of_others(dataset, of_points, instance[0], used)
-    box = kept.get("box") or Box.around(bags.points.min(axis=0), bags.points.max(axis=0)).bounds
+    box = kept.get("box")
+    if "box" not in kept:
+        box = Box.around(bags.points.min(axis=0), bags.points.max(axis=0)).bounds
     options = {
         "n_dims": bags.n_dims,
         "target_names": names,
