@@ -86,10 +86,9 @@ def measured_arrays(
     given = {POINTS.name: box}
     if response_dims is not None:
         given[RESPONSE_POINTS.name] = response_box
+    if box is None and np.dtype(dtype) == FRACTIONS:
+        raise ParameterError("box is None; dtype uint16 holds fractions of a box: give box=")
     missing = [name for name, one in given.items() if one is None]
-    if missing and np.dtype(dtype) == FRACTIONS:
-        name = "box" if missing[0] == POINTS.name else "response_box"
-        raise ParameterError(f"{name} is None; dtype uint16 holds fractions of a box: give {name}=")
     return {} if np.dtype(dtype) in PACKED else {name: [] for name in missing}
 
 
