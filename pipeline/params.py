@@ -149,6 +149,8 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
         Lists of different lengths, masked values, or values that are none of ``dtype``.
     """
     refuse_masked(name, value)
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise DataError(f"{name} is a sparse matrix; pass its .toarray()")
     try:
         array = np.asarray(value)
         if dtype is None:

@@ -5,6 +5,7 @@ from .alignment import (
 from .arrow_arrays import (
     arrow_stream as arrow_stream,
     arrow_table as arrow_table,
+    plain_column as plain_column,
 )
 from .bags import (
     AnyRagged as AnyRagged,

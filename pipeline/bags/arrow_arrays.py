@@ -19,6 +19,7 @@ def library() -> ModuleType:
     """Return pyarrow; DataError without it."""
     with needing_extra("tables", "Arrow"):
         import pyarrow as pa  # noqa: PLC0415 - an extra
+        import pyarrow.compute  # noqa: PLC0415
     module: ModuleType = pa
     return module
 
@@ -40,6 +41,41 @@ def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401
     return pa.LargeListArray.from_arrays(pa.array(offsets), _column(pa, points))
 
 
+def plain_column(column: Any) -> Any:  # noqa: ANN401 - no types
+    """Return an array of Arrow with a plain type, which Parquet can store and DuckDB reads.
+
+    Views of lists become lists, runs their values, UUIDs texts, extension types their storage, and
+    views of texts in dictionaries, which polars' categories have, texts.
+    """
+    pa = library()
+    kind = column.type
+    if isinstance(kind, pa.UuidType):
+        texts = [None if one is None else str(one) for one in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain_column(column.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return plain_column(pa.compute.run_end_decode(column))
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        sizes = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int64))
+        return pa.LargeListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        texts = column.dictionary.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
+    return column
+
+
+def plain_table(table: Any) -> Any:  # noqa: ANN401 - no types
+    """Return a table of Arrow with the types of `plain_column`."""
+    pa = library()
+    columns = []
+    for column in table.columns:
+        kind = plain_column(pa.nulls(0, column.type)).type
+        columns.append(pa.chunked_array([*map(plain_column, column.chunks)], kind))
+    return pa.table(columns, names=table.column_names)
+
+
 def split_arrow(
     data: object, column: str | None
 ) -> tuple[NDArray[Any], Integers, list[str] | None]:
@@ -55,7 +91,11 @@ def split_arrow(
     pa = library()
     if not hasattr(data, "__arrow_c_stream__"):
         raise DataError(f"data is {shown(data)}; expected a table with Arrow's __arrow_c_stream__")
-    table = pa.RecordBatchReader.from_stream(data).read_all()
+    try:
+        table = pa.RecordBatchReader.from_stream(data).read_all()
+        table = plain_table(table)
+    except pa.ArrowException as error:
+        raise DataError(f"the table cannot be read ({error})") from error
     name = column
     if name is None:
         lists = [field.name for field in table.schema if _is_list(pa, field.type)]

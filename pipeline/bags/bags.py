@@ -436,6 +436,8 @@ def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
         return data
     if is_groups(data):
         return Bags.from_frame(data)
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise DataError("expected bags, got a sparse matrix; pass a list of arrays (.toarray())")
     if isinstance(data, np.ndarray) and data.dtype == object and data.shape[1:] == (1,):
         data = data[:, 0]  # `Ragged.to_column`
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:

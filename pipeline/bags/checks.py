@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Integers
 from ..errors import DataError
 from ..params import as_array
+from .frames import numbers_of_frame
 
 IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
 
@@ -56,7 +57,10 @@ def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
     DataError
         Another shape, no points, or values that are not real numbers.
     """
+    is_frame = hasattr(array, "columns") and hasattr(array, "dtypes")
     bag = as_array(name, array)
+    if is_frame and bag.dtype not in (np.float32, np.float64):
+        bag = numbers_of_frame(array, name)
     if bag.ndim == 1:
         bag = bag[:, None]
     if bag.ndim != 2 or bag.shape[1] == 0:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Integers
 from ..errors import DataError, closest, needing_extra, shown
-from .arrow_arrays import library
+from .arrow_arrays import library, plain_table
 from .ids import BagIds
 from .packed_attributes import decoded_dataset
 
@@ -24,6 +28,8 @@ Frame = Any
 
 GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
 TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what these have
+FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
+MICROSECONDS_PER_DAY = 86_400_000_000.0
 COUNTS = "sample_dimension"  # the attribute of CF's counts
 
 
@@ -64,16 +70,46 @@ def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
         named = [one for one in frame.index.names if one is not None and one not in frame.columns]
         if named:
             frame = frame.reset_index(level=named)
-        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+        _check_names(frame)
+        frame = _as_texts(frame, pandas)
+        with _readable():
+            return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
     if polars and isinstance(frame, polars.LazyFrame):
         frame = frame.collect()
     if dataset and isinstance(frame, dataset.Dataset):
         return frame.scanner().to_reader()
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(frame)
-    if hasattr(frame, "__arrow_c_array__"):
-        return pa.table(frame).to_reader()
+    with _readable():
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(frame)
+        if hasattr(frame, "__arrow_c_array__"):
+            return pa.table(frame).to_reader()
     return None
+
+
+def _check_names(frame: Frame) -> None:
+    """Raise DataError for columns that Arrow would name as nobody asks for them."""
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            f"the table has columns of {frame.columns.nlevels} levels; give each one name: "
+            "frame.columns = ['_'.join(map(str, c)) for c in frame.columns]"
+        )
+    if not frame.columns.is_unique:
+        again = frame.columns[frame.columns.duplicated()][0]
+        raise DataError(f"two columns are called {again!r}; rename one")
+
+
+def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
+    """Return a frame with periods as their texts, where Arrow has their numbers since 1970.
+
+    Sparse columns become dense ones.
+    """
+    made = {}
+    for name, dtype in frame.dtypes.items():
+        if isinstance(dtype, pandas.PeriodDtype):
+            made[name] = frame[name].astype("string")
+        elif isinstance(dtype, pandas.SparseDtype):
+            made[name] = frame[name].sparse.to_dense()
+    return frame.assign(**{str(name): column for name, column in made.items()}) if made else frame
 
 
 def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
@@ -108,23 +144,35 @@ def bags_of_frame(
     reader = arrow_reader(frame)
     if reader is None:
         raise DataError(f"expected a table, got {shown(frame)}")
-    rows = reader.read_all().to_pandas()
+    with _readable():
+        table = reader.read_all()
+        rows = plain_table(table).to_pandas()
     if not ids:
         raise DataError(f"id_column is missing: name one of {shown(list(rows.columns))}")
     for name in [*ids, *(coordinates or ())]:
         if name not in rows.columns:
             known = list(map(str, rows.columns))
             raise DataError(f"no column {name!r}{closest(name, known)}; there are {shown(known)}")
+        if list(rows.columns).count(name) > 1:
+            raise DataError(f"two columns are called {name!r}; rename one")
+    chosen = coordinates or [name for name in rows.columns if name not in ids]
+    lists = [name for name in chosen if _has_lists(rows[name])]
+    if lists:
+        rows = _exploded(rows, lists, list(chosen))
     missing = rows[list(ids)].isna().any(axis=1).to_numpy()
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
-    codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
+    try:
+        codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
+    except TypeError as error:
+        raise DataError(
+            f"the id {' and '.join(ids)} has values that are not texts, numbers or dates ({error})"
+        ) from error
     order = np.argsort(codes, kind="stable")
-    chosen = coordinates or [name for name in rows.columns if name not in ids]
     sizes = np.bincount(codes).astype(np.int64)
     first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
     keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
-    points = _numbers(rows[list(chosen)])[order]
+    points = numbers_of_frame(rows[list(chosen)])[order]
     return points, sizes, list(chosen), BagIds.of_keys(keys, ids)
 
 
@@ -143,7 +191,7 @@ def _of_groups(
     if not hasattr(groups, "obj"):
         frames = [frame.to_pandas() for frame in frames]
     chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
-    points = [_numbers(frame[chosen]) for frame in frames]
+    points = [numbers_of_frame(frame[chosen]) for frame in frames]
     sizes = np.array([len(one) for one in points], dtype=np.int64)
     return np.concatenate(points), sizes, chosen, ids
 
@@ -204,15 +252,104 @@ def _rows_in_order(groups: Frame, frames: Sequence[Frame]) -> tuple[Frame, Integ
     return groups.obj, order[np.count_nonzero(codes < 0) :]
 
 
-def _numbers(frame: Frame) -> NDArray[Any]:
-    """Return a pandas frame's columns as float32 or float64; DataError for one without numbers."""
-    for name, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "O") not in "biuf":
-            raise DataError(f"column {name!r} has {dtype}, no numbers: choose coordinates=")
-    single = all(dtype == np.float32 for dtype in frame.dtypes)
-    dtype = np.float32 if single and len(frame.dtypes) else np.float64
-    found: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
+def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
+    """Return a frame's columns as float32 or float64, NaN where a value is missing.
+
+    Numbers, decimals, truth values and categories of these are numbers; dates and times are days
+    since 1970-01-01 in UTC, as an ingest has them.
+
+    Parameters
+    ----------
+    frame : data frame of pandas, or of a library that has its ``to_pandas``
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    DataError
+        A column of other values, or two of one name; names the column.
+    """
+    place = f"{name}: " if name else ""
+    if not hasattr(frame, "iloc"):
+        with _readable():
+            frame = frame.to_pandas()
+    if not frame.columns.is_unique:
+        again = frame.columns[frame.columns.duplicated()][0]
+        raise DataError(f"{place}two columns are called {again!r}; rename one")
+    dtypes = list(frame.dtypes)
+    dtype = np.float32 if dtypes and all(one == np.float32 for one in dtypes) else np.float64
+    if all(getattr(one, "kind", "O") in "biuf" for one in dtypes):
+        found: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
+        return found
+    columns = [_numbers_of(frame[column], f"{place}column {column!r}") for column in frame]
+    return np.column_stack(columns)
+
+
+def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pandas
+    """Return a column's values as float64."""
+    import pandas as pd  # noqa: PLC0415 - an extra; the column is of it
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype if column.notna().all() else object)
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biuf":
+        numbers: NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    values = column.dropna()
+    is_time = kind == "M" or (
+        kind == "O" and len(values) and all(isinstance(one, date) for one in values)
+    )
+    try:
+        if is_time:
+            moments = pd.to_datetime(values, utc=True).to_numpy().astype("M8[us]")
+            known = moments.astype(np.int64) / MICROSECONDS_PER_DAY
+        elif kind == "O" and all(isinstance(one, (Real, Decimal)) for one in values):
+            known = np.array([float(one) for one in values], dtype=np.float64)
+        else:
+            raise TypeError
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what} has {column.dtype}, no numbers: choose coordinates=") from error
+    found = np.full(len(column), np.nan)
+    found[column.notna().to_numpy()] = known
     return found
+
+
+def _has_lists(column: Any) -> bool:  # noqa: ANN401 - of pandas
+    """Return whether a column's values are lists: its first one is."""
+    if getattr(column.dtype, "kind", "O") != "O":
+        return False
+    first = next((one for one in column if one is not None), None)
+    return isinstance(first, (list, np.ndarray))
+
+
+def _exploded(rows: Frame, lists: list[str], chosen: list[str]) -> Frame:
+    """Return a row per item of the lists of a row."""
+    other = next((name for name in chosen if name not in lists), None)
+    if other is not None:
+        raise DataError(
+            f"column {lists[0]!r} has lists, {other!r} has none; give all coordinates as lists, a "
+            "row per bag, or as numbers, a row per point"
+        )
+    sizes = [[-1 if one is None else len(one) for one in rows[name]] for name in lists]
+    for row, of_row in enumerate(zip(*sizes, strict=True)):
+        if len({*of_row}) > 1:
+            raise DataError(f"row {row}: lists of coordinates differ in length: {list(of_row)}")
+        if of_row[0] < 1:
+            raise DataError(f"row {row}: the list of {lists[0]!r} is empty or missing")
+    with _readable():
+        return rows.explode(lists, ignore_index=True).infer_objects()
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Re-raise what other libraries raise for a table that they cannot convert."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (library().ArrowException, *FOREIGN) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"the table cannot be read ({reason})") from error
 
 
 def points_frame(

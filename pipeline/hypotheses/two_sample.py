@@ -17,9 +17,9 @@ from ..params import as_array
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
 from .registry import check_groups, find_statistic
-from .result import HypothesisResult
+from .result import HypothesisResult, plural
 from .samples.matching import matched
-from .samples.samples import SampleLike, read_samples
+from .samples.samples import SampleLike, missing_in, read_samples
 from .two_samples.aggregated import Aggregate
 from .two_samples.block_mmd import BlockMMD, LinearMMD
 from .two_samples.comparison import TwoSamples, TwoSampleStatistic
@@ -240,12 +240,21 @@ def _labels(groups: object, a: SampleLike, b: SampleLike) -> dict[str, ArrayLike
     if not isinstance(groups, (tuple, list)) or len(groups) != 2:
         raise ParameterError(f"groups is {shown(groups)}; expected (labels of a, labels of b)")
     found = []
-    for name, sample, labels in zip("ab", (a, b), groups, strict=True):
+    for name, sample, values in zip("ab", (a, b), groups, strict=True):
         what = f"groups of {name}"
-        found.append(as_array(what, matched({name: sample}, {what: labels})[1][what]))
+        labels = as_array(what, matched({name: sample}, {what: values})[1][what])
+        if n_missing := int(missing_in(labels).sum()):
+            raise DataError(
+                f"{what} are missing (NaN) for {n_missing:,} {plural('unit', n_missing)}: "
+                "give each a label, or leave these out"
+            )
+        found.append(labels)
     first, second = found
-    shared = np.intersect1d(first, second)
-    if len(shared):
+    try:
+        shared = sorted({*second.ravel().tolist()}.intersection(first.ravel().tolist()), key=str)
+    except TypeError as error:
+        raise DataError(f"groups are not texts, numbers or times ({error})") from error
+    if shared:
         raise DataError(f"the group {shared[0]!s} is in both samples; a unit belongs to one")
     return {"a": first, "b": second}
 

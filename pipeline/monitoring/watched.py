@@ -52,7 +52,10 @@ class Rows:
             A value that is missing or infinite; names its row and its column.
         """
         part = self.values.iloc[chosen] if self.columns else self.values[chosen]
-        block = np.asarray(part, dtype=np.float64)
+        if self.columns:
+            block = part.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            block = np.asarray(part, dtype=np.float64)
         bad = ~np.isfinite(block)
         if bad.any():
             row, column = np.argwhere(bad)[0]

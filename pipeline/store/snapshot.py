@@ -25,7 +25,14 @@ from ..bags import (
     offsets_of,
     points_dtype,
 )
-from ..errors import DataError, StoreError, closest, refuse_exhaustion, shown
+from ..errors import (
+    DataError,
+    ParameterError,
+    StoreError,
+    closest,
+    refuse_exhaustion,
+    shown,
+)
 from ..parameters import Integer, ListOf, None_, Text, checked
 from ..storage import (
     GROUP,
@@ -70,7 +77,14 @@ class Snapshot(Stored):
         Icechunk's id of that moment, in a store that Icechunk keeps.
     """
 
-    def __init__(self, url: str, meta: StoreMeta, snapshot: str | None = None) -> None:
+    def __init__(
+        self, url: str, meta: StoreMeta | None = None, snapshot: str | None = None
+    ) -> None:
+        if not isinstance(meta, StoreMeta):
+            raise ParameterError(
+                f"BagStore({shown(url)}): a store is opened by BagStore.open(url), and made by "
+                "BagStore.create(url, n_dims)"
+            )
         self.url = url
         self.meta = meta
         self.snapshot = snapshot

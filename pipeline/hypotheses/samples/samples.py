@@ -129,7 +129,9 @@ def is_bags(data: object) -> bool:
     if isinstance(data, (BagStore, Bags)) or is_groups(data):
         return True
     if isinstance(data, np.ndarray):
-        return data.ndim == 3 or (data.dtype == object and data.ndim == 1)
+        if data.dtype == object and data.ndim == 1:
+            return len(data) > 0 and all(np.ndim(_first([one])) > 0 for one in data[:1])
+        return data.ndim == 3
     if isinstance(data, tuple) and data and isinstance(data[0], BagStore):
         return True
     return isinstance(data, (list, tuple)) and len(data) > 0 and np.ndim(_first(data)) == 2
@@ -248,13 +250,40 @@ def label_codes(
         raise DataError(
             f"{what} have shape {given.shape}; expected a label for each of the {n_given} {unit}s"
         )
-    if given.dtype.kind == "f" and (n_missing := int(np.isnan(given[where]).sum())):
+    if n_missing := int(missing_in(given[where]).sum()):
         raise DataError(
             f"{what} are missing (NaN) for {n_missing:,} {plural(unit, n_missing)}: "
             "give each a label, or leave these out"
         )
-    codes: NDArray[np.int64] = np.unique(given[where], return_inverse=True)[1]
+    codes: NDArray[np.int64]
+    try:
+        codes = np.unique(given[where], return_inverse=True)[1]
+    except TypeError:  # texts beside numbers have no order
+        numbers: dict[Any, int] = {}
+        try:
+            codes = np.array([numbers.setdefault(one, len(numbers)) for one in given[where]])
+        except TypeError as error:
+            raise DataError(f"{what} are not texts, numbers or times ({error})") from error
     return codes
+
+
+def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are NaN, NaT, None or pandas' NA."""
+    found: NDArray[np.bool_] = np.zeros(values.shape, dtype=bool)
+    if values.dtype.kind == "f":
+        found = np.isnan(values)
+    elif values.dtype.kind in "mM":
+        found = np.isnat(values)
+    elif values.dtype.kind == "O":
+        found = np.array([_is_missing(one) for one in values.ravel()], dtype=bool)
+        found = found.reshape(values.shape)
+    return found
+
+
+def _is_missing(value: Any) -> bool:  # noqa: ANN401 - anything
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(isinstance(value, (float, np.floating, np.datetime64)) and value != value)
 
 
 def as_points(data: ArrayLike, name: str) -> Floats:

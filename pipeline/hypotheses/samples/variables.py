@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...bags import Bags, as_bags, is_groups
 from ...errors import DataError, shown
 from ...params import as_array
 from ...store import BagStore
-from .samples import Sample, as_points, as_sample, is_bags, label_codes, read_samples
+from .samples import Sample, as_points, as_sample, is_bags, label_codes, missing_in, read_samples
 
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
@@ -101,6 +102,14 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
         Values that are none of these, or missing ones.
     """
     array = as_array(name, values)
+    if array.dtype.kind == "O":
+        if n_missing := int(missing_in(array).sum()):
+            raise DataError(f"{name}: {n_missing:,} values are missing; leave their pairs out")
+        if array.ndim == 1 and len(array) and all(isinstance(v, datetime) for v in array):
+            array = np.array([_utc(v) for v in array], dtype="M8[us]")
+        elif array.ndim == 1 and any(isinstance(v, str) for v in array):
+            for other in (v for v in array if not isinstance(v, str)):
+                raise DataError(f"{name} has texts and {shown(other)}; make all texts or numbers")
     if array.dtype.kind == "O" and array.ndim == 1 and all(isinstance(v, str) for v in array):
         array = array.astype(str)
     if array.ndim == 1 and array.dtype.kind in "UST":
@@ -111,6 +120,11 @@ def as_rows(values: Any, name: str) -> Floats:  # noqa: ANN401 - it may be anyth
         passed = array.astype("M8[us]") - array.astype("M8[us]").min()
         return (passed.astype(np.float64) / 1e6)[:, None]
     return as_points(array, name)
+
+
+def _utc(moment: datetime) -> datetime:
+    """Return a time of UTC without its zone."""
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def class_columns(classes: Sequence[Any] | NDArray[Any], codes: NDArray[Any], name: str) -> Floats:

@@ -14,6 +14,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
+from ...bags import plain_column
 from ...errors import DataError
 
 ARROW = (".feather", ".arrow", ".ipc")
@@ -59,12 +60,13 @@ def plain_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     Views of texts in dictionaries, which polars' categories have, become texts. HuggingFace's own
     types of arrays become lists.
     """
-    types = (_plain(pa.nulls(0, field.type)).type for field in reader.schema)
+    types = (plain_column(pa.nulls(0, field.type)).type for field in reader.schema)
     schema = pa.schema([*map(pa.Field.with_type, reader.schema, types)])
     if schema == reader.schema:
         return reader
     plain = (
-        pa.RecordBatch.from_arrays([*map(_plain, batch.columns)], schema=schema) for batch in reader
+        pa.RecordBatch.from_arrays([*map(plain_column, batch.columns)], schema=schema)
+        for batch in reader
     )
     return pa.RecordBatchReader.from_batches(schema, plain)
 
@@ -104,7 +106,9 @@ def write_batches(named: NamedBatches, path: str) -> str:
     writer: pa.parquet.ParquetWriter | None = None
     try:
         for place, given in named.batches:
-            batch = pa.RecordBatch.from_arrays([*map(_plain, given.columns)], given.schema.names)
+            batch = pa.RecordBatch.from_arrays(
+                [*map(plain_column, given.columns)], given.schema.names
+            )
             common = batch.schema if schema is None else _common(schema, batch.schema, place, named)
             if writer is None or common != schema:
                 if writer is not None:
@@ -212,13 +216,3 @@ def _with_types(batch: pa.RecordBatch, schema: pa.Schema, place: str) -> pa.Reco
                 f"does not hold its values ({error}); make it one type"
             ) from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    kind = column.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return column.storage
-    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-        texts = column.dictionary.cast(pa.string())
-        return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
-    return column

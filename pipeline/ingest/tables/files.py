@@ -46,6 +46,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows wi
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = ("halffloat", "float", "double")
 NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
+UUID = "extension<arrow.uuid>"
 TEXTS = ("string", "large_string", "string_view")
 
 Source = str | os.PathLike[str]
@@ -361,7 +362,7 @@ def _value_type(column: pa.DataType) -> str:
 def _check_types(file: TableFile, columns: Columns) -> None:
     types = {name: file.type_of(name) for name in columns.names}
     for name in columns.ids:
-        if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED) or is_time(types[name])):
+        if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED, UUID) or _is_key(types[name])):
             what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
             raise DataError(f"{file.url}: {what}")
     for one in columns.coordinates:
@@ -376,6 +377,15 @@ def _check_types(file: TableFile, columns: Columns) -> None:
             name = listed[0] if listed else one.text
             what = f"target column {name!r} is {kind}, neither numbers nor text"
             raise DataError(f"{file.url}: {what}")
+
+
+def is_binary(type_name: str) -> bool:
+    """Return whether a type, by Arrow's name of it, is one of bytes, or a UUID."""
+    return type_name == UUID or "binary" in type_name.partition("[")[0]
+
+
+def _is_key(type_name: str) -> bool:
+    return is_time(type_name) or is_binary(type_name)
 
 
 def is_time(type_name: str) -> bool:

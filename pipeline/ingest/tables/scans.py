@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ...store import EXACT
 from .database import Database
-from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
+from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_binary, is_number, is_time
 from .reading import NUMBERS
 from .values import Columns, Value, alias, inputs_of, moment_of, quoted
 
@@ -121,7 +122,7 @@ class Scan:
         if not self.columns.ids:
             return "null"
         kind = self.type_of(self.columns.ids[0])
-        if len(self.columns.ids) > 1 or is_time(kind):
+        if len(self.columns.ids) > 1 or is_time(kind) or is_binary(kind):
             return "string"
         return "int64" if kind in FLOATS else kind
 
@@ -140,8 +141,10 @@ class Scan:
             day = f"CAST({column} AS DATE)"
             texts = f"CAST({day} AS VARCHAR) ELSE CAST({column} AS VARCHAR)"
             return f"CASE WHEN {column} = {day} THEN {texts} END"
+        if is_binary(kind):  # printable bytes as they are, others as \\x00
+            return f"CAST({column} AS VARCHAR)"
         if kind in FLOATS:
-            is_whole = f"isfinite({column}) AND {column} = trunc({column})"
+            is_whole = f"abs({column}) <= {EXACT} AND {column} = trunc({column})"
             return f"CASE WHEN {is_whole} THEN TRY_CAST({column} AS BIGINT) END"
         return column
 

@@ -1,0 +1,93 @@
+"""Texts, times and missing values of labels and variables, of every library's type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis.errors import DataError
+from bagbasis.hypotheses import independence_test, two_sample_test
+from bagbasis.monitoring import DriftDetector
+
+X = np.arange(60.0)
+FEW = {"n_permutations": 99}
+DX = np.where(X > 30, "ill", "well")
+MISSING = {
+    "None": np.array([None, *"ab" * 29, "c"], dtype=object),
+    "NA": pd.Series(pd.array([None, *range(59)], "Int64")),
+    "NaN": np.array([np.nan, *range(59)]),
+    "NaT": pd.Series(pd.to_datetime([None] + ["2020-01-01", "2020-01-02"] * 29 + ["2020-01-03"])),
+    "texts": pd.Series([None, *"ab" * 29, "c"], dtype="string"),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (DX.astype(object), DX),
+        (pd.Series(DX).astype("category").to_numpy(), DX),
+        (X.astype(int).astype(object), X),
+        (pd.date_range("2020", periods=60, tz="Asia/Tokyo").to_series(), X * 86400),
+        (np.array(pd.date_range("2020", periods=60).to_pydatetime(), dtype=object), X * 86400),
+    ],
+)
+def test_object_arrays_are_what_they_hold(given, plain):
+    """Texts are classes, numbers numbers, times seconds."""
+    found, expected = (independence_test(X, y, **FEW) for y in (given, plain))
+    assert found.p_value == expected.p_value
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", MISSING)
+def test_missing_labels_are_counted(kind):
+    """Of groups of either test, and of within."""
+    labels = MISSING[kind]
+    with pytest.raises(DataError, match=r"groups of a are missing .* for 1 unit"):
+        two_sample_test(X, X[:50] + 1, groups=(labels, np.arange(50)), **FEW)
+    with pytest.raises(DataError, match=r"groups of the pairs are missing .* for 1 point"):
+        independence_test(X, X[::-1], groups=labels, **FEW)
+    with pytest.raises(DataError, match=r"within are missing .* for 1 point"):
+        independence_test(X, X[::-1], within=labels, **FEW)
+
+
+def test_groups_of_texts_and_numbers_are_groups():
+    """7 is another group than "7", and the same as 7.0."""
+    mixed = np.array(["7", 7, 7.0, *range(100, 157)], dtype=object)
+    plain = np.array([1, 0, 0, *range(100, 157)])
+    found, expected = (
+        two_sample_test(X, X[:50] + 1, groups=(one, np.arange(200, 250)), **FEW)
+        for one in (mixed, plain)
+    )
+    assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    with pytest.raises(DataError, match="the group 7 is in both samples"):
+        two_sample_test(X, X[:1].repeat(9), groups=(mixed, np.array([7, "c"] * 4 + [7], object)))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (np.array([1, "a"] * 30, dtype=object), "texts and 1"),
+        (np.array([0, *"a" * 59], dtype=object), "texts and 0"),
+        (MISSING["None"], "1 values are missing"),
+        (MISSING["NA"], "holds NaN"),
+        (np.array([pd.Timedelta(1)] * 60, dtype=object), "y"),
+    ],
+)
+def test_variables_that_cannot_be_used_are_refused(values, told):
+    """By their name."""
+    with pytest.raises(DataError, match=told):
+        independence_test(X, values, **FEW)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "double[pyarrow]"])
+def test_detectors_refuse_missing_values_of_every_type(dtype):
+    """In the reference and in what came later; without any they are numbers."""
+    whole = pd.DataFrame({"x": X, "n": pd.array([0, 1] * 30, dtype)})
+    holed = whole.copy()
+    holed.loc[0, "n"] = pd.NA
+    detector = DriftDetector(n_permutations=99).fit(whole)
+    assert detector.test(whole).p_value > 0.05
+    for call in (DriftDetector().fit, detector.test):
+        with pytest.raises(DataError, match="row 0, column 'n' is NaN or infinite"):
+            call(holed)
