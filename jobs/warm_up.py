@@ -45,7 +45,7 @@ def _steps() -> Iterator[Step]:
         RandomFourierFeatures,
         TripleBasisRegressor,
     )
-    from bagbasis.embeddings import SHRUNK
+    from bagbasis.embeddings import EMBEDDINGS
     from bagbasis.hypotheses import two_sample_test
 
     rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def _steps() -> Iterator[Step]:
     double: list[NDArray[np.float64]] = [rng.random((N_POINTS, 2)) for _ in range(N_BAGS)]
     for dtype in (np.float32, np.float64):
         bags = [bag.astype(dtype) for bag in double]
-        for name, (kind, _) in SHRUNK.items():
+        for name, kind in EMBEDDINGS.items():
             model = DoubleBasisRegressor(kind(), second, alpha=0.1)
             yield f"{name}, {dtype.__name__}", partial(_fit_and_predict, model, bags, labels)
     first = ProjectionEmbedding(n_per_dim=4)

@@ -53,8 +53,8 @@ from bagbasis.tuning import Search, tune
 
 N, N_NEW = 260, 40
 BASIS = {"embedding": ProjectionEmbedding(n_per_dim=4)}
-SMALL = {**BASIS, "random_features": RandomFourierFeatures(48, seed=3)}
-WIDE = {**BASIS, "random_features": RandomFourierFeatures(512, seed=3)}
+SMALL = {**BASIS, "random_features": RandomFourierFeatures(n_features=48, seed=3)}
+WIDE = {**BASIS, "random_features": RandomFourierFeatures(n_features=512, seed=3)}
 GRID = [1e-4, 1e-2, 1.0]
 VALIDATED = {"alpha": "validation", "validation_fraction": 0.2}
 
@@ -159,16 +159,16 @@ def regressor_cases(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
         "cg validation": {**SMALL, "solver": "cg", **VALIDATED},
         "cg rank": {**SMALL, "solver": "cg", "alpha": 0.1, "rank": 8},
         "cholesky": {**SMALL, "solver": "cholesky"},
-        "nystroem": {**BASIS, "random_features": NystroemFeatures(40)},
-        "learnt": {**BASIS, "random_features": LearnedFourierFeatures(16, n_sweeps=3)},
+        "nystroem": {**BASIS, "random_features": NystroemFeatures(n_features=40)},
+        "learnt": {**BASIS, "random_features": LearnedFourierFeatures(n_features=16, n_sweeps=3)},
         "learnt baseline": {
             **BASIS,
-            "random_features": LearnedFourierFeatures(16, n_sweeps=2),
+            "random_features": LearnedFourierFeatures(n_features=16, n_sweeps=2),
             "baseline": "linear",
         },
         "hdd": {**SMALL, "embedding": HDDEmbedding("js", n_per_dim=3)},
         "mean map": {**SMALL, "embedding": MeanMapEmbedding(n_features=8)},
-        "defaults": {"random_features": RandomFourierFeatures(64)},
+        "defaults": {"random_features": RandomFourierFeatures(n_features=64)},
     }
     for name, params in settings.items():
         yield f"memory {name}", lambda p=params: fitted(DoubleBasisRegressor(**p).fit(BAGS, LABELS))
@@ -312,7 +312,9 @@ def others(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
             {"target": "kind"},
         ),
         "learnt": (
-            DoubleBasisRegressor(**BASIS, random_features=LearnedFourierFeatures(16, n_sweeps=2)),
+            DoubleBasisRegressor(
+                **BASIS, random_features=LearnedFourierFeatures(n_features=16, n_sweeps=2)
+            ),
             {"target": "y"},
         ),
     }
@@ -392,7 +394,7 @@ def tunes(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
         first_bags=120,
         linear=[MomentsEmbedding(covariance=False)],
     )
-    features = RandomFourierFeatures(32, seed=1)
+    features = RandomFourierFeatures(n_features=32, seed=1)
 
     def tuned(model: Any, store: BagStore, **given: Any) -> str:
         folder = tempfile.mkdtemp(dir=stores.folder)
@@ -441,8 +443,8 @@ def saved(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
             stores.numbers, target="y", holdout=0.2, sample_weight="weight"
         )
 
-    nystroem = {"random_features": NystroemFeatures(40)}
-    learnt = {"random_features": LearnedFourierFeatures(16, n_sweeps=2)}
+    nystroem = {"random_features": NystroemFeatures(n_features=40)}
+    learnt = {"random_features": LearnedFourierFeatures(n_features=16, n_sweeps=2)}
     yield "saved numbers", lambda: written(number())
     yield "saved posterior", lambda: written(number(uncertainty=True))
     yield "saved baseline", lambda: written(number(baseline="linear"))

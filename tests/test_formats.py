@@ -35,7 +35,7 @@ from tests.oracles.labelled import labelled_bags
 ARCHIVE = Path(__file__).parent / "data" / "written-by-0.1.0.zip"
 EMBEDDINGS = {
     "projection": ProjectionEmbedding(n_per_dim=3),
-    "ball": ProjectionEmbedding("trigonometric", max_norm=3),
+    "ball": ProjectionEmbedding(basis="trigonometric", max_norm=3),
     "hdd": HDDEmbedding("js", n_per_dim=3),
     "hdd_tv": HDDEmbedding("tv", n_per_dim=3, marginals=1),
     "mean_map": MeanMapEmbedding(n_features=8),
@@ -64,7 +64,7 @@ def expected(written: Path) -> Any:
 
 def random_features() -> RandomFourierFeatures:
     """The second basis of every model in the archive."""
-    return RandomFourierFeatures(16, scale=0.7, seed=3)
+    return RandomFourierFeatures(n_features=16, scale=0.7, seed=3)
 
 
 @pytest.mark.parametrize("name", ["numbers", "pairs"])

@@ -41,7 +41,7 @@ print(f"{store.n_bags:,} bags with {store.n_points:,} points in R^{store.n_dims}
 # `checkpoints=` finished sums are kept: a fit that was killed resumes where it stood.
 # About a tenth of the bags is held out and says how large the errors are.
 
-model = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(N_FEATURES))
+model = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(n_features=N_FEATURES))
 model.fit(store, holdout=0.1, checkpoints=folder / "checkpoints")
 print(evaluate(model, store, subset="holdout"))
 
@@ -70,7 +70,7 @@ figure.tight_layout()
 # So this process finds the same numbers as two workers, or as a hundred of which some die:
 
 cluster.close()
-alone = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(N_FEATURES))
+alone = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(n_features=N_FEATURES))
 alone.fit(store, holdout=0.1)
 print("the same bits:", np.array_equal(alone.predict(store[:50]), model.predict(store[:50])))
 

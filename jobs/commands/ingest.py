@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from bagbasis.ingest import TableIngest
 from bagbasis.parameters.ingest import refuse_gone
 
 from ..cluster import running_on
@@ -32,7 +33,7 @@ FOR_BAG_FILES = (
 Values = list[str | dict[str, str]] | dict[str, str]
 
 
-@with_parameters("TableIngest", "ingest", leave_out=("progress",))
+@with_parameters(TableIngest, leave_out=("progress",))
 class _Tables(ClusterConfig, ReportConfig):
     """Parameters of `bagbasis.ingest.ingest_tables`."""
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from bagbasis.retraining import DriftGate, Retraining, Window
+
 from ..cluster import running_on
 from ..configs import (
     ClusterConfig,
@@ -21,7 +23,7 @@ from ..terminal import Callback, Terminal
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
-    from bagbasis.retraining import Retraining, Round
+    from bagbasis.retraining import Round
 
 CHAMPION_KEPT = 3
 SECTIONS = ("estimator", "window", "drift", "settings", "holdout")  # no plain keys
@@ -36,12 +38,12 @@ EXIT_CODES = {
 }
 
 
-@with_parameters("Window", "retraining")
+@with_parameters(Window)
 class WindowSection(Section):
     """The newest bags, of which the models are made; both null: all bags."""
 
 
-@with_parameters("DriftGate", "retraining")
+@with_parameters(DriftGate)
 class DriftSection(Section):
     """The test of the new bags against the window before."""
 
@@ -55,7 +57,7 @@ class GroupedHoldout(Section):
     )
 
 
-@with_parameters("Retraining", "retraining", leave_out=SECTIONS)
+@with_parameters(Retraining, leave_out=SECTIONS)
 class Config(ClusterConfig):
     """See ``configs/retrain.yaml``."""
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from bagbasis import DoubleBasisRegressor, TripleBasisRegressor
+from bagbasis.core import parameters_of
 from bagbasis.errors import ConfigError
 
 from .config import ClusterConfig, Section
@@ -23,10 +25,10 @@ from .sections import (
     named_embedding,
     with_parameters,
 )
-from .signatures import parameters_of
+from .types import type_of
 
 if TYPE_CHECKING:
-    from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisRegressor
+    from bagbasis import DoubleBasisClassifier
     from bagbasis.labelled import Holdout
 
     Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
@@ -40,10 +42,10 @@ ESTIMATORS = {
     "densities": "TripleBasisRegressor",
 }
 
-_ALPHA = parameters_of("TripleBasisRegressor")["alpha"]  # which has all ways to choose it
+_ALPHA = parameters_of(TripleBasisRegressor)["alpha"]  # which has all ways to choose it
 
 
-@with_parameters("DoubleBasisRegressor", only=RIDGE)
+@with_parameters(DoubleBasisRegressor, only=RIDGE)
 class ModelSection(Section):
     """Parameters of the Double-Basis estimators and of `bagbasis.TripleBasisRegressor`."""
 
@@ -62,7 +64,7 @@ class ModelSection(Section):
     response_embedding: ResponseSection | None = Field(
         default=None, description="third basis, of the response densities, with task: densities"
     )
-    alpha: _ALPHA.type = Field(  # type: ignore[name-defined]
+    alpha: type_of(_ALPHA.accepts) = Field(  # type: ignore[valid-type]
         default=_ALPHA.default, description="ridge penalty, or how it is chosen"
     )
 

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError, closest
+from bagbasis.tuning import Search
 
 from .config import Section
 from .sections import INNER, NAMED, named_embedding, title_of, with_parameters, without_method
@@ -35,7 +36,7 @@ class ScaleSearch(Section):
     )
 
 
-@with_parameters("Search", "tuning", only=RUNGS)
+@with_parameters(Search, only=RUNGS)
 class SearchSection(Section):
     """The embeddings and widths that a search compares, and on how many bags."""
 

@@ -8,26 +8,27 @@ be configured. A name in place of the section ("js", "moments") is that embeddin
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from bagbasis.core import Parameter, parameters_of
+from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.random_features import RANDOM_FEATURES
+
 from .config import Section
 from .point_sections import Transformers
-from .signatures import Parameter, parameters_of, registered
+from .types import type_of
 
 S = TypeVar("S", bound=Section)
 
-EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
+_LIST: Any = list  # what is made of values at run time is no type to a checker
+
 DEFAULT = "projection"  # the embedding of a section without a name
 AUTO = "auto"  # the embedding that a fit chooses from the data
-UNION = "union"  # its parts are sections or names of other embeddings
-PCA = "coefficient_pca"  # likewise its inner embedding
-SHRUNK = "shrunk"
-POINTS = "point_transformer"
 INNER = "embedding"  # the key of the inner embedding
+PARTS = "parts"  # and of several
 TRANSFORMER = "transformer"  # and of scikit-learn's transformers
 DEFAULT_FEATURES = "fourier"  # and the random features
 NONE = "none"  # what false is among the kinds of a section
@@ -35,10 +36,10 @@ NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own pr
 
 
 def with_parameters(
-    name: str, module: str = "", only: Collection[str] = (), leave_out: Collection[str] = ()
+    owner: Callable[..., Any], only: Collection[str] = (), leave_out: Collection[str] = ()
 ) -> Callable[[type[S]], type[S]]:
-    """Return a decorator that gives a section the parameters of a class; see `parameters_of`."""
-    found = parameters_of(name, module).items()
+    """Return a decorator that gives a section the parameters of a class or a function."""
+    found = parameters_of(owner).items()
     kept = {k: p for k, p in found if k not in leave_out and (not only or k in only)}
 
     def decorate(section: type[S]) -> type[S]:
@@ -55,8 +56,8 @@ def with_parameters(
 
 def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     return {
-        key: (parameter.type, Field(_written(parameter.default), description=parameter.text))
-        for key, parameter in parameters.items()
+        key: (type_of(one.accepts), Field(_written(one.default), description=one.summary))
+        for key, one in parameters.items()
     }
 
 
@@ -65,12 +66,20 @@ def _written(default: object) -> object:
     return list(default) if isinstance(default, tuple) else default
 
 
-def named_section(name: str, parameters: Mapping[str, Parameter], what: str) -> type[Section]:
+def named_section(
+    name: str,
+    parameters: Mapping[str, Parameter],
+    what: str,
+    types: Mapping[str, Any] | None = None,
+) -> type[Section]:
     """Make the section of an embedding or of random features, whose ``name`` is fixed."""
     kept = {key: one for key, one in parameters.items() if key not in NOT_CONFIGURED}
+    keys = _fields(kept)
+    for key in keys.keys() & (types or {}).keys():
+        keys[key] = ((types or {})[key], keys[key][1])
     kind: Any = (Literal[name], Field(name, description=f"the kind of {what}"))
     title = f"{name.title().replace('_', '')}Section"
-    return create_model(title, __base__=Section, name=kind, **_fields(kept))
+    return create_model(title, __base__=Section, name=kind, **keys)
 
 
 def union_of(sections: Mapping[str, object], default: str) -> object:
@@ -134,44 +143,33 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: one for key, one in value.items() if key not in ("method", "n_integration")}
 
 
-def _any_section() -> Any:  # noqa: ANN401 - a type that pydantic reads
-    """Return the type of all sections made so far, or their names."""
-    return Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
+def _section_of(name: str) -> type[Section]:
+    """Make the section of an embedding; one that contains others has sections of these."""
+    kind = EMBEDDINGS[name]
+    below = {n: one for n, one in _SECTIONS.items() if EMBEDDINGS[n].nesting < kind.nesting}
+    inner: Any = Annotated[union_of(below, DEFAULT), BeforeValidator(_expand)] if below else None
+    types = {
+        INNER: inner | None if below else None,
+        PARTS: Annotated[_LIST[inner], Field(min_length=1)] | None,
+        TRANSFORMER: Transformers | None,
+    }
+    return named_section(name, parameters_of(kind), "embedding", types)
 
 
-def _section_about(name: str) -> type[Section]:
-    """Make the section of an embedding that contains another one, of those made so far."""
-    inner = _any_section()
-    parameters = parameters_of(EMBEDDINGS[name], "embeddings")
-    types = {INNER: inner | None, TRANSFORMER: Transformers | None}
-    about = {k: replace(parameters[k], type=kind) for k, kind in types.items() if k in parameters}
-    return named_section(name, {**parameters, **about}, "embedding")
-
-
-_SECTIONS = {
-    name: named_section(name, parameters_of(kind, "embeddings"), "embedding")
-    for name, kind in EMBEDDINGS.items()
-    if name not in (UNION, PCA, SHRUNK, POINTS)
-}
-_PART: Any = _any_section()
-_JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
-_PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
-_SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
-for _about in (PCA, SHRUNK, POINTS):  # each may contain those before
-    _SECTIONS[_about] = _section_about(_about)
+_SECTIONS: dict[str, type[Section]] = {}
+for _name, _kind in sorted(EMBEDDINGS.items(), key=lambda item: item[1].nesting):
+    # each level may contain those before
+    _SECTIONS[_name] = _section_of(_name)
 _AUTOMATIC = named_section(AUTO, {}, "embedding")  # it has no keys
 _AUTOMATIC_FEATURES = named_section(AUTO, {}, "random features")
 FEATURES: dict[str, Any] = {
-    name: named_section(name, parameters_of(kind, "random_features"), "random features")
-    for name, kind in registered("RANDOM_FEATURES", "random_features").items()
+    name: named_section(name, parameters_of(kind), "random features")
+    for name, kind in RANDOM_FEATURES.items()
 }
 # Short names of embeddings: of each registered kind, and of each distance of HDD.
 NAMED: dict[str, dict[str, str]] = {
     **{name: {"name": name} for name in EMBEDDINGS},
-    **{
-        distance: {"name": "hdd", "distance": distance}
-        for distance in get_args(parameters_of("HDDEmbedding", "embeddings")["distance"].type)
-    },
+    **{short: {"name": name, **values} for short, (name, values) in EMBEDDINGS.short_names.items()},
 }
 
 if TYPE_CHECKING:
@@ -233,14 +231,14 @@ def build(section: Section) -> Embedding:
         values[INNER] = build(getattr(section, INNER))
     if values.get(TRANSFORMER) is not None:
         values[TRANSFORMER] = transformer_of(values[TRANSFORMER])
-    return getattr(embeddings, kind)(**values)
+    return kind(**values)
 
 
 def section_of(embedding: Embedding[Any]) -> Section:
     """Return the section that `build` makes the embedding of."""
     from bagbasis.embeddings import transformer_to_list
 
-    name = next(name for name, kind in EMBEDDINGS.items() if kind == type(embedding).__name__)
+    name = embedding.kind_name
     values = embedding.get_params(deep=False)
     if values.get("parts") is not None:
         values["parts"] = [section_of(part) for _, part in values["parts"]]
@@ -259,12 +257,10 @@ def title_of(values: Mapping[str, Any]) -> str:
 
 def section_of_features(random_features: RandomFeatures | Literal[False]) -> FeaturesSection | bool:
     """Return the section that `build_features` makes these of."""
-    from bagbasis.random_features import RANDOM_FEATURES
-
     if random_features is False:
         return False
-    [name] = [name for name, kind in RANDOM_FEATURES.items() if type(random_features) is kind]
-    section: FeaturesSection = FEATURES[name](**random_features.get_params())
+    kind = FEATURES[random_features.kind_name]
+    section: FeaturesSection = kind(**random_features.get_params())
     return section
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from bagbasis.errors import ConfigError
+from bagbasis.neural.declared import SequenceParameters
 
 from .config import Section
 from .model_sections import ModelSection
@@ -40,7 +41,7 @@ class RidgeSection(ModelSection):
         return cls(**{name: getattr(section, name) for name in type(section).model_fields})
 
 
-@with_parameters("SequenceRegressor", "neural", leave_out=("checkpoint",))
+@with_parameters(SequenceParameters, leave_out=("checkpoint",))
 class SequenceSection(Section):
     """Parameters of `bagbasis.neural.SequenceRegressor` and `SequenceClassifier`."""
 

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from bagbasis.parameters import (
+from bagbasis.core import (
     Boolean,
     Constraint,
     False_,
     Integer,
     ListOf,
     MappingOf,
+    NameIn,
     None_,
     OneOf,
     Open,
@@ -24,7 +25,7 @@ from bagbasis.parameters import (
     Real,
     Text,
 )
-from bagbasis.parameters.constraints import Address, members_of
+from bagbasis.core.constraints import Address, members_of
 
 _LITERAL: Any = Literal  # what is made of values at run time is no type to a checker
 _LIST: Any = list
@@ -39,12 +40,14 @@ _PLAIN: dict[Constraint[Any], Any] = {
 }
 
 
-def type_of(constraint: Constraint[Any]) -> Any:  # noqa: ANN401 - a type that pydantic reads
+def type_of(constraint: Constraint[Any] | None) -> Any:  # noqa: ANN401 - a type that pydantic reads
     """Return the type of a key with this constraint; Any for what no config can write.
 
     An object of the library is such: where configs have a section in its place, the section's
     type is taken instead.
     """
+    if constraint is None:
+        return Any
     known = [_member(one) for one in members_of(constraint)]
     members = [one for one in known if one is not _NOT_WRITTEN]
     if all(member is None for member in members):
@@ -63,6 +66,8 @@ _NOT_WRITTEN = _NotWritten
 def _member(constraint: Constraint[Any]) -> Any:  # noqa: ANN401 - a type that pydantic reads
     if constraint in _PLAIN:
         return _PLAIN[constraint]
+    if isinstance(constraint, NameIn):  # a section stands for it
+        return _NOT_WRITTEN
     make = _MAKERS.get(type(constraint))
     return _NOT_WRITTEN if make is None else make(constraint)
 

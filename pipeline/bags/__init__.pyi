@@ -18,6 +18,7 @@ from .bags import (
     take_rows as take_rows,
 )
 from .box import (
+    BOUNDS as BOUNDS,
     MOST_DIMS as MOST_DIMS,
     Box as Box,
     box_or_quantile as box_or_quantile,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Integers
+from ..core import Integer, ListOf, None_, Pair, Real, Text, checked, keep_checked
 from ..errors import DataError, ParameterError, shown
-from ..parameters import Integer, ListOf, None_, Real, Table, Text, checked, keep_checked
 from ..params import as_array
 
+BOUNDS = ListOf(Pair(Real(), Real()), 1)
 MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
 MARGIN = 0.01  # of the data's range, on each side of a measured box
 QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
@@ -27,9 +28,8 @@ SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right
 class Box:
     """An axis-aligned box, lo < hi in every dimension, in the units of the data."""
 
-    lo: tuple[float, ...]
-    hi: tuple[float, ...]
-    PARAMETERS: ClassVar[Table] = {"lo": ListOf(Real()), "hi": ListOf(Real())}
+    lo: Annotated[tuple[float, ...], ListOf(Real())]
+    hi: Annotated[tuple[float, ...], ListOf(Real())]
 
     def __post_init__(self) -> None:
         """Refuse ranges that are not finite with lo < hi."""

@@ -11,6 +11,8 @@ from .function_kernels import (
 )
 from .functions import (
     BASES as BASES,
+    BASIS as BASIS,
+    MAX_FUNCTIONS as MAX_FUNCTIONS,
     check_basis as check_basis,
     evaluate_basis as evaluate_basis,
     evaluate_series as evaluate_series,

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
+from ..core import Integer, OneOf, checked
 from ..errors import DataError
-from ..parameters import Integer, checked
-from ..parameters.embeddings import BASIS, MAX_FUNCTIONS
 from ..params import as_array
 
 FARTHEST = 1e6  # from the unit interval: beyond, nothing of a phase is left
 
+MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
+BASIS = OneOf("cosine", "trigonometric", "legendre")
 # the position is the code that kernels take
 BASES = BASIS.choices
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..errors import ParameterError
 from ..parameters import Integer, None_, Real, checked
-from ..parameters.embeddings import BASIS, MAX_FUNCTIONS
+from .functions import BASIS, MAX_FUNCTIONS
 
 
 @checked(

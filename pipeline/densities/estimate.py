@@ -7,12 +7,11 @@ import logging
 import numpy as np
 
 from ..bags import Box, as_bags
-from ..bases import KIND, SHAPE, damping, index_set, limits_of, project
-from ..embeddings import BagsLike, BoxLike, refuse_outside
+from ..bases import BASIS, KIND, SHAPE, damping, index_set, limits_of, project
+from ..embeddings import OUT_OF_BOX, BagsLike, BoxLike, refuse_outside
 from ..errors import DataError, ParameterError
 from ..labelled import box_of_bags
 from ..parameters import OneOf, Real, checked
-from ..parameters.embeddings import BASIS, OUT_OF_BOX
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 

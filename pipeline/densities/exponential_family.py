@@ -29,8 +29,8 @@ from ..parameters import (
     check_parameters,
     checked,
 )
-from ..parameters.random_features import SCALES
 from ..params import as_array
+from ..random_features import SCALES
 from ..sklearn_bases import BaseEstimator, UnfittedError
 from ..store import MEDIAN_ROWS, BagStore, RunSample, median_distance, spread_rows
 from .density_checks import checked_points

@@ -7,12 +7,11 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..bags import Box, as_bags
-from ..embeddings import BagsLike, BoxLike
+from ..embeddings import SHARE, BagsLike, BoxLike
 from ..errors import DataError
 from ..execution import even_edges, run_kernel
 from ..labelled import box_of_bags
 from ..parameters import Real, checked
-from ..parameters.embeddings import SHARE
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import AT_ONCE, reflected_density
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Floats, Integers
 from ..bags import Box, as_bags
 from ..bases import (
+    BASIS,
     KIND,
     SHAPE,
     Candidates,
@@ -21,12 +22,11 @@ from ..bases import (
     limits_of,
     series_candidates,
 )
-from ..embeddings import BagsLike, BoxLike, outside_error
+from ..embeddings import OUT_OF_BOX, BagsLike, BoxLike, outside_error
 from ..errors import DataError, ParameterError, shown
 from ..execution import Cost, Folded, Progress, Reduction, run_pass
 from ..labelled import Batch, LabelledBags
 from ..parameters import Function, None_, checked
-from ..parameters.embeddings import BASIS, OUT_OF_BOX
 from ..params import as_array
 from ..store import BagStore
 from .kernel_density import check_bandwidth

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, Box
+from ..bags import BOUNDS, Bags, Box
 from ..bases import check_basis
 from ..errors import DataError, ParameterError
 from ..parameters import Instance, Integer, None_, Table, checked
-from ..parameters.embeddings import BOUNDS
 from .density_checks import (
     MOST_BYTES,
     box_contains,

@@ -1,4 +1,6 @@
 from .base import (
+    OUT_OF_BOX as OUT_OF_BOX,
+    SHARE as SHARE,
     BagsLike as BagsLike,
     BoxLike as BoxLike,
     ChoiceSample as ChoiceSample,
@@ -25,7 +27,6 @@ from .composed.series import (
     bags_of_series as bags_of_series,
 )
 from .composed.shrunk import (
-    SHRUNK as SHRUNK,
     ShrunkEmbedding as ShrunkEmbedding,
     ShrunkSpec as ShrunkSpec,
 )
@@ -54,6 +55,8 @@ from .histogram import (
     HistogramSpec as HistogramSpec,
 )
 from .kinds import (
+    EMBEDDINGS as EMBEDDINGS,
+    embedding as embedding,
     names_of_arrays as names_of_arrays,
 )
 from .mean_map import (
@@ -74,7 +77,7 @@ from .refusals import (
     refuse_outside as refuse_outside,
 )
 from .registered import (
-    EMBEDDINGS as EMBEDDINGS,
+    EmbeddingName as EmbeddingName,
     named_embedding as named_embedding,
     spec_from_dict as spec_from_dict,
     spec_to_dict as spec_to_dict,

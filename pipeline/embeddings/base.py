@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,28 +19,32 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, Box, Names, as_bags
+from ..bags import BOUNDS, Bags, Box, Names, as_bags
 from ..bases import kernel_arguments
-from ..errors import DataError, ParameterError
-from ..execution import Cost, Progress, run_kernel, weighted_edges
-from ..labelled import LabelledBags, box_of_bags
-from ..parameters import (
+from ..core import (
+    Instance,
     Integer,
     ListOf,
     None_,
-    Table,
+    OneOf,
+    Open,
+    Precision,
     Text,
     check_parameters,
     checked,
+    component,
     keep_checked,
 )
-from ..parameters.embeddings import COMMON
+from ..errors import DataError, ParameterError
+from ..execution import Cost, Progress, run_kernel, weighted_edges
+from ..labelled import LabelledBags, box_of_bags
 from ..saved import Saved
 from ..sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
 from ..store import CHOICE_SAMPLE, BagStore, RunSample
 from .description import Description
 from .refusals import check_dims, refuse_outside
 
+SHARE = "share of the box's side"  # what messages call a bandwidth
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
 FITTED_ON = "the embedding was fitted on"
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
@@ -49,6 +53,10 @@ BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
+BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
+OUT_OF_BOX = OneOf("clip", "drop", "error")
+OutOfBox = Annotated[str, OUT_OF_BOX]
+Marginals = Annotated[int, Integer(1)] | None
 
 
 @dataclass(frozen=True)
@@ -137,12 +145,14 @@ class EmbeddingSpec(Saved, ABC):
         A field that cannot be used.
     """
 
-    out_of_box: str = "clip"
+    out_of_box: OutOfBox = "clip"
     box: Box
     array_names: ClassVar[tuple[str, ...]] = ()
     """Fields that a saved model keeps as arrays beside `to_dict`, see `arrays`."""
-    PARAMETERS: ClassVar[Table] = {"out_of_box": COMMON["out_of_box"]}
-    """What each field (but the box) may be; they are kept as plain values that JSON knows."""
+    kind_name: ClassVar[str]
+    """Name under which the embedding is registered."""
+    nesting: ClassVar[int] = 0
+    """Level of the embedding: it may be inside embeddings of higher levels."""
 
     def __post_init__(self) -> None:
         """Keep plain values; refuse what cannot be used."""
@@ -310,8 +320,7 @@ class MarginalSpec(EmbeddingSpec):
         None: all coordinates together.
     """
 
-    marginals: int | None = None
-    PARAMETERS: ClassVar[Table] = {**EmbeddingSpec.PARAMETERS, "marginals": Integer(1) | None_}
+    marginals: Marginals = None
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -336,6 +345,7 @@ def check_marginals(marginals: int | None, n_dims: int) -> None:
 Spec = TypeVar("Spec", bound=EmbeddingSpec)
 
 
+@component
 class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     """`fit` and `transform` of an embedding with the parameters box, out_of_box and dtype.
 
@@ -347,12 +357,16 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         Coordinates of a point.
     """
 
-    PARAMETERS: ClassVar[Table] = COMMON
-    """What each parameter of the constructor may be."""
-    box: BoxLike | None = None
-    out_of_box: str = "clip"
-    dtype: str = "float32"
-    spec_: Spec
+    out_of_box: OutOfBox = "clip"
+    box: Annotated[BoxLike | None, BOX] = None
+    dtype: Precision = "float32"
+    spec_: Spec = field(init=False)
+    spec_kind: ClassVar[type[EmbeddingSpec]]
+    """Class of the spec."""
+    kind_name: ClassVar[str]
+    """Name under which the embedding is registered."""
+    nesting: ClassVar[int] = 0
+    """Level of the embedding: it may contain embeddings of lower levels."""
 
     @abstractmethod
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> Spec:
@@ -458,3 +472,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
         return hasattr(self, "spec_")
+
+
+InnerEmbedding = Annotated[Embedding[Any], Instance("Embedding", "ProjectionEmbedding()")] | None
+"""The embedding that another one contains; None: `ProjectionEmbedding()`."""

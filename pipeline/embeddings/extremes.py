@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..parameters import Integer, Table, decided
-from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
-from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..bases import MAX_FUNCTIONS
+from ..core import Integer, RandomSeed, Real
+from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
+from .kinds import embedding
 from .sliced import seconds_to_sort, unit_vectors
 
 N_SHARES = 4  # per direction: 0, tail, 1 − tail, 1
+
+
+Directions = Annotated[int, Integer(1, MAX_FUNCTIONS)]
+Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
 
 @dataclass(frozen=True)
 class ExtremesSpec(EmbeddingSpec):
     """Extremes with everything decided; see `ExtremesEmbedding` for the fields."""
 
-    n_directions: int
-    tail: float
-    seed: int
-
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        **decided(TABLES["ExtremesEmbedding"], "n_directions", "tail", "seed"),
-    }
+    n_directions: Directions
+    tail: Tail
+    seed: RandomSeed
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -85,6 +85,7 @@ def _directions(n_dims: int, n_directions: int, seed: int) -> Floats:
     return np.concatenate([np.eye(n_dims), unit_vectors(n_dims, n_directions - n_dims, seed)])
 
 
+@embedding("extremes", ExtremesSpec)
 class ExtremesEmbedding(Embedding[ExtremesSpec]):
     """Outermost points along directions, for bags whose label one point decides.
 
@@ -124,23 +125,9 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     same embedding. Like `SlicedWassersteinEmbedding` it sorts all projections.
     """
 
-    PARAMETERS = TABLES["ExtremesEmbedding"]
-
-    def __init__(
-        self,
-        n_directions: int = 32,
-        tail: float = 0.01,
-        seed: int = 0,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.n_directions = n_directions
-        self.tail = tail
-        self.seed = seed
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    n_directions: Directions = 32
+    tail: Tail = 0.01
+    seed: RandomSeed = 0
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ExtremesSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import field, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from ..bags import Box
 from ..bases import choose_bandwidth
+from ..core import Integer, None_, OneOf, RandomSeed, Real
 from ..errors import ParameterError
-from ..parameters import Integer, None_
-from ..parameters.embeddings import TABLES
-from .base import BoxLike, ChoiceSample, Embedding, check_marginals
-from .hdd_measures import ORDERS, lambda_nodes
-from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec, reached
+from .base import SHARE, ChoiceSample, Embedding, Marginals, check_marginals
+from .hdd_measures import DISTANCES, ORDERS, Distance, NodeRule, lambda_nodes
+from .hdd_spec import (
+    DIRECT_IS_GONE,
+    MAX_COEFFICIENTS,
+    MAX_GRID,
+    Floor,
+    Functions,
+    HDDSpec,
+    Norm,
+    Order,
+    reached,
+)
+from .kinds import embedding
 
 RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
 RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
@@ -26,6 +36,7 @@ JOINT_DIMS, PAIRED_DIMS = 3, 6
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedding`
 
 
+@embedding("hdd", HDDSpec, short_names={name: {"distance": name} for name in DISTANCES})
 class HDDEmbedding(Embedding[HDDSpec]):
     """The first basis under a homogeneous density distance (001, §3; 004, §4.1; 000, §4.3).
 
@@ -115,39 +126,19 @@ class HDDEmbedding(Embedding[HDDSpec]):
     Halton points, which do the same.
     """
 
-    PARAMETERS = TABLES["HDDEmbedding"]
-
-    def __init__(
-        self,
-        distance: str = "js",
-        n_per_dim: int | None = None,
-        max_norm: float | None = None,
-        n_lambdas: int | None = None,
-        nodes: str = "fitted",
-        order: float | None = None,
-        bandwidth: float | str = "auto",
-        floor: float = 1e-3,
-        grid: int | None = None,
-        seed: int = 0,
-        marginals: int | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.distance = distance
-        self.n_per_dim = n_per_dim
-        self.max_norm = max_norm
-        self.n_lambdas = n_lambdas
-        self.nodes = nodes
-        self.order = order
-        self.bandwidth = bandwidth
-        self.floor = floor
-        self.grid = grid
-        self.seed = seed
-        self.marginals = marginals
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    distance: Distance = field(default="js", kw_only=False)
+    n_per_dim: Functions | None = None
+    max_norm: Norm | None = None
+    n_lambdas: Annotated[int, Integer(1)] | None = None
+    nodes: NodeRule = "fitted"
+    order: Order | None = None
+    bandwidth: Annotated[float, Real(gt=0, lt=1, kind=SHARE)] | Annotated[str, OneOf("auto")] = (
+        "auto"
+    )
+    floor: Floor = 1e-3
+    grid: Annotated[int, Integer(2)] | None = None
+    seed: RandomSeed = 0
+    marginals: Marginals = None
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HDDSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""

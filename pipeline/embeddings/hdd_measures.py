@@ -31,13 +31,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
 from ..arrays import Floats
+from ..core import Integer, ListOf, OneOf, RandomSeed, Real, checked
 from ..errors import ParameterError
-from ..parameters import Integer, ListOf, Real, Table, checked, decided
-from ..parameters.embeddings import TABLES
 
 Nodes = tuple[tuple[float, ...], tuple[float, ...]]
 """Nodes λ and their weights."""
@@ -48,12 +48,19 @@ DISTANCES = tuple(TOTAL_MASS)
 # of homogeneity: the distance's own α
 ORDERS = {"js": 1.0, "tv": 1.0, "chi2": 1.0, "hellinger": 1.0, "l2": 2.0}
 POINT_MASSES = ("hellinger", "l2")  # at λ = 0
-NODES_OF_SPEC: Table = {"lambdas": ListOf(Real(ge=0), 1), "weights": ListOf(Real(gt=0), 1)}
-"""What the nodes λ of a spec and their weights may be."""
+Distance = Annotated[str, OneOf("js", "tv", "chi2", "hellinger", "l2")]
+NodeRule = Annotated[str, OneOf("fitted", "quantile", "random")]
+NodesOfSpec = Annotated[tuple[float, ...], ListOf(Real(ge=0), 1)]
+WeightsOfSpec = Annotated[tuple[float, ...], ListOf(Real(gt=0), 1)]
 
 
-@checked(decided(TABLES["HDDEmbedding"], "distance", "nodes", "seed"), n_lambdas=Integer(1))
-def lambda_nodes(distance: str, n_lambdas: int, nodes: str = "fitted", seed: int = 0) -> Nodes:
+@checked()
+def lambda_nodes(
+    distance: Distance,
+    n_lambdas: Annotated[int, Integer(1)],
+    nodes: NodeRule = "fitted",
+    seed: RandomSeed = 0,
+) -> Nodes:
     """Nodes λ_m and weights w_m with κ(x, y) ≈ Σ_m w_m |x^{α/2+iλ_m} − y^{α/2+iλ_m}|².
 
     Parameters

@@ -5,23 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, as_bags
 from ..bases import evaluate_basis, index_set, kernel_arguments, known_index_set, project
+from ..core import Integer, Real
 from ..errors import ParameterError
 from ..execution import even_edges, run_kernel, weighted_edges
-from ..parameters import Integer, None_, Real, Table, decided
-from ..parameters.embeddings import MAX_ORDER, TABLES
 from .base import BagsLike, MarginalSpec
 from .description import Description, SeriesShape
-from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts
+from .hdd_measures import Distance, NodesOfSpec, WeightsOfSpec, check_nodes, count_parts
 from .kernels.hdd_kernels import POWERS
 from .kernels.spread_kernels import CHUNK, spread_bags
 from .refusals import check_dims, refuse_outside
+
+MAX_FLOOR = 1e6  # of a density, in units of the uniform one: what float32 holds the squares of
+MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
+Functions = Annotated[int, Integer(1)]
+Norm = Annotated[float, Real(ge=0)]
+Floor = Annotated[float, Real(gt=0, le=MAX_FLOOR)]
+Order = Annotated[float, Real(gt=0, le=MAX_ORDER)]
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:
@@ -47,26 +53,16 @@ class HDDSpec(MarginalSpec):
     around them.
     """
 
-    distance: str
-    order: float
-    n_per_dim: int | None
-    max_norm: float | None
-    lambdas: tuple[float, ...]
-    weights: tuple[float, ...]
-    bandwidth: float
-    floor: float
-    n_coefficients: int | None
-    grid: int
-
-    PARAMETERS: ClassVar[Table] = {
-        **MarginalSpec.PARAMETERS,
-        **decided(TABLES["HDDEmbedding"], "distance", "n_per_dim", "max_norm", "floor"),
-        **NODES_OF_SPEC,
-        "order": Real(gt=0, le=MAX_ORDER),
-        "bandwidth": Real(ge=0, lt=1),
-        "n_coefficients": Integer(1) | None_,
-        "grid": Integer(2),
-    }
+    distance: Distance
+    order: Order
+    n_per_dim: Functions | None
+    max_norm: Norm | None
+    lambdas: NodesOfSpec
+    weights: WeightsOfSpec
+    bandwidth: Annotated[float, Real(ge=0, lt=1)]
+    floor: Floor
+    n_coefficients: Annotated[int, Integer(1)] | None
+    grid: Annotated[int, Integer(2)]
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
+from ..bases import MAX_FUNCTIONS
+from ..core import Integer, OneOf
 from ..errors import ParameterError
-from ..parameters import Table, decided
-from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
-from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
+from .base import ChoiceSample, Embedding, Marginals, MarginalSpec
 from .description import Description
-from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts, lambda_nodes
+from .hdd_measures import NodesOfSpec, WeightsOfSpec, check_nodes, count_parts, lambda_nodes
 from .kernels.histogram_kernels import histogram_powers
+from .kinds import embedding
 
 # The measure over λ of each distance; that of "l2" is the histogram itself.
 MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
 AT_ZERO = ((0.0,), (1.0,))  # the nodes of "l2": λ = 0 of weight 1
+
+HistogramDistance = Annotated[str, OneOf("js", "chi2", "intersection", "l2")]
+Bins = Annotated[int, Integer(1)]
+
 COUNTS_IN_TABLE = 512  # powers of smaller counts are looked up; most bins hold fewer points
 
 
@@ -32,16 +37,10 @@ class HistogramSpec(MarginalSpec):
     ``lambdas`` and ``weights`` are the nodes of the integral over λ.
     """
 
-    distance: str
-    n_bins: int
-    lambdas: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    PARAMETERS: ClassVar[Table] = {
-        **MarginalSpec.PARAMETERS,
-        **decided(TABLES["HistogramEmbedding"], "distance", "n_bins"),
-        **NODES_OF_SPEC,
-    }
+    distance: HistogramDistance
+    n_bins: Bins
+    lambdas: NodesOfSpec
+    weights: WeightsOfSpec
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -100,6 +99,7 @@ def _tables(lambdas: tuple[float, ...], exponent: float) -> Floats:
     return tables
 
 
+@embedding("histogram", HistogramSpec)
 class HistogramEmbedding(Embedding[HistogramSpec]):
     """Histograms under additive kernels: the baseline "Hist JS" of 001, §5 (004, §4.3).
 
@@ -145,25 +145,10 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     points in R² takes 1.4 times as long as in a `ProjectionEmbedding` of 10² functions.
     """
 
-    PARAMETERS = TABLES["HistogramEmbedding"]
-
-    def __init__(
-        self,
-        distance: str = "js",
-        n_bins: int = 10,
-        n_lambdas: int = 3,
-        marginals: int | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.distance = distance
-        self.n_bins = n_bins
-        self.n_lambdas = n_lambdas
-        self.marginals = marginals
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    distance: HistogramDistance = "js"
+    n_bins: Bins = 10
+    n_lambdas: Annotated[int, Integer(1)] = 3
+    marginals: Marginals = None
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HistogramSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""

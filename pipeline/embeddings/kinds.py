@@ -1,99 +1,121 @@
-"""The embeddings of one kind by name; what several of them make is `EmbeddingUnion`."""
+"""`EMBEDDINGS`: the embeddings by name, and how one registers itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, TypeVar, dataclass_transform
 
 from numpy.typing import NDArray
 
+from ..core import ComponentRegistry, check_parameters, component
 from ..errors import ModelError, ParameterError, shown
-from ..parameters import check_parameters
 from .base import Embedding, EmbeddingSpec
-from .extremes import ExtremesEmbedding, ExtremesSpec
-from .hdd import HDDEmbedding
-from .hdd_spec import HDDSpec
-from .histogram import HistogramEmbedding, HistogramSpec
-from .mean_map import MeanMapEmbedding, MeanMapSpec
-from .moments import MomentsEmbedding, MomentsSpec
-from .projection import ProjectionEmbedding, ProjectionSpec
-from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
-from .words import BagOfWordsEmbedding, BagOfWordsSpec
 
-Kinds = Mapping[str, tuple[Any, Any]]
-"""name: (what people configure, what travels)."""
+E = TypeVar("E", bound=Embedding[Any])
 Arrays = Mapping[str, NDArray[Any]]
 
 INNER = "embedding"  # the field that holds the inner embedding of another one
 
-# A new embedding is its module and one line here.
-PARTS: dict[str, tuple[Any, Any]] = {
-    "projection": (ProjectionEmbedding, ProjectionSpec),
-    "hdd": (HDDEmbedding, HDDSpec),
-    "mean_map": (MeanMapEmbedding, MeanMapSpec),
-    "histogram": (HistogramEmbedding, HistogramSpec),
-    "moments": (MomentsEmbedding, MomentsSpec),
-    "sliced_wasserstein": (SlicedWassersteinEmbedding, SlicedWassersteinSpec),
-    "extremes": (ExtremesEmbedding, ExtremesSpec),
-    "bag_of_words": (BagOfWordsEmbedding, BagOfWordsSpec),
-}
+EMBEDDINGS: ComponentRegistry[Embedding[Any]] = ComponentRegistry(
+    "embedding", "bagbasis.embeddings", __package__
+)
 
 
-def with_name(spec: EmbeddingSpec, kinds: Kinds = PARTS) -> dict[str, Any]:
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def embedding(
+    name: str,
+    spec: type[EmbeddingSpec],
+    *,
+    nesting: int = 0,
+    short_names: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Callable[[type[E]], type[E]]:
+    """Return a decorator that registers an `Embedding` and makes its constructor from its fields.
+
+    Parameters
+    ----------
+    name
+        Name in configs, saved models and messages.
+    spec
+        Class of what `Embedding.decide` returns.
+    nesting
+        Level of the embedding: it may contain embeddings of lower levels only. Embeddings that
+        contain no others have level 0.
+    short_names
+        Further names, and the parameters that each of them stands for.
+    """
+
+    def register(cls: type[E]) -> type[E]:
+        made = component(cls)
+        made.spec_kind = spec
+        for kind in (made, spec):
+            kind.kind_name, kind.nesting = name, nesting
+        EMBEDDINGS.add(name, made, short_names)
+        return made
+
+    return register
+
+
+def is_below(kind: type[Embedding[Any] | EmbeddingSpec], nesting: int) -> bool:
+    """Return whether embeddings of a class are registered, and may be inside one of a level."""
+    return "kind_name" in vars(kind) and kind.nesting < nesting
+
+
+def with_name(spec: EmbeddingSpec) -> dict[str, Any]:
     """JSON-able, with the embedding's registered name."""
-    name = next(name for name, (_, kind) in kinds.items() if type(spec) is kind)
-    return {"name": name, **spec.to_dict()}
+    return {"name": spec.kind_name, **spec.to_dict()}
 
 
 def from_name(
-    values: Mapping[str, Any], kinds: Kinds = PARTS, arrays: Arrays | None = None
+    values: Mapping[str, Any], arrays: Arrays | None = None, nesting: int | None = None
 ) -> EmbeddingSpec:
     """Return the inverse of `with_name` and of `EmbeddingSpec.arrays`.
 
     Raises
     ------
     ModelError
-        A name that is not there.
+        A name that is not registered, or is of an embedding that cannot be inside one of this
+        level.
     """
     fields = dict(values)
     name = fields.pop("name", None)
-    if name not in kinds:
-        raise ModelError(f"unknown embedding {name!r}; this version knows {sorted(kinds)}")
-    spec_kind: type[EmbeddingSpec] = kinds[name][1]
-    fields |= {key: (arrays or {}).get(key) for key in spec_kind.array_names}
+    known = name in EMBEDDINGS and (nesting is None or EMBEDDINGS[name].nesting < nesting)
+    if not known:
+        raise ModelError(f"unknown embedding {name!r}; this version knows {list(EMBEDDINGS)}")
+    kind = EMBEDDINGS[name].spec_kind
+    fields |= {key: (arrays or {}).get(key) for key in kind.array_names}
     if isinstance(fields.get(INNER), Mapping):
-        fields[INNER] = from_name(fields[INNER], kinds, arrays)
-    return spec_kind.from_dict(fields)
+        fields[INNER] = from_name(fields[INNER], arrays, kind.nesting)
+    return kind.from_dict(fields)
 
 
-def names_of_arrays(values: Mapping[str, Any], kinds: Kinds) -> tuple[str, ...]:
+def names_of_arrays(values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the `EmbeddingSpec.arrays` of what `with_name` described."""
-    own: tuple[str, ...] = kinds[values["name"]][1].array_names if values["name"] in kinds else ()
-    return own + (names_of_arrays(values[INNER], kinds) if INNER in values else ())
+    name = values["name"]
+    own = EMBEDDINGS[name].spec_kind.array_names if name in EMBEDDINGS else ()
+    return own + (names_of_arrays(values[INNER]) if INNER in values else ())
 
 
-def check_inner(given: Embedding[Any] | None, kinds: Kinds, owner: str) -> Embedding[Any]:
+def check_inner(given: Embedding[Any] | None, owner: Embedding[Any]) -> Embedding[Any]:
     """Return the inner embedding of another one; ProjectionEmbedding() for None.
 
     Raises
     ------
     ParameterError
-        None of these kinds, or one with a box of its own.
+        No embedding that may be inside the other one, or one with a box of its own.
     """
     if given is None:
-        return ProjectionEmbedding()
-    if type(given) not in [kind for kind, _ in kinds.values()]:
-        names = ", ".join(kind.__name__ for kind, _ in kinds.values())
+        return EMBEDDINGS["projection"]()
+    if not is_below(type(given), owner.nesting):
+        kinds = sorted(EMBEDDINGS.values(), key=lambda kind: kind.nesting)
+        names = ", ".join(kind.__name__ for kind in kinds if kind.nesting < owner.nesting)
         raise ParameterError(f"{INNER} is {shown(given)}; expected one of {names}, or None")
     if given.box is not None or given.out_of_box != "clip":
-        raise ParameterError(f"{INNER} has a box or out_of_box: give the {owner}'s")
+        raise ParameterError(f"{INNER} has a box or out_of_box: give the {type(owner).__name__}'s")
     check_parameters(given)
     return given
 
 
-def from_params(values: Mapping[str, Any] | None, kinds: Kinds) -> Embedding[Any] | None:
+def from_params(values: Mapping[str, Any] | None) -> Embedding[Any] | None:
     """Return the embedding of {name, params}, as a saved model has them."""
-    if values is None:
-        return None
-    made: Embedding[Any] = kinds[values["name"]][0].from_params(values["params"])
-    return made
+    return None if values is None else EMBEDDINGS[values["name"]].from_params(values["params"])

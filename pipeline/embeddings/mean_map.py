@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,38 +14,37 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
+from ..bases import MAX_FUNCTIONS
+from ..core import Boolean, Integer, KernelName, OneOf, RandomSeed, Real, checked
 from ..errors import BagError, DataError
-from ..parameters import Boolean, Table, checked, decided
-from ..parameters.embeddings import TABLES
 from ..params import as_array
 from ..random_features import draw_frequencies
 from ..store import MEDIAN_ROWS, spread_rows
-from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .base import SHARE, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
+from .kinds import embedding
 
-DECIDED = ("kernel", "n_features", "bandwidth", "nu", "seed", "phase")
+LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
+
+Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
+Bandwidth = Annotated[float, Real(ge=LEAST_BANDWIDTH, kind=SHARE)]
+Smoothness = Annotated[float, Real(ge=0.5)]
 
 
 @dataclass(frozen=True)
 class MeanMapSpec(EmbeddingSpec):
     """A mean map with everything decided; see `MeanMapEmbedding` for the fields."""
 
-    kernel: str
-    n_features: int
-    bandwidth: float
-    nu: float
-    seed: int
+    kernel: KernelName
+    n_features: Frequencies
+    bandwidth: Bandwidth
+    nu: Smoothness
+    seed: RandomSeed
     phase: bool = False
 
     OMITTED: ClassVar = {"phase": False}
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        **decided(
-            TABLES["MeanMapEmbedding"], "kernel", "n_features", "bandwidth", "nu", "seed", "phase"
-        ),
-    }
 
     @property
     def seconds_per_point(self) -> float:
@@ -85,6 +84,7 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
     return turns
 
 
+@embedding("mean_map", MeanMapSpec)
 class MeanMapEmbedding(Embedding[MeanMapSpec]):
     """The mean map under a kernel k: distances are maximum mean discrepancies (001, §5; 002).
 
@@ -137,7 +137,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
     The kernel exp(−MMD² / 2σ²) between bags is random features of A, two lines::
 
         A = MeanMapEmbedding().fit_transform(bags)
-        z = RandomFourierFeatures(4096).fit_transform(A)  # z @ z.T is the kernel matrix
+        z = RandomFourierFeatures(n_features=4096).fit_transform(A)  # z @ z.T is the kernel matrix
 
     or ``DoubleBasisRegressor(MeanMapEmbedding())``. From the unbiased estimate, as a matrix::
 
@@ -145,29 +145,12 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         kernel = np.exp(-d2 / (2 * sigma**2))
     """
 
-    PARAMETERS = TABLES["MeanMapEmbedding"]
-
-    def __init__(
-        self,
-        kernel: str = "gaussian",
-        n_features: int = 256,
-        bandwidth: float | str = "median",
-        nu: float = 1.5,
-        seed: int = 0,
-        phase: bool = False,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.kernel = kernel
-        self.n_features = n_features
-        self.bandwidth = bandwidth
-        self.nu = nu
-        self.seed = seed
-        self.phase = phase
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    kernel: KernelName = "gaussian"
+    n_features: Frequencies = 256
+    bandwidth: Bandwidth | Annotated[str, OneOf("median")] = "median"
+    nu: Smoothness = 1.5
+    seed: RandomSeed = 0
+    phase: bool = False
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MeanMapSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="median"."""

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Integers
 from ..bags import Bags, Box
+from ..core import ListOf, Real
 from ..errors import DataError, ParameterError
-from ..parameters import Boolean, ListOf, None_, Real, Table
-from ..parameters.embeddings import TABLES
-from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.moments_kernels import moments
+from .kinds import embedding
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
+
+
+PerMoment = Annotated[tuple[float, ...], ListOf(Real())]
 
 
 @dataclass(frozen=True)
@@ -27,16 +30,10 @@ class MomentsSpec(EmbeddingSpec):
     """Moments with everything decided; see `MomentsEmbedding` for the fields."""
 
     covariance: bool
-    center: tuple[float, ...] | None = None
-    scale: tuple[float, ...] | None = None
+    center: PerMoment | None = None
+    scale: PerMoment | None = None
 
     OMITTED: ClassVar = {"center": None, "scale": None}
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        "covariance": Boolean,
-        "center": ListOf(Real()) | None_,
-        "scale": ListOf(Real()) | None_,
-    }
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -77,6 +74,7 @@ class MomentsSpec(EmbeddingSpec):
             out /= np.array(self.scale, out.dtype)
 
 
+@embedding("moments", MomentsSpec)
 class MomentsEmbedding(Embedding[MomentsSpec]):
     """Summary statistics: the mean of a bag's points and the upper triangle of their covariance.
 
@@ -113,21 +111,8 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     bag of 200 points in R² takes twice as long as there.
     """
 
-    PARAMETERS = TABLES["MomentsEmbedding"]
-
-    def __init__(
-        self,
-        covariance: bool = True,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-        standardize: bool = True,
-    ) -> None:
-        self.covariance = covariance
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
-        self.standardize = standardize
+    covariance: bool = True
+    standardize: bool = True
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MomentsSpec:
         """See `Embedding.decide`; the sample is read only to standardise."""

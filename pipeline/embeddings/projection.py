@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import Integers
 from ..bags import Bags, Box
 from ..bases import (
+    BASIS,
     choose_bandwidth,
     choose_index_set,
     damping,
@@ -19,11 +20,17 @@ from ..bases import (
     project,
     projection_seconds,
 )
+from ..core import Integer, OneOf, Real
 from ..errors import ParameterError
-from ..parameters import Table, decided
-from ..parameters.embeddings import TABLES
-from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
+from .base import SHARE, ChoiceSample, Embedding, Marginals, MarginalSpec
 from .description import Description, SeriesShape
+from .kinds import embedding
+
+Basis = Annotated[str, BASIS]
+Functions = Annotated[int, Integer(1)]
+Norm = Annotated[float, Real(ge=0)]
+Bandwidth = Annotated[float, Real(gt=0, kind=SHARE)]
+Auto = Annotated[str, OneOf("auto")]
 
 LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are compared
 
@@ -32,15 +39,11 @@ LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are com
 class ProjectionSpec(MarginalSpec):
     """A projection with everything decided; see `ProjectionEmbedding` for the fields."""
 
-    basis: str
-    n_per_dim: int | None
-    max_norm: float | None
-    bandwidth: float | None = None
+    basis: Basis
+    n_per_dim: Functions | None
+    max_norm: Norm | None
+    bandwidth: Bandwidth | None = None
     OMITTED: ClassVar = {"bandwidth": None}
-    PARAMETERS: ClassVar[Table] = {
-        **MarginalSpec.PARAMETERS,
-        **decided(TABLES["ProjectionEmbedding"], "basis", "n_per_dim", "max_norm", "bandwidth"),
-    }
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -88,6 +91,7 @@ class ProjectionSpec(MarginalSpec):
             out *= np.tile(left, len(self.groups))
 
 
+@embedding("projection", ProjectionSpec)
 class ProjectionEmbedding(Embedding[ProjectionSpec]):
     """The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
@@ -128,27 +132,11 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         What was decided at `fit`.
     """
 
-    PARAMETERS = TABLES["ProjectionEmbedding"]
-
-    def __init__(
-        self,
-        basis: str = "cosine",
-        n_per_dim: int | str = 10,
-        max_norm: float | str | None = None,
-        marginals: int | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-        bandwidth: float | str | None = None,
-    ) -> None:
-        self.basis = basis
-        self.n_per_dim = n_per_dim
-        self.max_norm = max_norm
-        self.marginals = marginals
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
-        self.bandwidth = bandwidth
+    basis: Basis = "cosine"
+    n_per_dim: Functions | Auto | None = 10
+    max_norm: Norm | Auto | None = None
+    bandwidth: Bandwidth | Auto | None = None
+    marginals: Marginals = None
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
         """See `Embedding.decide`; the sample is read only for "auto"."""

@@ -1,25 +1,18 @@
-"""Every embedding by its name, and specs as dictionaries that carry the name."""
+"""Embeddings by name, and specs as dictionaries that carry the name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
 
-from ..parameters import Instance, MappingOf, None_, Open, Text, checked
-from ..parameters.embeddings import NAMES
+from ..core import Instance, MappingOf, NameIn, Open, Text, checked
 from .base import Embedding, EmbeddingSpec
-from .composed.point_transformer import PointTransformer, PointTransformerSpec
-from .composed.shrunk import SHRUNK
-from .hdd import HDDEmbedding
-from .kinds import from_name, with_name
+from .kinds import EMBEDDINGS, from_name, with_name
 
-# name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
-EMBEDDINGS: dict[str, tuple[Any, Any]] = {
-    **SHRUNK,
-    "point_transformer": (PointTransformer, PointTransformerSpec),
-}
+EmbeddingName = Annotated[str, NameIn(EMBEDDINGS)]
+"""What an estimator takes in place of an embedding with its defaults: see `named_embedding`."""
 
 
 def named_embedding(name: str) -> Embedding[Any]:
@@ -30,21 +23,19 @@ def named_embedding(name: str) -> Embedding[Any]:
     ParameterError
         Another name.
     """
-    NAMES.check("embedding", name)
-    made: Embedding[Any]
-    made = EMBEDDINGS[name][0]() if name in EMBEDDINGS else HDDEmbedding(name)
-    return made
+    return EMBEDDINGS.make(NameIn(EMBEDDINGS).check("embedding", name))
 
 
-@checked(spec=Instance("EmbeddingSpec"))
-def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
+@checked()
+def spec_to_dict(spec: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]) -> dict[str, Any]:
     """JSON-able, with the embedding's registered name."""
-    return with_name(spec, EMBEDDINGS)
+    return with_name(spec)
 
 
-@checked(values=MappingOf(Text, Open()), arrays=MappingOf(Text, Open()) | None_)
+@checked()
 def spec_from_dict(
-    values: dict[str, Any], arrays: Mapping[str, NDArray[Any]] | None = None
+    values: Annotated[dict[str, Any], MappingOf(Text, Open())],
+    arrays: Annotated[Mapping[str, NDArray[Any]], MappingOf(Text, Open())] | None = None,
 ) -> EmbeddingSpec:
     """Return the inverse of `spec_to_dict` and of `EmbeddingSpec.arrays`.
 
@@ -53,4 +44,4 @@ def spec_from_dict(
     ModelError
         A name that this version does not know.
     """
-    return from_name(values, EMBEDDINGS, arrays)
+    return from_name(values, arrays)

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..parameters import Integer, Table, decided
-from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
+from ..bases import MAX_FUNCTIONS
+from ..core import Integer, RandomSeed
 from ..random_features import draw_frequencies
-from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
+from .kinds import embedding
+
+Directions = Annotated[int, Integer(1, MAX_FUNCTIONS)]
+Quantiles = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 
 
 @dataclass(frozen=True)
 class SlicedWassersteinSpec(EmbeddingSpec):
     """Quantiles with everything decided; see `SlicedWassersteinEmbedding` for the fields."""
 
-    n_directions: int
-    n_quantiles: int
-    seed: int
-
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        **decided(TABLES["SlicedWassersteinEmbedding"], "n_directions", "n_quantiles", "seed"),
-    }
+    n_directions: Directions
+    n_quantiles: Quantiles
+    seed: RandomSeed
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -82,6 +81,7 @@ def unit_vectors(n_dims: int, n_directions: int, seed: int) -> Floats:
     return found
 
 
+@embedding("sliced_wasserstein", SlicedWassersteinSpec)
 class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     """Quantiles along directions: distances are sliced Wasserstein distances.
 
@@ -125,23 +125,9 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     all of its projections are sorted.
     """
 
-    PARAMETERS = TABLES["SlicedWassersteinEmbedding"]
-
-    def __init__(
-        self,
-        n_directions: int = 32,
-        n_quantiles: int = 16,
-        seed: int = 0,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.n_directions = n_directions
-        self.n_quantiles = n_quantiles
-        self.seed = seed
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    n_directions: Directions = 32
+    n_quantiles: Quantiles = 16
+    seed: RandomSeed = 0
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> SlicedWassersteinSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
+from ..bases import MAX_FUNCTIONS
+from ..core import Integer, ListOf, RandomSeed, Real
 from ..errors import DataError, ParameterError, shown
-from ..parameters import Integer, ListOf, Real, Table
-from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from ..store import spread_rows
-from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.words_kernels import word_shares
+from .kinds import embedding
 
 POINTS_PER_WORD = 256  # points of the sample that k-means uses, at most
 
@@ -34,9 +35,7 @@ class BagOfWordsSpec(EmbeddingSpec):
         In the unit cube, n_words points of n_dims coordinates one after the other.
     """
 
-    centres: tuple[float, ...]
-
-    PARAMETERS: ClassVar[Table] = {**EmbeddingSpec.PARAMETERS, "centres": ListOf(Real(), 1)}
+    centres: Annotated[tuple[float, ...], ListOf(Real(), 1)]
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -65,6 +64,7 @@ class BagOfWordsSpec(EmbeddingSpec):
         self.run_kernel(word_shares, bags, centres, out, outside)
 
 
+@embedding("bag_of_words", BagOfWordsSpec)
 class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     """Shares of a bag's points by the nearest of some words, the centres of k-means.
 
@@ -100,21 +100,8 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     with 64 words, 1.70 with 256 (`HistogramEmbedding` 1.56, `ProjectionEmbedding` 1.68).
     """
 
-    PARAMETERS = TABLES["BagOfWordsEmbedding"]
-
-    def __init__(
-        self,
-        n_words: int = 64,
-        seed: int = 0,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.n_words = n_words
-        self.seed = seed
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    n_words: Annotated[int, Integer(1, MAX_FUNCTIONS)] = 64
+    seed: RandomSeed = 0
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> BagOfWordsSpec:
         """See `Embedding.decide`; points of the sample become words."""

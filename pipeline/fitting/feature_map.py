@@ -13,7 +13,6 @@ from numpy.typing import DTypeLike, NDArray
 from ..arrays import Floats
 from ..bags import Bags, Names
 from ..embeddings import (
-    EMBEDDINGS,
     ChoiceSample,
     Embedding,
     EmbeddingSpec,
@@ -175,7 +174,7 @@ class FeatureMap:
     @staticmethod
     def array_names(values: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of the `arrays` of a map that `to_dict` described."""
-        first = names_of_arrays(values["embedding"], EMBEDDINGS)
+        first = names_of_arrays(values["embedding"])
         second = values[SECOND_BASIS]
         return first if second is None else (*first, *_spec_kind(second).array_names())
 

@@ -1,3 +1,9 @@
+from .declared import (
+    DRIFT_STATISTIC as DRIFT_STATISTIC,
+    PERMUTATIONS as PERMUTATIONS,
+    DriftStatistic as DriftStatistic,
+    Permutations as Permutations,
+)
 from .dependence.aggregated_dependence import (
     HSICAggregate as HSICAggregate,
     HSICFuse as HSICFuse,

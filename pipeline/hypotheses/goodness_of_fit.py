@@ -6,28 +6,31 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers
 from ..bags import Names, names_of_table, order_of
-from ..densities import Densities, ExponentialFamilyDensity
-from ..errors import DataError, ParameterError, shown
-from ..execution import check_memory, lane
-from ..parameters import (
+from ..core import (
     Boolean,
     Function,
     Instance,
     Integer,
     None_,
+    OneOf,
+    Open,
     Real,
+    Seed,
     ShareOrZero,
     Table,
     checked,
 )
-from ..parameters.hypotheses import MOST_LOCATIONS, TABLES
+from ..densities import Densities, ExponentialFamilyDensity
+from ..errors import DataError, ParameterError, shown
+from ..execution import check_memory, lane
+from .declared import MOST_LOCATIONS, WIDTH, Permutations
 from .goodness.scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
 from .goodness.stein import (
     SteinMoments,
@@ -245,17 +248,20 @@ _SCORE = (
 )
 
 
-@checked(TABLES["fit_test"], score=_SCORE)
+@checked()
 def fit_test(
     x: ArrayLike,
-    score: Densities | ExponentialFamilyDensity | MixtureScore | SeriesScore | Callable[..., Any],
+    score: Annotated[
+        Densities | ExponentialFamilyDensity | MixtureScore | SeriesScore | Callable[..., Any],
+        _SCORE,
+    ],
     *,
-    statistic: str | FitStatistic = "ksd",
-    bandwidth: float | str = "median",
+    statistic: str | Annotated[FitStatistic, Instance("FitStatistic")] = "ksd",
+    bandwidth: Annotated[float, WIDTH] | Annotated[str, OneOf("median")] = "median",
     null: str | None = None,
-    n_draws: int = 999,
-    groups: ArrayLike | None = None,
-    seed: int | np.random.Generator = 0,
+    n_draws: Permutations = 999,
+    groups: Annotated[ArrayLike | None, Open("a label per row, or None")] = None,
+    seed: Annotated[int | np.random.Generator, Seed] = 0,
 ) -> HypothesisResult:
     """Test whether points come from a density, given by its score ∇ log p.
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core import Instance, KernelName, Open, Seed, checked
 from ..errors import DataError, ParameterError
 from ..execution import lane
-from ..parameters import checked
-from ..parameters.hypotheses import TABLES
 from ..store import BagStore
+from .declared import Permutations
 from .dependence.aggregated_dependence import HSICAggregate, HSICFuse
 from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from .dependence.hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
@@ -38,19 +39,19 @@ INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
 }  # fmt: skip
 
 
-@checked(TABLES["independence_test"])
+@checked()
 def independence_test(
     x: VariableLike,
     y: VariableLike,
     z: VariableLike | Mapping[str, VariableLike] | None = None,
     *,
-    statistic: str | DependenceStatistic = "hsic_fuse",
-    kernel: str | None = None,
+    statistic: str | Annotated[DependenceStatistic, Instance("DependenceStatistic")] = "hsic_fuse",
+    kernel: KernelName | None = None,
     null: str | None = None,
-    n_permutations: int = 999,
-    groups: ArrayLike | None = None,
-    within: ArrayLike | None = None,
-    seed: int | np.random.Generator = 0,
+    n_permutations: Permutations = 999,
+    groups: Annotated[ArrayLike | None, Open("a label per row, or None")] = None,
+    within: Annotated[ArrayLike | None, Open("a label per row, or None")] = None,
+    seed: Annotated[int | np.random.Generator, Seed] = 0,
 ) -> HypothesisResult:
     """Test whether paired variables are independent; where one is of bags, the bag is the unit.
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core import Instance, Integer, KernelName, OneOf, Open, Real, Seed, checked
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
-from ..parameters import checked
-from ..parameters.hypotheses import TABLES
 from ..params import as_array
+from .declared import WIDTH, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
 from .registry import check_groups, find_statistic
 from .result import HypothesisResult, plural
 from .samples.matching import matched
-from .samples.samples import SampleLike, missing_in, read_samples
+from .samples.samples import UNIT, SampleLike, missing_in, read_samples
 from .two_samples.aggregated import Aggregate
 from .two_samples.block_mmd import BlockMMD, LinearMMD
 from .two_samples.comparison import TwoSamples, TwoSampleStatistic
@@ -57,22 +57,28 @@ TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
 }
 
 
-@checked(TABLES["two_sample_test"])
+@checked()
 def two_sample_test(
     a: SampleLike,
     b: SampleLike,
     *,
-    statistic: str | TwoSampleStatistic | None = None,
-    kernel: str | None = None,
-    bandwidth: float | str | None = None,
+    statistic: str | Annotated[TwoSampleStatistic, Instance("TwoSampleStatistic")] | None = None,
+    kernel: KernelName | None = None,
+    bandwidth: Annotated[float, WIDTH]
+    | Annotated[str, OneOf("median", "max_mmd", "t", "tau", "ard")]
+    | None = None,
     null: str | None = None,
-    n_permutations: int = 999,
-    groups: tuple[ArrayLike, ArrayLike] | None = None,
-    seed: int | np.random.Generator = 0,
-    unit: str | None = None,
-    embedding: Embedding | EmbeddingSpec | None = None,
-    thin: bool | int = True,
-    memory: float | None = None,
+    n_permutations: Permutations = 999,
+    groups: Annotated[
+        tuple[ArrayLike, ArrayLike] | None, Open("a label per row of each sample, or None")
+    ] = None,
+    seed: Annotated[int | np.random.Generator, Seed] = 0,
+    unit: Annotated[str, UNIT] | None = None,
+    embedding: Annotated[Embedding, Instance("Embedding")]
+    | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
+    | None = None,
+    thin: bool | Annotated[int, Integer(1)] = True,
+    memory: Annotated[float, Real(ge=0)] | None = None,
 ) -> HypothesisResult:
     """Test whether two samples come from one law.
 

@@ -14,6 +14,7 @@ from .frame_columns import (
     from_frame as from_frame,
 )
 from .holdout import (
+    HOLDOUT as HOLDOUT,
     NO_HOLDOUT as NO_HOLDOUT,
     Holdout as Holdout,
     HoldoutLike as HoldoutLike,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..bags import Bags
+from ..core import Instance, MappingOf, Open, Real, ShareOrZero, Text
 from ..errors import DataError, ParameterError, shown
-from ..parameters import Real, ShareOrZero
 from .column_splits import GroupSplit, TimeSplit
 from .columns import Column
 from .labelled import LabelledBags
@@ -136,6 +136,8 @@ class Holdout:
         )
 
 
+HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
+"""Of functions that fit: a fraction of the bags, what `Holdout` is made of, or one."""
 NO_HOLDOUT = Holdout()
 
 HoldoutLike = float | Mapping[str, Any] | Holdout

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,24 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
-from ..embeddings import Embedding, ProjectionEmbedding, named_embedding
+from ..core import (
+    Boolean,
+    False_,
+    Instance,
+    Integer,
+    ListOf,
+    NameIn,
+    None_,
+    OneOf,
+    Precision,
+    Real,
+    Share,
+    Url,
+    checked,
+    component,
+    constraints_of,
+)
+from ..embeddings import EMBEDDINGS, Embedding, ProjectionEmbedding, named_embedding
 from ..execution import LazyArray, Progress
 from ..fitting import (
     AUTO,
@@ -27,8 +45,12 @@ from ..fitting import (
 )
 from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Outcome, Target
-from ..parameters import Boolean, Table, Url, checked
-from ..random_features import RandomFeatures, RandomFourierFeatures, named_features
+from ..random_features import (
+    RANDOM_FEATURES,
+    RandomFeatures,
+    RandomFourierFeatures,
+    named_features,
+)
 from ..sklearn_bases import BaseEstimator, of_bags
 from ..store import BagStore
 from .fit import fit_ridge
@@ -39,9 +61,14 @@ from .posterior import BagScores
 from .ridge_model import RidgeModel
 from .saving import save_model
 
+EMBEDDING = Instance("Embedding", "ProjectionEmbedding()")
+PENALTIES = Real(ge=0) | ListOf(Real(ge=0), 1)
+Head = Annotated[str, OneOf("ridge", "trees", "stack")]
+
 MOVED = {"posterior_": "model_.posterior"}  # attributes of earlier versions
 
 
+@component
 class DoubleBasis(BaseEstimator):
     """A Double-Basis estimator: its parameters, and its attributes after a fit.
 
@@ -51,39 +78,32 @@ class DoubleBasis(BaseEstimator):
         What the fit has made; the other attributes are its parts.
     """
 
-    model_: RidgeModel
-    PARAMETERS: ClassVar[Table] = {}
+    embedding: Annotated[
+        Embedding | str | None, EMBEDDING | None_ | NameIn(EMBEDDINGS) | OneOf(AUTO)
+    ] = field(default=AUTO, kw_only=False)
+    random_features: Annotated[
+        RandomFeatures | Literal[False] | str | None,
+        Instance("RandomFeatures", "RandomFourierFeatures()")
+        | None_
+        | False_
+        | NameIn(RANDOM_FEATURES),
+    ] = field(default=None, kw_only=False)
+    alpha: Annotated[
+        str | float | PenaltiesLike, PENALTIES | OneOf("gcv", "folds", "validation")
+    ] = "gcv"
+    alphas: Annotated[float | PenaltiesLike, PENALTIES] | None = None
+    validation_fraction: Annotated[float, Share] = 0.1
+    precision: Precision = "float32"
+    solver: Annotated[str, OneOf("auto", "cholesky", "cg")] = "auto"
+    rank: Annotated[int, Integer(1)] | None = None
+    uncertainty: bool = False
+    baseline: Annotated[str, OneOf("linear")] | None = None
+    model_: RidgeModel = field(init=False)
     _learns: ClassVar[type[Outcome]]
     _defaults: ClassVar[dict[str, Any]] = {
         "embedding": ProjectionEmbedding,
         "random_features": RandomFourierFeatures,
     }
-
-    def __init__(
-        self,
-        embedding: Embedding | str | None = "auto",
-        random_features: RandomFeatures | Literal[False] | str | None = None,
-        alpha: str | float | PenaltiesLike = "gcv",
-        alphas: PenaltiesLike | None = None,
-        validation_fraction: float = 0.1,
-        precision: str = "float32",
-        solver: str = "auto",
-        rank: int | None = None,
-        uncertainty: bool = False,
-        baseline: str | None = None,
-        head: str = "ridge",
-    ) -> None:
-        self.embedding = embedding
-        self.random_features = random_features
-        self.alpha = alpha
-        self.alphas = alphas
-        self.validation_fraction = validation_fraction
-        self.precision = precision
-        self.solver = solver
-        self.rank = rank
-        self.uncertainty = uncertainty
-        self.baseline = baseline
-        self.head = head
 
     @overload
     def predict(self, X: BagStore) -> LazyArray: ...
@@ -267,9 +287,10 @@ def parameters_of(estimator: DoubleBasis) -> FitParameters:
     for name, named in made.items():
         given = values[name]
         if isinstance(given, str) and given != AUTO:
-            estimator.PARAMETERS[name].check(name, given)
+            constraints_of(type(estimator))[name].check(name, given)
             values[name] = named(given)
-    return FitParameters(estimator._learns, estimator.PARAMETERS, **values)  # noqa: SLF001
+    learns = estimator._learns  # noqa: SLF001 - the same class
+    return FitParameters(learns, constraints_of(type(estimator)), **values)
 
 
 def with_model(estimator: Estimator, model: RidgeModel) -> Estimator:

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast, overload
+from typing import Annotated, Any, Self, cast, overload
 
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
-from ..embeddings import Embedding
+from ..core import (
+    Function,
+    Instance,
+    ListOf,
+    MappingOf,
+    None_,
+    OneOf,
+    Open,
+    Real,
+    Text,
+    Url,
+    checked,
+    component,
+)
 from ..execution import LazyArray, Progress
-from ..fitting import CheckpointsLike, Groups, PenaltiesLike, TrainingBags
-from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
+from ..fitting import CheckpointsLike, Groups, TrainingBags
+from ..labelled import HOLDOUT, BagsInMemory, BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Classes, Target
-from ..parameters import Function, Instance, ListOf, None_, Text, Url, checked
-from ..parameters.regression import HOLDOUT, TABLES
-from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
 from ..store import BagStore
-from .base import DoubleBasis
+from .base import DoubleBasis, Head
 from .fitted_model import Array
 from .judging import score_of
 from .ridge_model import RidgeModel
 
 
+@component
 class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     """The Double-Basis estimator on one-hot classes, bag → class.
 
@@ -43,38 +54,14 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         out has 1. Errors are not weighted by it.
     """
 
-    PARAMETERS = TABLES["DoubleBasisClassifier"]
+    class_weight: (
+        Annotated[
+            str | Mapping[Any, float], OneOf("balanced") | MappingOf(Open("class"), Real(ge=0))
+        ]
+        | None
+    ) = None
+    head: Head = "ridge"
     _learns = Classes
-
-    def __init__(
-        self,
-        embedding: Embedding | str | None = "auto",
-        random_features: RandomFeatures | Literal[False] | str | None = None,
-        alpha: str | float | PenaltiesLike = "gcv",
-        alphas: PenaltiesLike | None = None,
-        validation_fraction: float = 0.1,
-        precision: str = "float32",
-        solver: str = "auto",
-        rank: int | None = None,
-        uncertainty: bool = False,
-        baseline: str | None = None,
-        class_weight: str | Mapping[Any, float] | None = None,
-        head: str = "ridge",
-    ) -> None:
-        super().__init__(
-            embedding=embedding,
-            random_features=random_features,
-            alpha=alpha,
-            alphas=alphas,
-            validation_fraction=validation_fraction,
-            precision=precision,
-            solver=solver,
-            rank=rank,
-            uncertainty=uncertainty,
-            baseline=baseline,
-            head=head,
-        )
-        self.class_weight = class_weight
 
     @checked(
         target=Text | ListOf(Text) | None_,

@@ -10,21 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
-from ..errors import DataError, ModelError, ParameterError
-from ..execution import LazyArray, Progress
-from ..fitting import CheckpointsLike, Groups, TrainingBags
-from ..labelled import (
-    BagsInMemory,
-    BagsLike,
-    Column,
-    Holdout,
-    HoldoutLike,
-    LabelledBags,
-    SampleWeight,
-    Weights,
-)
-from ..outcomes import Reals, Target
-from ..parameters import (
+from ..core import (
     Boolean,
     Function,
     Instance,
@@ -35,11 +21,26 @@ from ..parameters import (
     Text,
     Url,
     checked,
+    component,
 )
-from ..parameters.regression import HOLDOUT, TABLES
+from ..errors import DataError, ModelError, ParameterError
+from ..execution import LazyArray, Progress
+from ..fitting import CheckpointsLike, Groups, TrainingBags
+from ..labelled import (
+    HOLDOUT,
+    BagsInMemory,
+    BagsLike,
+    Column,
+    Holdout,
+    HoldoutLike,
+    LabelledBags,
+    SampleWeight,
+    Weights,
+)
+from ..outcomes import Reals, Target
 from ..sklearn_bases import RegressorMixin
 from ..store import BagStore
-from .base import DoubleBasis, parameters_of
+from .base import DoubleBasis, Head, parameters_of
 from .fitted_model import (
     COVERAGE,
     FITTED_ON,
@@ -54,6 +55,7 @@ from .judging import judged_data, score_of
 from .ridge_model import OF_INTERVALS, RidgeModel
 
 
+@component
 class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     """The (ridge) Double-Basis estimator, bag → real vector (004, §3.2, eq. 3.16-3.20).
 
@@ -134,7 +136,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         `predict_interval`.
     """
 
-    PARAMETERS = TABLES["DoubleBasisRegressor"]
+    head: Head = "ridge"
     _learns = Reals
 
     @checked(

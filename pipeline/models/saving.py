@@ -226,9 +226,8 @@ def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
 def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | str | None:
     if embedding is None or isinstance(embedding, str):  # "auto", or a name
         return embedding
-    for name, (kind, _) in EMBEDDINGS.items():
-        if type(embedding) is kind:
-            return {"name": name, "params": _plain_params(cast(HasParams, embedding))}
+    if "kind_name" in vars(type(embedding)):
+        return {"name": embedding.kind_name, "params": _plain_params(cast(HasParams, embedding))}
     raise ModelError(
         f"an embedding of type {type(embedding).__name__} cannot be saved; there are "
         f"{sorted(EMBEDDINGS)}"
@@ -239,16 +238,14 @@ def _second_to_dict(second: RandomFeatures | str) -> dict[str, Any] | str:
     """Return parameters with the registered name, which the default has not."""
     if isinstance(second, str):
         return second
-    name = next(name for name, kind in RANDOM_FEATURES.items() if type(second) is kind)
-    named = {} if name == DEFAULT_FEATURES else {"name": name}
+    named = {} if second.kind_name == DEFAULT_FEATURES else {"name": second.kind_name}
     return {**named, **_plain_params(second)}
 
 
 def _embedding_from_dict(values: dict[str, Any] | str | None) -> Embedding | str | None:
     if values is None or isinstance(values, str):
         return values
-    made: Embedding = EMBEDDINGS[values["name"]][0].from_params(values["params"])
-    return made
+    return EMBEDDINGS[values["name"]].from_params(values["params"])
 
 
 def _plain_params(estimator: HasParams) -> dict[str, Any]:

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, overload
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, overload
 
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
 from ..bags import Bags
-from ..embeddings import Embedding, ProjectionEmbedding
+from ..core import (
+    Boolean,
+    Function,
+    Instance,
+    Integer,
+    NameIn,
+    None_,
+    OneOf,
+    Url,
+    checked,
+    component,
+)
+from ..embeddings import EMBEDDINGS, Embedding, ProjectionEmbedding
 from ..execution import LazyArray, Progress
-from ..fitting import CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
-from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
+from ..fitting import AUTO, CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
+from ..labelled import HOLDOUT, BagsInMemory, BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Densities
-from ..parameters import Boolean, Function, Instance, Integer, None_, Url, checked
-from ..parameters.regression import HOLDOUT, TABLES
-from ..random_features import RandomFeatures, RandomFourierFeatures
+from ..random_features import RandomFourierFeatures
 from ..store import BagStore
-from .base import DoubleBasis
+from .base import EMBEDDING, PENALTIES, DoubleBasis
 from .fitted_model import Array
 from .judging import score_of
 from .predictions.densities import DensityPrediction, density_values, where
 from .ridge_model import RidgeModel
 
 
+@component
 class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     """The (ridge) Triple-Basis estimator, bag → density (004, §3.4, eq. 3.24-3.26).
 
@@ -68,41 +79,20 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         As in `DoubleBasisRegressor`.
     """
 
-    PARAMETERS = TABLES["TripleBasisRegressor"]
+    embedding: Annotated[
+        Embedding | str | None, EMBEDDING | None_ | NameIn(EMBEDDINGS) | OneOf(AUTO)
+    ] = field(default=None, kw_only=False)
+    response_embedding: Annotated[Embedding, EMBEDDING] | None = field(default=None, kw_only=False)
+    alpha: Annotated[
+        str | float | PenaltiesLike, PENALTIES | OneOf("gcv", "folds", "validation", "projected")
+    ] = "gcv"
+    baseline: Annotated[str, OneOf("own")] | None = None
     _defaults: ClassVar[dict[str, Any]] = {
         "embedding": ProjectionEmbedding,
         "random_features": RandomFourierFeatures,
         "response_embedding": ProjectionEmbedding,
     }
     _learns = Densities
-
-    def __init__(
-        self,
-        embedding: Embedding | str | None = None,
-        random_features: RandomFeatures | Literal[False] | str | None = None,
-        response_embedding: Embedding | None = None,
-        alpha: str | float | PenaltiesLike = "gcv",
-        alphas: PenaltiesLike | None = None,
-        validation_fraction: float = 0.1,
-        precision: str = "float32",
-        solver: str = "auto",
-        rank: int | None = None,
-        uncertainty: bool = False,
-        baseline: str | None = None,
-    ) -> None:
-        super().__init__(
-            embedding=embedding,
-            random_features=random_features,
-            alpha=alpha,
-            alphas=alphas,
-            validation_fraction=validation_fraction,
-            precision=precision,
-            solver=solver,
-            rank=rank,
-            uncertainty=uncertainty,
-            baseline=baseline,
-        )
-        self.response_embedding = response_embedding
 
     @checked(
         holdout=HOLDOUT,

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from ..arrays import Floats
+from ..core import (
+    Boolean,
+    Instance,
+    Integer,
+    RandomSeed,
+    Share,
+    check_parameters,
+    checked,
+    component,
+)
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import DataError, ModelError
 from ..execution import lane
-from ..hypotheses import HypothesisResult, Scales, UnitSums, fuse_sums, generator_of, plan_units
-from ..parameters import Boolean, Instance, Integer, None_, Seed, Share, Table, checked
-from ..parameters.checks import check_parameters
-from ..parameters.hypotheses import PERMUTATIONS
+from ..hypotheses import (
+    HypothesisResult,
+    Permutations,
+    Scales,
+    UnitSums,
+    fuse_sums,
+    generator_of,
+    plan_units,
+)
 from ..sklearn_bases import BaseEstimator
 from .dealing import Deal
 from .reference import Reference, read_reference, write_reference
@@ -53,6 +68,7 @@ class DriftPrediction:
     threshold: float
 
 
+@component
 class DriftDetector(BaseEstimator):
     """Keeps sums of a reference of any size, and tests whether new data are still like it.
 
@@ -81,34 +97,17 @@ class DriftDetector(BaseEstimator):
     reference_ : Reference
     """
 
-    PARAMETERS: ClassVar[Table] = {
-        "embedding": Instance("Embedding") | Instance("EmbeddingSpec") | None_,
-        "alpha": Share,
-        "n_permutations": PERMUTATIONS,
-        "n_frequencies": Integer(1, 4096) | None_,
-        "standardise": Boolean,
-        "thin": Boolean | Integer(1),
-        "seed": Seed,
-    }
-
-    def __init__(
-        self,
-        embedding: Embedding | EmbeddingSpec | None = None,
-        *,
-        alpha: float = 0.05,
-        n_permutations: int = 999,
-        n_frequencies: int | None = None,
-        standardise: bool = True,
-        thin: bool | int = True,
-        seed: int = 0,
-    ) -> None:
-        self.embedding = embedding
-        self.alpha = alpha
-        self.n_permutations = n_permutations
-        self.n_frequencies = n_frequencies
-        self.standardise = standardise
-        self.thin = thin
-        self.seed = seed
+    embedding: (
+        Annotated[Embedding, Instance("Embedding")]
+        | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
+        | None
+    ) = field(default=None, kw_only=False)
+    alpha: Annotated[float, Share] = 0.05
+    n_permutations: Permutations = 999
+    n_frequencies: Annotated[int, Integer(1, 4096)] | None = None
+    standardise: bool = True
+    thin: bool | Annotated[int, Integer(1)] = True
+    seed: RandomSeed = 0
 
     # ------------------------------------------------------------------ fit
 

@@ -13,6 +13,8 @@ from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
 from ..execution import check_memory, lane
 from ..hypotheses import (
+    DRIFT_STATISTIC,
+    PERMUTATIONS,
     BagSet,
     ComparedBags,
     FusedDifference,
@@ -28,7 +30,6 @@ from ..hypotheses import (
     thin_sets,
 )
 from ..parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
-from ..parameters.hypotheses import DRIFT_STATISTIC, PERMUTATIONS
 from ..random_features import RandomFourierFeatures
 from ..saved import Saved
 from ..store import spread_rows
@@ -245,7 +246,7 @@ def _embed(
 
 
 def _features(embeddings: Floats, n_features: int, seed: int) -> Floats:
-    spec = RandomFourierFeatures(n_features, seed=seed).resolve(
+    spec = RandomFourierFeatures(n_features=n_features, seed=seed).resolve(
         embeddings.shape[1], lambda n: spread_rows(embeddings, n)
     )
     features = np.empty((len(embeddings), n_features))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import equinox as eqx
 import jax
@@ -13,11 +13,21 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Responses, concatenate
+from ..core import (
+    Function,
+    Integer,
+    None_,
+    OneOf,
+    Seed,
+    check_parameters,
+    checked,
+    component,
+)
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..labelled import BagsLike, LabelsLike, with_responses
-from ..parameters import Boolean, Function, Integer, None_, Seed, Table, check_parameters, checked
 from .conditionals import CONDITIONALS, TransformedDensity
+from .declared import BatchSize, Count, Decay, Width
 from .deep_sets import DeepSet
 from .estimator import NeuralEstimator, shape_of
 from .examples import (
@@ -29,17 +39,9 @@ from .examples import (
     thinned,
     unlabelled_examples,
 )
-from .tan import TAN, points_of
+from .tan import points_of
 from .training import Batch
-from .transformations import make_chain
-
-BAG: Table = {
-    **TAN,
-    "n_pooled": Integer(1, 100_000),
-    "n_condition": Integer(1, 100_000),
-    "max_points": Integer(2, 10**7),
-    "response": Boolean,
-}
+from .transformations import CHAINS, make_chain
 
 
 class BagNetwork(eqx.Module):
@@ -49,6 +51,7 @@ class BagNetwork(eqx.Module):
     density: TransformedDensity
 
 
+@component
 class BagDensity(NeuralEstimator):
     """log p(x | bag) and samples for bags that were never seen, in many dimensions.
 
@@ -92,53 +95,20 @@ class BagDensity(NeuralEstimator):
     004, §8.4.5.
     """
 
-    PARAMETERS: ClassVar[Table] = BAG
-
-    def __init__(
-        self,
-        response: bool = False,
-        n_pooled: int = 64,
-        n_condition: int = 16,
-        max_points: int = 128,
-        conditional: str = "lam",
-        transformation: str = "4xadd+re",
-        linear: bool = True,
-        n_components: int = 10,
-        n_hidden: int = 64,
-        learning_rate: float = 0.003,
-        optimizer: str = "adam",
-        decay: float = 0.5,
-        decay_steps: int = 1000,
-        clip: float = 1.0,
-        batch_size: int = 16,
-        n_steps: int = 4000,
-        validation: float = 0.1,
-        validate_every: int = 200,
-        patience: int = 10,
-        checkpoint: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.response = response
-        self.n_pooled = n_pooled
-        self.n_condition = n_condition
-        self.max_points = max_points
-        self.conditional = conditional
-        self.transformation = transformation
-        self.linear = linear
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.decay = decay
-        self.decay_steps = decay_steps
-        self.clip = clip
-        self.batch_size = batch_size
-        self.n_steps = n_steps
-        self.validation = validation
-        self.validate_every = validate_every
-        self.patience = patience
-        self.checkpoint = checkpoint
-        self.seed = seed
+    response: bool = False
+    n_pooled: Width = 64
+    n_condition: Width = 16
+    max_points: Annotated[int, Integer(2, 10**7)] = 128
+    conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
+    transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
+    linear: bool = True
+    n_components: Annotated[int, Integer(1, 10_000)] = 10
+    n_hidden: Annotated[int, Integer(2, 100_000)] = 64
+    decay: Decay = 0.5
+    decay_steps: Count = 1000
+    batch_size: BatchSize = 16
+    n_steps: Count = 4000
+    validate_every: Count = 200
 
     def _network(self, key: jax.Array) -> BagNetwork:
         keys = jax.random.split(key, 3)

@@ -17,10 +17,9 @@ import optax
 from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..execution import Progress
-from ..labelled import BagsLike, HoldoutLike, LabelsLike
+from ..labelled import HOLDOUT, BagsLike, HoldoutLike, LabelsLike
 from ..outcomes import Classes, Outcome, Reals
 from ..parameters import Function, ListOf, None_, Text, check_parameters, checked
-from ..parameters.regression import HOLDOUT
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
 from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Minibatches, Standard, blocks_of, labelled_examples

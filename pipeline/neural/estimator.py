@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import os
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
 import numpy as np
 from sklearn.utils import Tags
 
+from ..core import check_parameters
 from ..errors import StoreError
 from ..execution import Progress
 from ..labelled import LabelledBags
-from ..parameters import Table, check_parameters
-from ..parameters.neural import TRAINING
 from ..sklearn_bases import BaseEstimator, UnfittedError, of_bags
+from .declared import TrainingParameters
 from .examples import Examples, Standard
 from .files import leaves_of, with_leaves, write_arrays
 from .training import Loss, Network, Schedule, Trained, train
@@ -29,7 +29,7 @@ def shape_of(bags: LabelledBags) -> dict[str, Any]:
     return {"n_dims": bags.n_dims, **({} if names is None else {"coordinates": names})}
 
 
-class NeuralEstimator(BaseEstimator):
+class NeuralEstimator(TrainingParameters, BaseEstimator):
     """Base of estimators that are networks trained by minibatches.
 
     Attributes
@@ -41,20 +41,6 @@ class NeuralEstimator(BaseEstimator):
     n_features_in_ : int
         Coordinates of a point.
     """
-
-    PARAMETERS: ClassVar[Table] = TRAINING
-    learning_rate: float
-    optimizer: str
-    decay: float
-    decay_steps: int
-    clip: float
-    batch_size: int
-    n_steps: int
-    validation: float
-    validate_every: int
-    patience: int
-    checkpoint: str | None
-    seed: int
 
     @abstractmethod
     def _network(self, key: jax.Array) -> Network:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
@@ -11,23 +10,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..bags import Bags
+from ..core import Function, None_, check_parameters, checked, component
 from ..errors import DataError
 from ..execution import Progress
 from ..labelled import BagsLike
-from ..parameters import Boolean, Function, None_, Table, check_parameters, checked
-from ..parameters.neural import SEQUENCE
 from .bag_networks import (
     BagNetworkEstimator,
     NetworkClassifier,
     NetworkRegressor,
     outputs_in_training,
 )
+from .declared import SequenceParameters
 from .examples import Examples, Standard, blocks_of, padded, unlabelled_examples
 from .training import Batch, Network
 from .units import GRU, LSTM, SRU, SequenceNetwork, Unit
 
 
-class SequenceEstimator(BagNetworkEstimator):
+@component
+class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
     """Base: a recurrent unit over the points of each bag.
 
     Parameters
@@ -76,52 +76,7 @@ class SequenceEstimator(BagNetworkEstimator):
         Of weights, minibatches and dropout.
     """
 
-    PARAMETERS: ClassVar[Table] = SEQUENCE
     _per_point: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        unit: str = "sru",
-        n_units: int = 64,
-        n_stats: int = 64,
-        n_recurrent: int = 32,
-        scales: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
-        activation: str = "relu",
-        dropout: float = 0.0,
-        max_length: int | None = None,
-        learning_rate: float = 0.003,
-        optimizer: str = "adam",
-        decay: float = 0.9,
-        decay_steps: int = 500,
-        clip: float = 1.0,
-        batch_size: int = 32,
-        n_steps: int = 3000,
-        validation: float = 0.1,
-        validate_every: int = 100,
-        patience: int = 10,
-        checkpoint: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.unit = unit
-        self.n_units = n_units
-        self.n_stats = n_stats
-        self.n_recurrent = n_recurrent
-        self.scales = scales
-        self.activation = activation
-        self.dropout = dropout
-        self.max_length = max_length
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.decay = decay
-        self.decay_steps = decay_steps
-        self.clip = clip
-        self.batch_size = batch_size
-        self.n_steps = n_steps
-        self.validation = validation
-        self.validate_every = validate_every
-        self.patience = patience
-        self.checkpoint = checkpoint
-        self.seed = seed
 
     def _network(self, key: jax.Array) -> SequenceNetwork:
         d, k = self._decided["n_dims"], self._decided["n_outputs"]
@@ -178,6 +133,7 @@ class SequenceClassifier(NetworkClassifier, SequenceEstimator):
     """
 
 
+@component
 class NextPointRegressor(SequenceEstimator):
     """The next point of a sequence, from all points before it (004, §7.3.1).
 
@@ -192,41 +148,9 @@ class NextPointRegressor(SequenceEstimator):
         gated units saturate at where they are large (004, §7.3.1).
     """
 
-    PARAMETERS: ClassVar[Table] = {**SEQUENCE, "difference": Boolean, "standardize": Boolean}
+    difference: bool = False
+    standardize: bool = True
     _per_point: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        unit: str = "sru",
-        n_units: int = 64,
-        n_stats: int = 64,
-        n_recurrent: int = 32,
-        scales: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
-        activation: str = "relu",
-        dropout: float = 0.0,
-        max_length: int | None = None,
-        learning_rate: float = 0.003,
-        optimizer: str = "adam",
-        decay: float = 0.9,
-        decay_steps: int = 500,
-        clip: float = 1.0,
-        batch_size: int = 32,
-        n_steps: int = 3000,
-        validation: float = 0.1,
-        validate_every: int = 100,
-        patience: int = 10,
-        checkpoint: str | None = None,
-        seed: int = 0,
-        difference: bool = False,
-        standardize: bool = True,
-    ) -> None:
-        super().__init__(
-            unit, n_units, n_stats, n_recurrent, scales, activation, dropout, max_length,
-            learning_rate, optimizer, decay, decay_steps, clip, batch_size, n_steps, validation,
-            validate_every, patience, checkpoint, seed,
-        )  # fmt: skip
-        self.difference = difference
-        self.standardize = standardize
 
     @checked(progress=Function | None_)
     def fit(self, X: BagsLike, y: object = None, progress: Progress | None = None) -> Self:

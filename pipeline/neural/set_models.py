@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 
 from ..bags import Bags
-from ..parameters import Integer, Table
-from ..parameters.neural import TRAINING
+from ..core import Integer, component
 from .bag_networks import BagNetworkEstimator, NetworkClassifier, NetworkRegressor
+from .declared import Decay, Width
 from .deep_sets import DeepSet
 from .examples import Examples, padded, thinned
 
-SETS: Table = {
-    "n_pooled": Integer(1, 100_000),
-    "n_hidden": Integer(1, 100_000),
-    "max_points": Integer(1, 10**7),
-    **TRAINING,
-}
 
-
+@component
 class SetEstimator(BagNetworkEstimator):
     """Base: a net of each point, the mean over the bag, a net of the mean.
 
@@ -48,41 +42,10 @@ class SetEstimator(BagNetworkEstimator):
     seed : int from 0 to 2^64 − 1, default 0
     """
 
-    PARAMETERS: ClassVar[Table] = SETS
-
-    def __init__(
-        self,
-        n_pooled: int = 64,
-        n_hidden: int = 64,
-        max_points: int = 512,
-        learning_rate: float = 0.003,
-        optimizer: str = "adam",
-        decay: float = 0.7,
-        decay_steps: int = 500,
-        clip: float = 1.0,
-        batch_size: int = 32,
-        n_steps: int = 3000,
-        validation: float = 0.1,
-        validate_every: int = 100,
-        patience: int = 10,
-        checkpoint: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.n_pooled = n_pooled
-        self.n_hidden = n_hidden
-        self.max_points = max_points
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.decay = decay
-        self.decay_steps = decay_steps
-        self.clip = clip
-        self.batch_size = batch_size
-        self.n_steps = n_steps
-        self.validation = validation
-        self.validate_every = validate_every
-        self.patience = patience
-        self.checkpoint = checkpoint
-        self.seed = seed
+    n_pooled: Width = 64
+    n_hidden: Width = 64
+    max_points: Annotated[int, Integer(1, 10**7)] = 512
+    decay: Decay = 0.7
 
     def _network(self, key: jax.Array) -> DeepSet:
         d, k = self._decided["n_dims"], self._decided["n_outputs"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import equinox as eqx
 import jax
@@ -12,24 +12,23 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..bags import Bags, Names, names_of_table, order_of
-from ..errors import DataError
-from ..execution import Progress
-from ..labelled import BagsLike
-from ..parameters import (
-    Boolean,
+from ..core import (
     Function,
     Integer,
     None_,
     OneOf,
     Seed,
-    Table,
     check_parameters,
     checked,
+    component,
 )
-from ..parameters.neural import TRAINING
+from ..errors import DataError
+from ..execution import Progress
+from ..labelled import BagsLike
 from ..params import as_array
 from ..store import BagStore
 from .conditionals import CONDITIONALS, TransformedDensity
+from .declared import BatchSize, Count, Decay, Rate
 from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Standard, unlabelled_examples
 from .training import Batch
@@ -38,16 +37,8 @@ from .transformations import CHAINS, make_chain
 JUDGED_AT_ONCE = 4096  # points
 MOST_VALIDATION = 20_000  # points that judge a step's network
 
-TAN: Table = {
-    "conditional": OneOf(*CONDITIONALS),
-    "transformation": OneOf(*CHAINS),
-    "linear": Boolean,
-    "n_components": Integer(1, 10_000),
-    "n_hidden": Integer(2, 100_000),
-    **TRAINING,
-}
 
-
+@component
 class TANDensity(NeuralEstimator):
     """The density of points as a transformation with an autoregressive model behind it.
 
@@ -92,45 +83,17 @@ class TANDensity(NeuralEstimator):
     004, ch. 8 (Oliva et al. 2018); training as in `SequenceRegressor`.
     """
 
-    PARAMETERS: ClassVar[Table] = TAN
-
-    def __init__(
-        self,
-        conditional: str = "lam",
-        transformation: str = "4xadd+re",
-        linear: bool = True,
-        n_components: int = 10,
-        n_hidden: int = 64,
-        learning_rate: float = 0.005,
-        optimizer: str = "adam",
-        decay: float = 0.5,
-        decay_steps: int = 1000,
-        clip: float = 1.0,
-        batch_size: int = 256,
-        n_steps: int = 4000,
-        validation: float = 0.1,
-        validate_every: int = 200,
-        patience: int = 10,
-        checkpoint: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.conditional = conditional
-        self.transformation = transformation
-        self.linear = linear
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.decay = decay
-        self.decay_steps = decay_steps
-        self.clip = clip
-        self.batch_size = batch_size
-        self.n_steps = n_steps
-        self.validation = validation
-        self.validate_every = validate_every
-        self.patience = patience
-        self.checkpoint = checkpoint
-        self.seed = seed
+    conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
+    transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
+    linear: bool = True
+    n_components: Annotated[int, Integer(1, 10_000)] = 10
+    n_hidden: Annotated[int, Integer(2, 100_000)] = 64
+    learning_rate: Rate = 0.005
+    decay: Decay = 0.5
+    decay_steps: Count = 1000
+    batch_size: BatchSize = 256
+    n_steps: Count = 4000
+    validate_every: Count = 200
 
     def _network(self, key: jax.Array) -> TransformedDensity:
         first, second = jax.random.split(key)

@@ -1,15 +1,8 @@
-"""Parameters as data: what each may be, and the checks that are read from it.
-
-The tables of what a config can name (embeddings, random features, estimators, ...) are modules
-here, one per room, because a config is checked before numpy is loaded, and every other room loads
-it. A class shows its table as ``PARAMETERS``. What no config names has its table in its own module.
-This room imports `bagbasis.errors` alone.
-"""
+"""Parameters as data; the declarations and checks themselves are in `bagbasis.core`."""
 
 from __future__ import annotations
 
-from .checks import Table, check_parameters, checked, decided, keep_checked
-from .constraints import (
+from ..core import (
     Boolean,
     Constraint,
     False_,
@@ -17,18 +10,26 @@ from .constraints import (
     Instance,
     Integer,
     Items,
+    ListOf,
+    MappingOf,
     None_,
     OneOf,
     Open,
+    Pair,
     Real,
     Seed,
     Share,
     ShareOrZero,
     Subset,
+    Table,
     Text,
     Url,
+    check_parameters,
+    checked,
+    decided,
+    is_iterable,
+    keep_checked,
 )
-from .containers import ListOf, MappingOf, Pair, is_iterable
 
 __all__ = [
     "Boolean",

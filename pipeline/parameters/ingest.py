@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..core import (
+    Boolean,
+    Function,
+    Integer,
+    ListOf,
+    MappingOf,
+    None_,
+    OneOf,
+    Open,
+    Pair,
+    Real,
+    Table,
+    Text,
+    Url,
+)
 from ..errors import ParameterError
-from .checks import Table
-from .constraints import Boolean, Function, Integer, None_, OneOf, Open, Real, Text, Url
-from .containers import ListOf, MappingOf
-from .embeddings import BOUNDS
 
 MODE = OneOf("create", "append", "overwrite")
 KNOWN_IDS = OneOf("refuse", "skip")
+BOUNDS = ListOf(Pair(Real(), Real()), 1)
 _TEXTS = ListOf(Text)
 _COLUMNS = ListOf(Text | MappingOf(Text, Text)) | MappingOf(Text, Text)
 _FILES = Url | ListOf(Url)

@@ -1,4 +1,5 @@
 from .base import (
+    SCALES as SCALES,
     Arrays as Arrays,
     Blocks as Blocks,
     FeatureSpec as FeatureSpec,
@@ -42,7 +43,9 @@ from .nystroem import (
 from .registered import (
     DEFAULT_FEATURES as DEFAULT_FEATURES,
     RANDOM_FEATURES as RANDOM_FEATURES,
+    FeaturesName as FeaturesName,
     named_features as named_features,
+    random_features as random_features,
 )
 from .spectrum_evidence import (
     SpectrumSums as SpectrumSums,

@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..core import Integer, ListOf, OneOf, Pair, RandomSeed, Real, component
 from ..errors import ParameterError
 from ..execution import Cost, StateKeeper, check_memory
-from ..parameters import Integer, ListOf, Pair, Real, Table
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ..store import MEDIAN_ROWS, median_distance, spread_rows
 from .completion import Completion
 from .spectrum_evidence import SpectrumSums
+
+SCALES = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
+Width = Annotated[float, Real(*SCALES)]
 
 FEWER = "take fewer features, or transform fewer rows at a time"
 
@@ -127,6 +131,7 @@ class ArraySpec:
         return found.hexdigest()[:32]
 
 
+@component
 class RandomFeatures(TransformerMixin, BaseEstimator):
     """A transformer of rows whose inner products approximate a kernel.
 
@@ -135,12 +140,14 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     spec_ : FeatureSpec
     """
 
-    PARAMETERS: ClassVar[Table] = {}
-    """What each parameter of the constructor may be."""
-    spec_: FeatureSpec
-    scale: float | str
-    scale_multiplier: float
+    scale: Width | Annotated[str, OneOf("median")] = "median"
+    scale_multiplier: Annotated[float, Real(gt=0)] = 1.0
+    seed: RandomSeed = 0
+    spec_: FeatureSpec = field(init=False)
     spec_kind: ClassVar[type[FeatureSpec]]
+    """Class of the spec."""
+    kind_name: ClassVar[str]
+    """Name under which the random features are registered."""
     learns: ClassVar[bool] = False  # whether `resolve` needs ``labelled``
 
     @abstractmethod

@@ -5,28 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
+from ..core import Integer, OneOf, RandomSeed, check_parameters, keep_checked
 from ..errors import ParameterError
 from ..execution import SECONDS_PER_PRODUCT, Cost, even_edges, multiply, run_kernel
-from ..parameters import Integer, Real, Table, check_parameters, decided, keep_checked
-from ..parameters.random_features import SCALES, TABLES
 from ..saved import Saved
-from .base import BLOCKS, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .base import (
+    BLOCKS,
+    Arrays,
+    Blocks,
+    LabelledSums,
+    RandomFeatures,
+    Sample,
+    Width,
+    check_blocks,
+)
 from .completion import BegunWhole
 from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
 from .kernels.fourier_kernels import sine_cosine
 from .kernels.hadamard_kernels import structured_products
+from .registered import random_features
 
 SECONDS_PER_SINE = 2e-9  # and its cosine
 SECONDS_PER_SUM = 3e-9  # of a number of a Hadamard product, in all its steps
 STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
 OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
+
+
+Waves = Annotated[int, Integer(2, even=True)]
+Structure = Annotated[str, OneOf("dense", "hadamard")]
 
 
 @dataclass(frozen=True)
@@ -37,20 +50,14 @@ class FourierSpec(Saved, BegunWhole):
     block's share of the frequencies is its weight.
     """
 
-    n_inputs: int
-    n_features: int
-    scale: float
-    seed: int = 0
+    n_inputs: Annotated[int, Integer(1)]
+    n_features: Waves
+    scale: Width
+    seed: RandomSeed = 0
     orthogonal: bool = False
-    structure: str = "dense"
-    blocks: Blocks = ()
+    structure: Structure = "dense"
+    blocks: Annotated[Blocks, BLOCKS] = ()
     OMITTED: ClassVar = {"structure": "dense", "blocks": ()}
-    PARAMETERS: ClassVar[Table] = {
-        **decided(TABLES["RandomFourierFeatures"], "n_features", "seed", "orthogonal", "structure"),
-        "n_inputs": Integer(1),
-        "scale": Real(*SCALES),
-        "blocks": BLOCKS,
-    }
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used, and a scale whose phases float32 does not hold.
@@ -113,6 +120,7 @@ class FourierSpec(Saved, BegunWhole):
         return cls(**values)
 
 
+@random_features("fourier", FourierSpec)
 class RandomFourierFeatures(RandomFeatures):
     """Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
 
@@ -143,24 +151,9 @@ class RandomFourierFeatures(RandomFeatures):
     spec_ : FourierSpec
     """
 
-    PARAMETERS = TABLES["RandomFourierFeatures"]
-    spec_kind = FourierSpec
-
-    def __init__(
-        self,
-        n_features: int = 2048,
-        scale: float | str = "median",
-        scale_multiplier: float = 1.0,
-        orthogonal: bool = False,
-        seed: int = 0,
-        structure: str = "dense",
-    ) -> None:
-        self.n_features = n_features
-        self.scale = scale
-        self.scale_multiplier = scale_multiplier
-        self.orthogonal = orthogonal
-        self.seed = seed
-        self.structure = structure
+    n_features: Waves = 2048
+    orthogonal: bool = False
+    structure: Structure = "dense"
 
     def resolve(
         self,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from ..arrays import Floats
+from ..core import Integer, OneOf, Real, check_parameters
 from ..errors import DataError, ParameterError
 from ..execution import KeptState, StateKeeper, check_memory, lane
-from ..parameters import check_parameters
-from ..parameters.random_features import TABLES
 from ..params import as_array
 from ..sklearn_bases import validated
 from ..store import spread_rows
@@ -22,6 +21,7 @@ from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
 from .fourier import RandomFourierFeatures, name_sines
 from .frequencies import draw_frequencies
 from .learned_spec import LearnedSpec
+from .registered import random_features
 from .spectral_mixture import FAMILIES, Mixture
 from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_penalty, log_evidence
 
@@ -39,6 +39,8 @@ NEEDS_LABELS = (
     "learned frequencies follow the labels of what is fitted: they have a fit(X, y) and that of an "
     "estimator; features without labels take another kind of random features"
 )
+
+MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,7 @@ class LabelledRows:
         return SpectrumSums.of(total[:d, :d], total[:d, d:-1], total.diagonal()[d:-1], n)
 
 
+@random_features("learned", LearnedSpec)
 class LearnedFourierFeatures(RandomFeatures):
     """Random Fourier features whose frequencies are learnt from labels (BaNK; 004, ch. 6).
 
@@ -131,31 +134,13 @@ class LearnedFourierFeatures(RandomFeatures):
     spec_ : LearnedSpec
     """
 
-    PARAMETERS = TABLES["LearnedFourierFeatures"]
-    spec_kind = LearnedSpec
+    n_features: Annotated[int, Integer(2, even=True)] = 512
+    n_sweeps: Annotated[int, Integer(0, 10_000)] = 20
+    n_bags: Annotated[int, Integer(1)] = 100_000
+    covariance: Annotated[str, OneOf("diagonal", "full")] = "diagonal"
+    concentration: Annotated[float, Real(gt=0, le=MOST_PRIOR)] = 1.0
+    tightness: Annotated[float, Real(gt=0, le=MOST_PRIOR)] = 0.1
     learns = True
-
-    def __init__(
-        self,
-        n_features: int = 512,
-        scale: float | str = "median",
-        scale_multiplier: float = 1.0,
-        n_sweeps: int = 20,
-        n_bags: int = 100_000,
-        covariance: str = "diagonal",
-        concentration: float = 1.0,
-        tightness: float = 0.1,
-        seed: int = 0,
-    ) -> None:
-        self.n_features = n_features
-        self.scale = scale
-        self.scale_multiplier = scale_multiplier
-        self.n_sweeps = n_sweeps
-        self.n_bags = n_bags
-        self.covariance = covariance
-        self.concentration = concentration
-        self.tightness = tightness
-        self.seed = seed
 
     def resolve(
         self,
@@ -192,7 +177,10 @@ class LearnedFourierFeatures(RandomFeatures):
         """
         self._check(n_inputs, blocks)
         return RandomFourierFeatures(
-            self.n_features, self.scale, self.scale_multiplier, seed=self.seed
+            n_features=self.n_features,
+            scale=self.scale,
+            scale_multiplier=self.scale_multiplier,
+            seed=self.seed,
         )
 
     def _begin(self, n_inputs: int, sample: Sample, labelled: LabelledSums) -> Sweep:

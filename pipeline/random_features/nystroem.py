@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
+from ..core import Integer, OneOf, Real, check_parameters
 from ..errors import warn
 from ..execution import (
     SECONDS_PER_PRODUCT,
@@ -23,14 +24,13 @@ from ..execution import (
     multiply_by_triangle,
     run_kernel,
 )
-from ..parameters import check_parameters
-from ..parameters.random_features import TABLES
 from ..store import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import WHOLE, Completion
 from .kernel_profiles import LAPLACIAN, kernel_profile
 from .kernels.landmark_kernels import gaussian_values
 from .landmarks import Index, choose_by_cholesky, choose_spread
+from .registered import random_features
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
 # Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come
@@ -228,6 +228,7 @@ class NystroemSpec(ArraySpec):
         return spec
 
 
+@random_features("nystroem", NystroemSpec)
 class NystroemFeatures(RandomFeatures):
     """Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
 
@@ -265,26 +266,10 @@ class NystroemFeatures(RandomFeatures):
     bagbasis.divergences.PrecomputedNystroem : from a matrix of kernel values that is there already.
     """
 
-    PARAMETERS = TABLES["NystroemFeatures"]
-    spec_kind = NystroemSpec
-
-    def __init__(
-        self,
-        n_features: int = 1024,
-        scale: float | str = "median",
-        scale_multiplier: float = 1.0,
-        kernel: str = "gaussian",
-        nu: float = 1.5,
-        landmarks: str = "rpcholesky",
-        seed: int = 0,
-    ) -> None:
-        self.n_features = n_features
-        self.scale = scale
-        self.scale_multiplier = scale_multiplier
-        self.kernel = kernel
-        self.nu = nu
-        self.landmarks = landmarks
-        self.seed = seed
+    n_features: Annotated[int, Integer(1)] = 1024
+    kernel: Annotated[str, OneOf("gaussian", "laplacian", "matern", "cauchy")] = "gaussian"
+    nu: Annotated[float, Real(ge=0.5)] = 1.5
+    landmarks: Annotated[str, OneOf("rpcholesky", "kmeans++")] = "rpcholesky"
 
     def resolve(
         self,

@@ -7,21 +7,35 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..bags import Box
+from ..core import (
+    Instance,
+    Integer,
+    ListOf,
+    MappingOf,
+    OneOf,
+    Open,
+    Real,
+    Share,
+    Text,
+    check_parameters,
+    checked,
+    keep_checked,
+)
 from ..errors import ParameterError, shown
+from ..hypotheses import DriftStatistic, Permutations
 from ..labelled import Holdout, LabelledBags
 from ..models import DoubleBasis, parameters_of
-from ..parameters import Instance, Table, check_parameters, checked, keep_checked
-from ..parameters.retraining import TABLES
 from ..saved import Saved
 from ..storage import normalize_url
 from ..store import BagStore
 
+MOST_DAYS = 36_525  # a hundred years; Python's dates end
 PERMUTATION = "permutation"
 LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
 
@@ -55,9 +69,8 @@ class Window:
         The bags that a round of so many days found first.
     """
 
-    bags: int | None = None
-    days: float | None = None
-    PARAMETERS: ClassVar[Table] = TABLES["Window"]
+    bags: Annotated[int, Integer(1)] | None = None
+    days: Annotated[float, Real(gt=0, le=MOST_DAYS)] | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -112,15 +125,14 @@ class DriftGate:
         horizon, n_permutations and statistic do not count.
     """
 
-    alpha: float = 0.05
-    horizon: int = 365
-    least_effect: float = 0.01
-    n_bags: int = 1000
-    n_permutations: int = 999
-    action: str = "report"
-    statistic: str | None = None
-    gate: str = "permutation"
-    PARAMETERS: ClassVar[Table] = TABLES["DriftGate"]
+    alpha: Annotated[float, Share] = 0.05
+    horizon: Annotated[int, Integer(1)] = 365
+    least_effect: Annotated[float, Real(ge=0)] = 0.01
+    n_bags: Annotated[int, Integer(2)] = 1000
+    n_permutations: Permutations = 999
+    action: Annotated[str, OneOf("report", "refuse")] = "report"
+    statistic: DriftStatistic | None = None
+    gate: Annotated[str, OneOf("permutation", "e_process")] = "permutation"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -203,21 +215,20 @@ class Retraining:
 
     data_url: str
     registry_url: str
-    estimator: DoubleBasis
+    estimator: Annotated[DoubleBasis, Instance("DoubleBasis")]
     state_url: str | None = None
-    target: str | Sequence[str] | None = None
-    holdout: float | Mapping[str, Any] = 0.1
-    window: Window = Window()
-    evaluate_bags: int = 2000
-    tolerance: float = 0.02
-    min_new_bags: int = 1
-    drift: DriftGate = DriftGate()
-    recompute_every: int = 30
+    target: str | Annotated[Sequence[str], ListOf(Text)] | None = None
+    holdout: Annotated[float, Share] | Annotated[Mapping[str, Any], MappingOf(Text, Open())] = 0.1
+    window: Annotated[Window, Instance("Window")] = Window()
+    evaluate_bags: Annotated[int, Integer(1)] = 2000
+    tolerance: Annotated[float, Real(ge=0)] = 0.02
+    min_new_bags: Annotated[int, Integer(1)] = 1
+    drift: Annotated[DriftGate, Instance("DriftGate")] = DriftGate()
+    recompute_every: Annotated[int, Integer(1)] = 30
     checkpoint_url: str | None = None
-    checkpoint_seconds: float = 300.0
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint_seconds: Annotated[float, Real(gt=0)] = 300.0
+    settings: Annotated[Mapping[str, Any], MappingOf(Text, Open())] = field(default_factory=dict)
     sample_weight: str | None = None
-    PARAMETERS: ClassVar[Table] = TABLES["Retraining"]
 
     def __post_init__(self) -> None:
         """Check the parameters."""

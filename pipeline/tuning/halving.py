@@ -30,11 +30,10 @@ from ..fitting import (
     leave_baseline,
     pose_problem,
 )
-from ..labelled import GroupFolds, GroupSplit, HoldoutLike, SampleWeight
+from ..labelled import HOLDOUT, GroupFolds, GroupSplit, HoldoutLike, SampleWeight
 from ..models import DoubleBasis, parameters_of
 from ..outcomes import identify_outcome
 from ..parameters import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
-from ..parameters.regression import HOLDOUT
 from ..solvers import Penalties, score_validation, solve
 from ..statistics import Summary
 from ..storage import discard_empty, normalize_url

@@ -71,7 +71,7 @@ class Joining:
             made = {}
             for other, join, weight in product(others, joins, WEIGHTS):
                 named = name_parts([*parts, other])
-                union = EmbeddingUnion(named, join, weights=[*weights, weight])
+                union = EmbeddingUnion(named, join=join, weights=[*weights, weight])
                 found = self._add(union, widths)
                 made[min(found, key=self._first_error)] = (other, weight)
             few = sorted(made, key=self._first_error)[:MOST_COMPARED]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
+from ..core import Instance, Integer, ListOf, OneOf, RandomSeed, Real, check_parameters, checked
 from ..embeddings import (
     Embedding,
     HDDEmbedding,
@@ -14,8 +15,6 @@ from ..embeddings import (
     SlicedWassersteinEmbedding,
 )
 from ..fitting import short_list
-from ..parameters import Integer, Table, check_parameters, checked
-from ..parameters.tuning import TABLES
 
 JOINT_DIMS = 3  # beyond, no embedding is of a joint density
 EVERY_HEAD = ("ridge", "trees", "stack")
@@ -57,16 +56,15 @@ class Search:
         2,000 bags nothing else is compared, as a tenth held out would be a few bags.
     """
 
-    embeddings: Sequence[Embedding[Any]]
-    scale_multipliers: Sequence[float] = DEFAULT_MULTIPLIERS
-    eta: int = 3
-    first_bags: int | None = None
-    seed: int = 0
-    linear: Sequence[Embedding[Any]] = ()
+    embeddings: Annotated[Sequence[Embedding[Any]], ListOf(Instance("Embedding"), 1)]
+    scale_multipliers: Annotated[Sequence[float], ListOf(Real(gt=0), 1)] = DEFAULT_MULTIPLIERS
+    eta: Annotated[int, Integer(2)] = 3
+    first_bags: Annotated[int, Integer(1)] | None = None
+    seed: RandomSeed = 0
+    linear: Annotated[Sequence[Embedding[Any]], ListOf(Instance("Embedding"))] = ()
     join: bool = False
-    heads: Sequence[str] | None = None
+    heads: Annotated[Sequence[str], ListOf(OneOf(*EVERY_HEAD), 1)] | None = None
     choose: bool = False
-    PARAMETERS: ClassVar[Table] = TABLES["Search"]
 
     @classmethod
     @checked(n_dims=Integer(1))

@@ -37,7 +37,7 @@ def ball(square, basis, n_dims=2):
 def test_tensor(basis, width):
     """ "auto" picks the tensor set that the naive score picks."""
     bags = bumps(1, width)
-    chosen = ProjectionEmbedding(basis, "auto").fit(bags).spec_
+    chosen = ProjectionEmbedding(basis=basis, n_per_dim="auto").fit(bags).spec_
     best = least_score(bags, [tensor(n, basis) for n in range(1, 13)], basis, LO, HI)
     assert chosen.n_per_dim == best + 1 < 12
     assert chosen.max_norm is None
@@ -48,7 +48,7 @@ def test_tensor(basis, width):
 def test_ball(basis, width):
     """max_norm="auto" picks the ball that the naive score picks, its sphere included."""
     bags = bumps(2, width)
-    chosen = ProjectionEmbedding(basis, max_norm="auto").fit(bags).spec_
+    chosen = ProjectionEmbedding(basis=basis, max_norm="auto").fit(bags).spec_
     squares = sorted({a * a + b * b for a in range(12) for b in range(12) if a * a + b * b <= 100})
     candidates = [ball(square, basis) for square in squares]
     best = candidates[least_score(bags, candidates, basis, LO, HI)]

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bagbasis.bases import BASES, index_set, norms
+from bagbasis.bases import BASES, MAX_FUNCTIONS, index_set, norms
 from bagbasis.bases.index_sets import prefix_runs
 from bagbasis.errors import ParameterError
-from bagbasis.parameters.embeddings import MAX_FUNCTIONS
 from tests.oracles.series import index_set_by_loop
 
 LIMITS = st.one_of(

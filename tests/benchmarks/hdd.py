@@ -69,8 +69,8 @@ def shortened() -> Row:
     store = mixture_store(N_BAGS + N_TEST)
     bags, y = store.read(), store.targets()[:, 0]
     ours, other = (
-        DoubleBasisRegressor(embedding, RandomFourierFeatures(1024))
-        for embedding in (CoefficientPCA(HDDEmbedding("tv"), 64), HDDEmbedding("js"))
+        DoubleBasisRegressor(embedding, RandomFourierFeatures(n_features=1024))
+        for embedding in (CoefficientPCA(HDDEmbedding("tv"), n_components=64), HDDEmbedding("js"))
     )
     row = pair(
         f"fit of {N_BAGS:,}, 64 components of tv / js",

@@ -73,7 +73,7 @@ def measured(store: BagStore, name: str) -> list[str]:
     client = current_client()
     clock = time.perf_counter()
     model = DoubleBasisRegressor(
-        build(named_embedding(name)), RandomFourierFeatures(N_FEATURES), alpha="gcv"
+        build(named_embedding(name)), RandomFourierFeatures(n_features=N_FEATURES), alpha="gcv"
     ).fit(store, holdout=0.01)
     fitted = time.perf_counter()
     where = OUTPUT / f"million-{name}.parquet"
@@ -104,7 +104,7 @@ def many_features() -> None:
             clock, cpu = time.perf_counter(), sum(client.run(time.process_time).values())
             model = DoubleBasisRegressor(
                 ProjectionEmbedding(),
-                RandomFourierFeatures(n_features, scale=1.0),
+                RandomFourierFeatures(n_features=n_features, scale=1.0),
                 alpha=alpha,
                 solver=solver,
             ).fit(store, checkpoints=OUTPUT / "checkpoints")

@@ -63,11 +63,11 @@ def fitted(bags: list[np.ndarray]) -> TripleBasisRegressor:
     """A model of that size; from few bags, as its speed does not depend on them."""
     small = TripleBasisRegressor(
         ProjectionEmbedding(max_norm=IN_NORM),
-        RandomFourierFeatures(64, scale=1.0),
+        RandomFourierFeatures(n_features=64, scale=1.0),
         ProjectionEmbedding(max_norm=OUT_NORM),
         alpha=1.0,
     ).fit(bags, bags)
-    wide = RandomFourierFeatures(N_FEATURES, scale=1.0)
+    wide = RandomFourierFeatures(n_features=N_FEATURES, scale=1.0)
     model, first = small.model_, small.features_.embedding
     features = replace(small.features_, second=wide.resolve(first.n_features, list))
     coef = np.random.default_rng(1).standard_normal((len(small.coef_), N_FEATURES))
@@ -82,7 +82,7 @@ def requests(n_points: int = 200, n_features: int = 2048) -> Iterator[Row]:
     rng = np.random.default_rng(0)
     bags = [rng.random((n_points, 2)).round(4) for _ in range(500)]
     model = DoubleBasisRegressor(
-        ProjectionEmbedding(), RandomFourierFeatures(n_features, seed=0), alpha=1.0
+        ProjectionEmbedding(), RandomFourierFeatures(n_features=n_features, seed=0), alpha=1.0
     ).fit(bags, [bag.mean() for bag in bags])
     place = OUTPUT / "served"
     shutil.rmtree(place, ignore_errors=True)

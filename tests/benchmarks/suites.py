@@ -156,7 +156,7 @@ def solving() -> Iterator[Row]:
                 floor=True,
             )
     bags, labels = _digits("train")
-    model = DoubleBasisClassifier(ProjectionEmbedding(), RandomFourierFeatures(3000))
+    model = DoubleBasisClassifier(ProjectionEmbedding(), RandomFourierFeatures(n_features=3000))
     model.fit(bags, labels)
     z = np.concatenate([z.copy() for _, z, _ in model.features_.blocks(bags, "float32")])
     peer = RidgeCV(len(bags) * 10.0 ** np.arange(-9, 2.5, 0.5))
@@ -180,9 +180,9 @@ def nystroem(n_bags: int = 50_000) -> Iterator[Row]:
     fits.append((*train, *test, DoubleBasisClassifier))
     sizes_of = ((2048, 1536, 1024), (1024, 512))
     for (x, labels, others, truth, kind), sizes in zip(fits, sizes_of, strict=True):
-        other = kind(ProjectionEmbedding(), RandomFourierFeatures(2048))
+        other = kind(ProjectionEmbedding(), RandomFourierFeatures(n_features=2048))
         for n_features in sizes:
-            ours = kind(ProjectionEmbedding(), NystroemFeatures(n_features))
+            ours = kind(ProjectionEmbedding(), NystroemFeatures(n_features=n_features))
             row = pair(
                 f"Nyström {n_features:,} / Fourier 2,048, fit of {len(x):,} {kind.__name__}",
                 partial(ours.fit, x, labels),
@@ -242,7 +242,7 @@ def _read_through(store: BagStore) -> None:
 def folds(n_bags: int = 200_000, n_features: int = 1024) -> Iterator[Row]:
     """Five folds from one pass against one fit; both choose their penalties by GCV."""
     store = mixture_store(n_bags)
-    bases = ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE)
+    bases = ProjectionEmbedding(), RandomFourierFeatures(n_features=n_features, scale=SCALE)
     model = DoubleBasisRegressor(*bases)
     name = f"five folds / one fit, N = {n_bags:,}, D = {n_features:,}"
     ours, other = partial(cross_val_score, model, store), partial(model.fit, store)
@@ -321,7 +321,7 @@ SUITES: dict[str, Callable[[], Iterator[Row]]] = {
 def _fit(
     store: object, n_features: int, alpha: float, solver: str = "auto"
 ) -> DoubleBasisRegressor:
-    bases = ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE)
+    bases = ProjectionEmbedding(), RandomFourierFeatures(n_features=n_features, scale=SCALE)
     return DoubleBasisRegressor(*bases, alpha=alpha, solver=solver).fit(store)
 
 

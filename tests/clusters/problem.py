@@ -37,8 +37,8 @@ def fitted(url, *, held=False):
     bags = (HeldBags if held else LabelledBags)(store, Targets(("y",)))
     model = DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4),
-        RandomFourierFeatures(64),
-        "validation",
+        RandomFourierFeatures(n_features=64),
+        alpha="validation",
         precision="float64",
     )
     with pass_limits(small_task_seconds=1e-9, small_tasks=N_TASKS):

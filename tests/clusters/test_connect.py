@@ -76,7 +76,10 @@ def test_address_of_a_scheduler(scheduler, tmp_path):
     """tcp://… runs a fit on workers that were there before, and leaves them there."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     model = DoubleBasisRegressor(
-        ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16), 0.1, precision="float64"
+        ProjectionEmbedding(n_per_dim=3),
+        RandomFourierFeatures(n_features=16),
+        alpha=0.1,
+        precision="float64",
     )
     expected = model.fit(store).predict(BAGS)
     for target in (scheduler, profile(tmp_path / "p.yaml", f"cluster: tcp\naddress: {scheduler}")):

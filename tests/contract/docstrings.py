@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from bagbasis.core.constraints import members_of
 from bagbasis.parameters import (
     Boolean,
     Constraint,
@@ -20,7 +21,6 @@ from bagbasis.parameters import (
     Seed,
     Text,
 )
-from bagbasis.parameters.constraints import members_of
 
 PLAIN = {Boolean: "bool", Text: "str", False_: "False", Seed: "int from 0 to 2^64 − 1"}
 MISSING = inspect.Parameter.empty

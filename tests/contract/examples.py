@@ -214,15 +214,15 @@ EXAMPLES: dict[str, Example] = {
     ),
     "random_features.RandomFourierFeatures": used(random_features.RandomFourierFeatures, "rows"),
     "random_features.RandomFourierFeatures.fit": lambda w: (
-        random_features.RandomFourierFeatures(16).fit,
+        random_features.RandomFourierFeatures(n_features=16).fit,
         {"X": w.features},
     ),
     "random_features.RandomFourierFeatures.transform": lambda w: (
-        random_features.RandomFourierFeatures(16).fit(w.features).transform,
+        random_features.RandomFourierFeatures(n_features=16).fit(w.features).transform,
         {"X": w.features},
     ),
     "random_features.RandomFourierFeatures.get_feature_names_out": lambda w: (
-        random_features.RandomFourierFeatures(16).fit(w.features).get_feature_names_out,
+        random_features.RandomFourierFeatures(n_features=16).fit(w.features).get_feature_names_out,
         {},
     ),
     "random_features.NystroemFeatures": lambda w: (
@@ -231,7 +231,7 @@ EXAMPLES: dict[str, Example] = {
     ),
     **{
         f"random_features.NystroemFeatures.{method}": lambda w, method=method, given=given: (
-            getattr(random_features.NystroemFeatures(4).fit(w.features), method),
+            getattr(random_features.NystroemFeatures(n_features=4).fit(w.features), method),
             {"X": w.features} if given else {},
         )
         for method, given in (("fit", 1), ("transform", 1), ("get_feature_names_out", 0))
@@ -243,7 +243,10 @@ EXAMPLES: dict[str, Example] = {
     **{
         f"random_features.LearnedFourierFeatures.{method}": lambda w, method=method, given=given: (
             getattr(
-                random_features.LearnedFourierFeatures(4, n_sweeps=1).fit(w.features, w.y), method
+                random_features.LearnedFourierFeatures(n_features=4, n_sweeps=1).fit(
+                    w.features, w.y
+                ),
+                method,
             ),
             {name: getattr(w, {"X": "features"}.get(name, name)) for name in given},
         )

@@ -27,6 +27,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import sklearn.base
+
 import bagbasis
 
 HOME = Path(bagbasis.__file__).resolve().parent
@@ -85,7 +87,7 @@ def _is_ours(thing: object) -> bool:
 
 
 def _checks(kind: type) -> bool:
-    return hasattr(kind, "__post_init__") or hasattr(kind, "PARAMETERS")
+    return hasattr(kind, "__post_init__") or issubclass(kind, sklearn.base.BaseEstimator)
 
 
 def _is_abstract(kind: type) -> bool:

@@ -140,7 +140,7 @@ def test_penalties_may_be_an_array(world):
     """As a list is."""
     grid = [0.1, 1.0]
     fitted = [
-        DoubleBasisRegressor(world.embedding, world.second, a) for a in (grid, np.array(grid))
+        DoubleBasisRegressor(world.embedding, world.second, alpha=a) for a in (grid, np.array(grid))
     ]
     first, second = (model.fit(world.arrays, world.y) for model in fitted)
     np.testing.assert_array_equal(first.coef_, second.coef_)

@@ -20,12 +20,13 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from bagbasis import connect
+from bagbasis.core import constraints_of
 from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
 from bagbasis.jobs.runs import LAUNCHERS
 from bagbasis.systems import addresses_needed
 from tests.contract.examples import EXAMPLES
 from tests.contract.public import PUBLIC
-from tests.contract.values import WHICH, annotations_of, constraints_of, is_open, junk_for
+from tests.contract.values import WHICH, annotations_of, is_open, junk_for
 from tests.contract.world import World
 
 GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is milliseconds

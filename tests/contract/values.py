@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 import pytest
 
+from bagbasis.core.constraints import members_of
 from bagbasis.parameters import Constraint, Integer, Open, Real
-from bagbasis.parameters.constraints import members_of
 
 TENTH = 0.1  # of the parameters are given every value
 WHICH = pytest.mark.parametrize("which", ["four", pytest.param("all", marks=pytest.mark.long)])
@@ -102,11 +102,6 @@ def is_open(constraint: Constraint[Any] | None, annotation: object, value: objec
     if constraint is None or isinstance(constraint, Open):
         return leaves_open(annotation, value)
     return constraint.accepts(value)
-
-
-def constraints_of(public: Any) -> dict[str, Constraint[Any]]:
-    """The table of a callable; empty if it has none."""
-    return dict(getattr(public, "PARAMETERS", {}))
 
 
 def leaves_open(annotation: object, value: object) -> bool:

@@ -43,7 +43,7 @@ class World:
         self.features = rng.random((N, 3))
         self.distances = np.abs(self.y[:, None] - self.y)
         self.embedding = ProjectionEmbedding(n_per_dim=3)
-        self.second = RandomFourierFeatures(16)
+        self.second = RandomFourierFeatures(n_features=16)
 
     def new(self, ending: str = ".zarr") -> Path:
         """A path at which nothing is."""

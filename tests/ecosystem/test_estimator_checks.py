@@ -72,7 +72,7 @@ def test_estimators_of_rows(name):
     assert len(ended["passed"]) > 35
 
 
-@pytest.mark.parametrize("kind", [*OF_BAGS, *(pair[0] for pair in EMBEDDINGS.values())])
+@pytest.mark.parametrize("kind", [*OF_BAGS, *EMBEDDINGS.values()])
 def test_estimators_of_bags(kind):
     """A bag is no row: the tag says so, and what needs no rows passes."""
     assert not get_tags(kind()).input_tags.two_d_array

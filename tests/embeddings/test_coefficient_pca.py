@@ -44,7 +44,7 @@ def expected(bags, n, whiten=False):
 def test_against_a_dense_svd(n_bags, whiten):
     """From the rows of few bags and from the sums of many."""
     n = min(6, n_bags - 1)
-    pca = CoefficientPCA(inner(), n, whiten=whiten, dtype="float64")
+    pca = CoefficientPCA(inner(), n_components=n, whiten=whiten, dtype="float64")
     rows = pca.fit_transform(BAGS[:n_bags])
     np.testing.assert_allclose(rows, expected(BAGS[:n_bags], n, whiten), atol=1e-10)
     if whiten:
@@ -56,14 +56,14 @@ def test_against_a_dense_svd(n_bags, whiten):
 def test_a_share_of_the_variance(n_bags, share):
     """As many as scikit-learn keeps, with its signs."""
     rows = inner().fit_transform(BAGS[:n_bags])
-    pca = CoefficientPCA(inner(), share, dtype="float64").fit(BAGS[:n_bags])
+    pca = CoefficientPCA(inner(), n_components=share, dtype="float64").fit(BAGS[:n_bags])
     peer = PCA(share).fit(rows)
     np.testing.assert_allclose(pca.spec_.axes, peer.components_, atol=1e-9)
 
 
 def test_no_more_than_there_are():
     """Axes along which bags do not differ are none; bags that are all alike have one."""
-    assert CoefficientPCA(inner(), 20).fit(BAGS[:4]).spec_.n_features == 3
+    assert CoefficientPCA(inner(), n_components=20).fit(BAGS[:4]).spec_.n_features == 3
     alike = CoefficientPCA(inner(), whiten=True).fit_transform([BAGS[0]] * 40)
     assert alike.shape == (40, 1)
     np.testing.assert_allclose(alike, 0, atol=1e-6)
@@ -95,22 +95,25 @@ def test_moments_merge(sizes, seed):
     ("embedding", "n_passes"),
     [
         (inner(), 1),
-        (CoefficientPCA(inner(), 6), 2),
-        (CoefficientPCA(ProjectionEmbedding(n_per_dim=15), 6), 2),
-        (PointTransformer(PCA(2), CoefficientPCA(inner(), 6)), 3),
+        (CoefficientPCA(inner(), n_components=6), 2),
+        (CoefficientPCA(ProjectionEmbedding(n_per_dim=15), n_components=6), 2),
+        (PointTransformer(PCA(2), CoefficientPCA(inner(), n_components=6)), 3),
     ],
 )
 def test_progress_of_the_passes_that_decide(embedding, n_passes):
     """From rows and from sums they are counted as the fit is."""
     counts = []
-    model = DoubleBasisRegressor(embedding, RandomFourierFeatures(32))
+    model = DoubleBasisRegressor(embedding, RandomFourierFeatures(n_features=32))
     model.fit(BAGS, Y, progress=lambda *count: counts.append(count))
     assert counts.count((150, 150)) == n_passes
 
 
 def fitted_components(url):
     model = DoubleBasisRegressor(
-        CoefficientPCA(inner(), 6), RandomFourierFeatures(32), alpha=1e-3, precision="float64"
+        CoefficientPCA(inner(), n_components=6),
+        RandomFourierFeatures(n_features=32),
+        alpha=1e-3,
+        precision="float64",
     )
     with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
         return model.fit(BagStore.open(url)).features_.embedding
@@ -131,29 +134,31 @@ def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
 
 def test_components_of_a_sample():
     """max_bags takes evenly spread runs, and all bags where these are no more."""
-    few = CoefficientPCA(inner(), 3, max_bags=30).fit(BAGS).spec_
+    few = CoefficientPCA(inner(), n_components=3, max_bags=30).fit(BAGS).spec_
     rows = inner().fit_transform(BAGS)
     runs = [slice(a, a + 10) for a in (0, 70, 140)]
     chosen = np.concatenate([rows[run] for run in runs])
     np.testing.assert_allclose(few.mean, chosen.mean(axis=0), atol=1e-12)
-    whole = CoefficientPCA(inner(), 3).fit(BAGS).spec_
-    assert CoefficientPCA(inner(), 3, max_bags=150).fit(BAGS).spec_ == whole != few
+    whole = CoefficientPCA(inner(), n_components=3).fit(BAGS).spec_
+    assert CoefficientPCA(inner(), n_components=3, max_bags=150).fit(BAGS).spec_ == whole != few
 
 
 def test_bags_that_drop_left_no_point(tmp_path):
     """They have no coefficients, and no part in the components."""
     outside = [*BAGS, np.full((3, 2), 5.0)]
     box = [(0.0, 1.0)] * 2
-    pca = CoefficientPCA(inner(), 4, out_of_box="drop", box=box)
+    pca = CoefficientPCA(inner(), n_components=4, out_of_box="drop", box=box)
     assert (
         pca.fit(outside).spec_
-        == CoefficientPCA(inner(), 4, out_of_box="drop", box=box).fit(BAGS).spec_
+        == CoefficientPCA(inner(), n_components=4, out_of_box="drop", box=box).fit(BAGS).spec_
     )
 
 
 def test_a_saved_model_keeps_its_components(tmp_path):
     """As arrays with checksums; one that is another model's is damage."""
-    model = DoubleBasisRegressor(CoefficientPCA(HDDEmbedding("tv"), 8), RandomFourierFeatures(16))
+    model = DoubleBasisRegressor(
+        CoefficientPCA(HDDEmbedding("tv"), n_components=8), RandomFourierFeatures(n_features=16)
+    )
     model.fit(BAGS, Y).save(tmp_path / "m.zarr")
     again = load_model(tmp_path / "m.zarr")
     assert again.features_ == model.features_

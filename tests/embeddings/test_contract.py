@@ -60,14 +60,19 @@ VARIANTS = {  # of the registered ones, besides their defaults
     "coefficient_pca": (
         {"embedding": HDDEmbedding("js", n_per_dim=3), "n_components": 0.9, "whiten": True},
     ),
-    "shrunk": ({"embedding": CoefficientPCA(MomentsEmbedding(), 2)},),
+    "shrunk": ({"embedding": CoefficientPCA(MomentsEmbedding(), n_components=2)},),
     "point_transformer": (
-        {"embedding": CoefficientPCA(MomentsEmbedding(), 2)},
+        {"embedding": CoefficientPCA(MomentsEmbedding(), n_components=2)},
         {"embedding": ShrunkEmbedding()},
     ),
     "union": (
         {"join": "sum", "weights": [1, 2]},
-        {"parts": [("a", ProjectionEmbedding(n_per_dim=3)), ("mean", MomentsEmbedding(False))]},
+        {
+            "parts": [
+                ("a", ProjectionEmbedding(n_per_dim=3)),
+                ("mean", MomentsEmbedding(covariance=False)),
+            ]
+        },
     ),
 }
 ADDED = {"projection": {"bandwidth"}}  # fields that specs of before do not have
@@ -79,7 +84,7 @@ BASES = {
 }
 KINDS = [
     pytest.param(
-        partial(EMBEDDINGS[name][0], **{**BASES.get(name, {}), **variant}), id=f"{name} {variant}"
+        partial(EMBEDDINGS[name], **{**BASES.get(name, {}), **variant}), id=f"{name} {variant}"
     )
     for name in sorted(EMBEDDINGS)
     for variant in ({}, *VARIANTS.get(name, ()))
@@ -107,7 +112,7 @@ def embedded(spec, bags, dtype=np.float64):
 def test_registry(kind):
     """Every registered embedding makes its registered spec."""
     made = kind()
-    (spec,) = (spec for one, spec in EMBEDDINGS.values() if one is type(made))
+    spec = type(made).spec_kind
     assert isinstance(made.fit(UNIT).spec_, spec)
 
 
@@ -146,7 +151,7 @@ def test_foreign_fields_are_refused(kind):
     spec = kind().fit(UNIT).spec_
     values, arrays = spec_to_dict(spec), spec.arrays()
     assert spec_from_dict(values, arrays)
-    assert set(names_of_arrays(values, EMBEDDINGS)) == set(arrays)
+    assert set(names_of_arrays(values)) == set(arrays)
     for missing in sorted(set(values) - {"name"} - ADDED.get(values["name"], set())):
         with pytest.raises(ParameterError, match="not those of a"):
             spec_from_dict({k: v for k, v in values.items() if k != missing}, arrays)
@@ -270,12 +275,12 @@ WITHOUT_FIT = {
     "projection, auto norm": ProjectionEmbedding(n_per_dim=None, max_norm="auto", box=[(0, 1)] * 2),
     "moments": MomentsEmbedding(box=[(0, 1)] * 2),
     "mean map": MeanMapEmbedding(box=[(0, 1)] * 2),
-    "words": BagOfWordsEmbedding(4, box=[(0, 1)] * 2),
+    "words": BagOfWordsEmbedding(n_words=4, box=[(0, 1)] * 2),
     "hdd": HDDEmbedding(bandwidth="auto", box=[(0, 1)] * 2),
     "union": EmbeddingUnion(
         [ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()], box=[(0, 1)] * 2
     ),
-    "pca": CoefficientPCA(ProjectionEmbedding(n_per_dim=3), 2, box=[(0, 1)] * 2),
+    "pca": CoefficientPCA(ProjectionEmbedding(n_per_dim=3), n_components=2, box=[(0, 1)] * 2),
     "shrunk": ShrunkEmbedding(ProjectionEmbedding(n_per_dim=3), box=[(0, 1)] * 2),
     "points": PointTransformer(StandardScaler(), box=[(0, 1)] * 2),
     "points of one scale": PointTransformer(StandardScaler()),
@@ -345,7 +350,7 @@ def test_inside_an_estimator(kind, tmp_path):
     """It learns from memory and from a store alike, and a saved model predicts the same bits."""
     bags, y = labelled_bags(300, most=120)
     model = DoubleBasisRegressor(
-        kind(box=BOX), RandomFourierFeatures(128), alpha=1.0, precision="float64"
+        kind(box=BOX), RandomFourierFeatures(n_features=128), alpha=1.0, precision="float64"
     )
     memory = clone(model).fit(bags[:200], y[:200])
     store = stored(tmp_path / "s.zarr", bags[:200], y[:200])
@@ -382,5 +387,5 @@ def test_feature_names(kind):
 )
 def test_names_say_what_a_column_is(name, given, expected):
     """Basis and index, or moment and coordinates."""
-    names = EMBEDDINGS[name][0](box=BOX, **given).fit(UNIT).get_feature_names_out(["u", "v"])
+    names = EMBEDDINGS[name](box=BOX, **given).fit(UNIT).get_feature_names_out(["u", "v"])
     assert names[: len(expected)].tolist() == expected

@@ -43,7 +43,7 @@ N_BAGS, N_NEW = 100, 20
 
 
 def has_marginals(name):
-    return "marginals" in inspect.signature(EMBEDDINGS[name][0]).parameters
+    return "marginals" in inspect.signature(EMBEDDINGS[name]).parameters
 
 
 JOINT = [(name, None, d) for name in sorted(EMBEDDINGS) for d in (1, 2, 4)]
@@ -163,7 +163,7 @@ def tune_and_retrain(case, second, tmp_path):
     )
     done("tune", *urls, *model, *search)
     best = load_model(tmp_path / "tuned.zarr")
-    assert type(best.features_.embedding) is EMBEDDINGS[name][1]
+    assert type(best.features_.embedding) is EMBEDDINGS[name].spec_kind
     again = settings(data_url=store.url, model_url=tmp_path / "again.zarr")
     done("fit", tmp_path / "tune" / "best.yaml", *again)
     assert load_model(tmp_path / "again.zarr").features_ == best.features_

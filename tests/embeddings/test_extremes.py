@@ -14,7 +14,9 @@ BAGS = [RNG.random((size, 3)) for size in (1, 30, 257, 1000)]
 
 def fitted(n_directions, bags=BAGS, **params):
     box = [(0, 1)] * bags[0].shape[1]
-    return ExtremesEmbedding(n_directions, box=box, dtype="float64", **params).fit(bags)
+    return ExtremesEmbedding(n_directions=n_directions, box=box, dtype="float64", **params).fit(
+        bags
+    )
 
 
 def test_coordinates_come_first():
@@ -52,7 +54,7 @@ def test_one_point_decides():
     for i in np.flatnonzero(y):
         bags[i][rng.integers(50)] = 0.85 + 0.1 * rng.random(2)
     scores = {}
-    for embedding in (ExtremesEmbedding(8), MomentsEmbedding()):
+    for embedding in (ExtremesEmbedding(n_directions=8), MomentsEmbedding()):
         model = DoubleBasisClassifier(embedding, False).fit(bags[:60], y[:60])
         scores[type(embedding)] = model.score(bags[60:], y[60:])
     assert scores[ExtremesEmbedding] == 1

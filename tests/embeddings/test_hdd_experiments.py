@@ -58,7 +58,7 @@ def test_counting_components():
 
     def error(embedding):
         model = DoubleBasisRegressor(
-            embedding=embedding, random_features=RandomFourierFeatures(1000, seed=0)
+            embedding=embedding, random_features=RandomFourierFeatures(n_features=1000, seed=0)
         )
         predicted = model.fit(bags[:1500], y[:1500]).predict(bags[1500:])
         return np.sqrt(np.mean((predicted - y[1500:]) ** 2))

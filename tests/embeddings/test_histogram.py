@@ -49,7 +49,9 @@ def squared_distances(A):
 def test_distances_are_those_of_the_histograms(n_dims, distance, n_lambdas, rtol):
     """‖A − A'‖² is Σ κ over the bins, empty ones included."""
     bags = [RNG.beta(a, 2, (size, n_dims)) for a, size in ((1, 40), (2, 7), (3, 300), (6, 1))]
-    embedding = HistogramEmbedding(distance, 5, n_lambdas, box=[(0, 1)] * n_dims, dtype="float64")
+    embedding = HistogramEmbedding(
+        distance=distance, n_bins=5, n_lambdas=n_lambdas, box=[(0, 1)] * n_dims, dtype="float64"
+    )
     ours = squared_distances(embedding.fit_transform(bags))
     exact = exact_distances(histograms(bags, 5), distance)
     np.testing.assert_allclose(ours, exact, rtol=rtol, atol=1e-13)
@@ -59,7 +61,9 @@ def test_distances_are_those_of_the_histograms(n_dims, distance, n_lambdas, rtol
 def test_inner_products_are_the_additive_kernels(distance):
     """A(X)ᵀA(Y) is Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y): intersection, χ² or JS."""
     bags = [RNG.beta(a, 2, (200, 2)) for a in (1, 2, 4)]
-    A = HistogramEmbedding(distance, 6, 8, dtype="float64").fit_transform(bags)
+    A = HistogramEmbedding(distance=distance, n_bins=6, n_lambdas=8, dtype="float64").fit_transform(
+        bags
+    )
     h = histograms(bags, 6)
     x, y = h[:, None, :], h[None, :, :]
     s = np.maximum(x + y, 1e-300)
@@ -79,7 +83,9 @@ def test_intersection_improves_with_nodes():
     exact = exact_distances(histograms(bags, 8), "intersection")
     errors = []
     for n_lambdas in (1, 3, 8):
-        A = HistogramEmbedding("intersection", 8, n_lambdas, dtype="float64").fit_transform(bags)
+        A = HistogramEmbedding(
+            distance="intersection", n_bins=8, n_lambdas=n_lambdas, dtype="float64"
+        ).fit_transform(bags)
         errors.append(np.abs(squared_distances(A) - exact).max() / exact.max())
     assert errors[0] > 2 * errors[1] > 2 * errors[2]
     assert errors[2] < 0.02
@@ -90,7 +96,9 @@ def test_intersection_improves_with_nodes():
 def test_empty_bins_are_exactly_zero(distance, dtype):
     """No point, no feature; and where a bin is not empty the modulus is √(κ(1, 0) h)."""
     bags = [bag**3 for bag in UNIT]
-    embedding = HistogramEmbedding(distance, 9, 2, box=[(0, 1)] * 2, dtype=dtype)
+    embedding = HistogramEmbedding(
+        distance=distance, n_bins=9, n_lambdas=2, box=[(0, 1)] * 2, dtype=dtype
+    )
     A = embedding.fit_transform(bags).reshape(3, -1, 81)
     h = histograms(bags, 9)
     assert (A[np.broadcast_to(h[:, None, :] == 0, A.shape)] == 0).all()
@@ -117,7 +125,7 @@ def test_counts_beyond_the_table(n_points):
 def test_bins_are_closed_below_and_the_last_above():
     """A point on an inner edge belongs to the upper bin, one on the wall to the last."""
     bags = [[[0.0]], [[0.25]], [[0.5]], [[0.75]], [[1.0]], [[np.nextafter(0.5, 0)]]]
-    out = HistogramEmbedding("l2", 4).fit_transform(bags)
+    out = HistogramEmbedding(distance="l2", n_bins=4).fit_transform(bags)
     assert out.argmax(axis=1).tolist() == [0, 1, 2, 3, 3, 1]
     assert out.sum(axis=1).tolist() == [1.0] * 6
 
@@ -140,7 +148,7 @@ def test_defaults():
     out = HistogramEmbedding().fit_transform(UNIT)
     assert out.shape == (3, 600)
     assert out.dtype == np.float32
-    assert HistogramEmbedding("l2").fit_transform(UNIT).shape == (3, 100)
+    assert HistogramEmbedding(distance="l2").fit_transform(UNIT).shape == (3, 100)
 
 
 def test_saved_nodes_are_kept():

@@ -72,7 +72,13 @@ def test_error_falls_with_the_root_of_the_number_of_features(name, nu, n_dims):
         squares = []
         for seed in range(24):
             embedding = MeanMapEmbedding(  # 0.1 of a cubic box of side 3
-                name, n_features, 0.1, nu, seed, box=[(-1, 2)] * n_dims, dtype="float64"
+                kernel=name,
+                n_features=n_features,
+                bandwidth=0.1,
+                nu=nu,
+                seed=seed,
+                box=[(-1, 2)] * n_dims,
+                dtype="float64",
             )
             A = embedding.transform(bags)
             squares.append(np.mean((mmd_squared(A, unbiased=False) - exact) ** 2))
@@ -88,7 +94,7 @@ def test_mmd_squared_of_any_features(unbiased):
     of bags and between two."""
     bags = random_bags(RNG, [2, 3, 40], 2)
     others = random_bags(RNG, [5, 2], 2)
-    z = RandomFourierFeatures(6, scale=1.0).fit(bags[0])
+    z = RandomFourierFeatures(n_features=6, scale=1.0).fit(bags[0])
     A, B = (np.array([z.transform(bag).mean(axis=0) for bag in part]) for part in (bags, others))
     sizes, other_sizes = [2, 3, 40], np.array([5, 2])
 
@@ -118,7 +124,7 @@ def test_kernel_of_bags_in_two_lines():
     """Random features of A approximate exp(−MMD² / 2σ²) for the exact MMD."""
     bags = [RNG.beta(a, 2, (30, 2)) for a in np.linspace(1, 5, 8)]
     A = MeanMapEmbedding(n_features=4000, bandwidth=0.3, box=[(0, 1)] * 2).fit_transform(bags)
-    second = RandomFourierFeatures(4000).fit(A)
+    second = RandomFourierFeatures(n_features=4000).fit(A)
     z = second.transform(A)
     exact = exact_mmd(bags, "gaussian", 0.3, 1.5, unbiased=False)
     expected = np.exp(-exact / (2 * second.spec_.scale**2))
@@ -154,7 +160,9 @@ def test_norm_of_one_point_is_one(dtype, name):
     """‖z(x)‖ = 1 to rounding, for frequencies of any size; no mean of such is longer."""
     bags = [RNG.random((1, 3)) for _ in range(50)] + [RNG.random((40, 3))]
     for bandwidth in (1e-6, 0.01, 10.0):
-        embedding = MeanMapEmbedding(name, 600, bandwidth, nu=0.5, dtype=dtype)
+        embedding = MeanMapEmbedding(
+            kernel=name, n_features=600, bandwidth=bandwidth, nu=0.5, dtype=dtype
+        )
         norms = np.linalg.norm(embedding.transform(bags).astype(np.float64), axis=1)
         atol = 1e-6 if dtype == "float32" else 1e-13
         np.testing.assert_allclose(norms[:50], 1, rtol=0, atol=atol)
@@ -164,7 +172,9 @@ def test_norm_of_one_point_is_one(dtype, name):
 def test_more_features_keep_the_first_frequencies():
     """Frequencies depend on seed and block alone; another seed has others."""
     few, many, other = (
-        MeanMapEmbedding("matern", n, 0.2, seed=seed).fit(UNIT).spec_.frequencies()
+        MeanMapEmbedding(kernel="matern", n_features=n, bandwidth=0.2, seed=seed)
+        .fit(UNIT)
+        .spec_.frequencies()
         for n, seed in ((100, 1), (2000, 1), (100, 2))
     )
     np.testing.assert_array_equal(few, many[:, :50])
@@ -182,11 +192,11 @@ def test_median_bandwidth(name):
         [np.linalg.norm(a - b, order) for a, b in itertools.combinations(points[:700], 2)]
     )
     for bags in (np.split(points, 1500), np.split(points, 300), [points[:1], *[points] * 400]):
-        spec = MeanMapEmbedding(name, box=[(0, 1)] * 2).fit(bags).spec_
+        spec = MeanMapEmbedding(kernel=name, box=[(0, 1)] * 2).fit(bags).spec_
         assert spec.bandwidth == pytest.approx(truth, rel=0.06)
-    stretched = MeanMapEmbedding(name, box=[(-10, 10), (0, 4)])
+    stretched = MeanMapEmbedding(kernel=name, box=[(-10, 10), (0, 4)])
     moved = stretched.fit([point * [20, 4] + [-10, 0] for point in np.split(points, 1500)])
-    first = MeanMapEmbedding(name, box=[(0, 1)] * 2).fit(np.split(points, 1500))
+    first = MeanMapEmbedding(kernel=name, box=[(0, 1)] * 2).fit(np.split(points, 1500))
     assert moved.spec_.bandwidth == pytest.approx(first.spec_.bandwidth, rel=1e-9)
 
 

@@ -116,9 +116,9 @@ def test_a_constant_coordinate_and_few_points():
 def test_an_embedding_sees_transformed_points():
     """It is the embedding of the points transformed before, in the box measured of them."""
     inner = ProjectionEmbedding(n_per_dim=4)
-    ours = PointTransformer(PCA(2), CoefficientPCA(clone(inner), 5)).fit(BAGS)
+    ours = PointTransformer(PCA(2), CoefficientPCA(clone(inner), n_components=5)).fit(BAGS)
     points = ours.transform_points(BAGS)
-    by_hand = CoefficientPCA(inner, 5, box=ours.spec_.box).fit(points)
+    by_hand = CoefficientPCA(inner, n_components=5, box=ours.spec_.box).fit(points)
     np.testing.assert_allclose(ours.transform(BAGS), by_hand.transform(points), atol=1e-5)
     assert ours.spec_.embedding.embedding == by_hand.spec_.embedding
     outside = ours.spec_.are_outside(np.array([[20.0, 20, 20], [200, 0, 0]]))
@@ -137,9 +137,11 @@ def test_a_measured_box_is_no_reason_to_warn():
     quiet where a box that was given has its warning, which filters of the module silence."""
     bags = [RNG.normal(size=(20, 12)) for _ in range(60)]
     y = np.arange(60.0)
-    second = RandomFourierFeatures(16)
-    measured = DoubleBasisRegressor(PointTransformer(embedding=MomentsEmbedding()), second, 0.1)
-    given = DoubleBasisRegressor(MomentsEmbedding(box=[(-2.5, 2.5)] * 12), second, 0.1)
+    second = RandomFourierFeatures(n_features=16)
+    measured = DoubleBasisRegressor(
+        PointTransformer(embedding=MomentsEmbedding()), second, alpha=0.1
+    )
+    given = DoubleBasisRegressor(MomentsEmbedding(box=[(-2.5, 2.5)] * 12), second, alpha=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", BagbasisWarning)
         features = measured.fit(bags, y).features_
@@ -158,7 +160,7 @@ def test_a_cluster_gives_the_bits_of_one_process(store, tmp_path):
     transformer = make_pipeline(FunctionTransformer(np.cbrt), PCA(2, whiten=True))
     model = DoubleBasisRegressor(
         PointTransformer(transformer, ProjectionEmbedding(n_per_dim=4)),
-        RandomFourierFeatures(32),
+        RandomFourierFeatures(n_features=32),
         alpha=1e-3,
     )
     with pass_limits(task_seconds=1e-4):

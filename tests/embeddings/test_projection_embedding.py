@@ -49,7 +49,8 @@ def test_against_the_loop(basis, limits, marginals):
     lo, hi = (-2.0, -3.0, -2.5), (2.0, 3.0, 2.5)
     n_per_dim, max_norm = limits
     embedding = ProjectionEmbedding(
-        basis, n_per_dim or 10, max_norm, marginals, box=list(zip(lo, hi, strict=True)),
+        basis=basis, n_per_dim=n_per_dim or 10, max_norm=max_norm, marginals=marginals,
+        box=list(zip(lo, hi, strict=True)),
         dtype="float64",
     )  # fmt: skip
     out = embedding.fit_transform(bags)
@@ -124,7 +125,7 @@ def test_box_of_a_store(tmp_path):
 def test_in_a_pipeline():
     """Both bases and scikit-learn's Ridge make a pipeline over a list of bags."""
     model = make_pipeline(
-        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(64), Ridge(alpha=1e-3)
+        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=64), Ridge(alpha=1e-3)
     )
     bags = [RNG.beta(a, 2, (100, 1)) for a in np.linspace(1, 4, 40)]
     y = np.linspace(1, 4, 40)
@@ -166,5 +167,5 @@ def test_spec_of_another_version():
 
 def test_registry_names_what_is_exported():
     """Every registered embedding is configured by a class with get_params, and makes its spec."""
-    for kind, spec in EMBEDDINGS.values():
-        assert isinstance(kind().fit(UNIT).spec_, spec)
+    for kind in EMBEDDINGS.values():
+        assert isinstance(kind().fit(UNIT).spec_, kind.spec_kind)

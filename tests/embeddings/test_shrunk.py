@@ -60,7 +60,9 @@ def halves_of(inner, bags):
 
 
 @pytest.mark.parametrize(
-    "inner", [ProjectionEmbedding(n_per_dim=4), SlicedWassersteinEmbedding(4, 3)], ids=str
+    "inner",
+    [ProjectionEmbedding(n_per_dim=4), SlicedWassersteinEmbedding(n_directions=4, n_quantiles=3)],
+    ids=str,
 )
 def test_against_matrices(inner):
     inner.set_params(dtype="float64", box=[(0, 1)] * 2)
@@ -129,7 +131,7 @@ def test_variance_of_a_linear_model_is_exact():
 def test_variance_follows_the_slopes():
     """With random features it is about Σ (∂f/∂a)² V, by differences one number at a time."""
     shrunk = ShrunkEmbedding(ProjectionEmbedding(n_per_dim=7), dtype="float64").fit(BAGS)
-    second = RandomFourierFeatures(256, scale=4.0).fit(shrunk.transform(BAGS)).spec_
+    second = RandomFourierFeatures(n_features=256, scale=4.0).fit(shrunk.transform(BAGS)).spec_
     features, psi = FeatureMap(shrunk.spec_, second), RNG.normal(size=(256, 1))
     rows = shrunk.transform(BAGS)
 
@@ -152,9 +154,9 @@ def test_variance_follows_the_slopes():
 
 def test_saved_and_described(tmp_path):
     """Arrays, the factor of the variance, points on a scale of their own: the same predictions."""
-    inner = ShrunkEmbedding(CoefficientPCA(MomentsEmbedding(), 3))
+    inner = ShrunkEmbedding(CoefficientPCA(MomentsEmbedding(), n_components=3))
     embedding = PointTransformer(StandardScaler(), inner)
-    second = RandomFourierFeatures(64)
+    second = RandomFourierFeatures(n_features=64)
     model = DoubleBasisRegressor(embedding, second, uncertainty=True, alpha=0.1).fit(BAGS, Y)
     assert "shrunk by bag size" in model.features_.embedding.describe().text
     assert model.model_.posterior.of_bags != [1.0]
@@ -178,7 +180,7 @@ def test_a_union_shrinks_in_its_blocks(join):
 
 def test_small_bags_are_less_certain():
     model = DoubleBasisRegressor(
-        ShrunkEmbedding(MomentsEmbedding()), RandomFourierFeatures(64), uncertainty=True
+        ShrunkEmbedding(MomentsEmbedding()), RandomFourierFeatures(n_features=64), uncertainty=True
     ).fit(BAGS, Y)
     bag = BAGS[int(BAGS.sizes.argmax())]
     _, of_few = model.predict([bag[:3]], return_std=True)
@@ -191,7 +193,7 @@ def test_small_bags_are_less_certain():
 
 def judged(embedding, fitted, new):
     """Return RMSE, log loss and the coverage of 90 % in each fifth of the sizes."""
-    second = RandomFourierFeatures(512, scale_multiplier=2.0)
+    second = RandomFourierFeatures(n_features=512, scale_multiplier=2.0)
     model = DoubleBasisRegressor(embedding, second, uncertainty=True).fit(*fitted)
     predicted, deviation = model.predict(new[0], return_std=True)
     errors = np.abs(predicted - new[1])
@@ -207,7 +209,7 @@ def test_mixtures_of_5_to_500_points():
     """Lower error and log loss, and coverage that is more even over the sizes."""
     rng = np.random.default_rng(1)
     fitted, new = mixtures(1000, rng), mixtures(1000, rng)
-    inner = SlicedWassersteinEmbedding(16)
+    inner = SlicedWassersteinEmbedding(n_directions=16)
     error, loss, coverage = judged(inner, fitted, new)
     shrunk_error, shrunk_loss, shrunk_coverage = judged(ShrunkEmbedding(inner), fitted, new)
     assert shrunk_error < 0.97 * error

@@ -36,7 +36,9 @@ def test_mean_over_directions():
     """In more dimensions it is the mean over the directions, of which orthogonal ones share the
     distance itself: each transport of points is one of their projections."""
     bags = list(RNG.random((2, 30, 3)))
-    embedding = SlicedWassersteinEmbedding(12, 30, box=[(0, 1)] * 3, dtype="float64").fit(bags)
+    embedding = SlicedWassersteinEmbedding(
+        n_directions=12, n_quantiles=30, box=[(0, 1)] * 3, dtype="float64"
+    ).fit(bags)
     first, second = (np.sort(bag @ embedding.spec_.directions().T, axis=0) for bag in bags)
     distance = squared(embedding.transform(bags))[0, 1]
     np.testing.assert_allclose(distance, ((first - second) ** 2).mean(), rtol=1e-12)
@@ -68,7 +70,11 @@ def test_bags_of_any_number_of_points(size, out_of_box):
     bag = RNG.uniform(-0.1, 1, (size, 3))
     kept = bag[(bag >= 0).all(axis=1)] if out_of_box == "drop" else bag.clip(0)
     embedding = SlicedWassersteinEmbedding(
-        5, len(kept), out_of_box=out_of_box, box=[(0, 1)] * 3, dtype="float64"
+        n_directions=5,
+        n_quantiles=len(kept),
+        out_of_box=out_of_box,
+        box=[(0, 1)] * 3,
+        dtype="float64",
     ).fit([bag])
     expected = np.sort(embedding.spec_.directions() @ kept.T, axis=1) / np.sqrt(5 * len(kept))
     np.testing.assert_allclose(embedding.transform([bag]), expected.reshape(1, -1), atol=1e-15)
@@ -87,7 +93,7 @@ def test_wrong_parameters(name, value):
 def test_too_many_features():
     """Directions times quantiles have the limit of all embeddings."""
     with pytest.raises(ParameterError, match="n_directions is 1000000; expected"):
-        SlicedWassersteinEmbedding(1_000_000, 1000).fit(UNIT)
+        SlicedWassersteinEmbedding(n_directions=1_000_000, n_quantiles=1000).fit(UNIT)
 
 
 @pytest.mark.parametrize("n", [2, 23, 24, 25, 100, 4097])

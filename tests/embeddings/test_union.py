@@ -59,7 +59,9 @@ def test_distances_are_weighed_sums(join):
 def test_kernels(join, second):
     """Random features give the product or the weighed sum of the parts' kernels."""
     model = DoubleBasisRegressor(
-        union_of_parts(join=join), RandomFourierFeatures(2**14, **second), precision="float64"
+        union_of_parts(join=join),
+        RandomFourierFeatures(n_features=2**14, **second),
+        precision="float64",
     )
     features = chosen_features(model, posed(model, BAGS, Y))
     z = np.empty((len(BAGS), 2**14))
@@ -89,10 +91,12 @@ def test_a_union_learns_what_its_parts_know():
     centre, width = rng.uniform(0.3, 0.7, 600), rng.uniform(0.02, 0.2, 600)
     bags = [rng.normal(m, s, (60, 1)).clip(0, 1) for m, s in zip(centre, width, strict=True)]
     y = np.sin(12 * centre) + 10 * width
-    parts = [("mean", MomentsEmbedding(False)), ("js", HDDEmbedding("js"))]
+    parts = [("mean", MomentsEmbedding(covariance=False)), ("js", HDDEmbedding("js"))]
     errors = []
     for embedding in (parts[0][1], EmbeddingUnion(parts), EmbeddingUnion(parts, join="sum")):
-        model = DoubleBasisRegressor(embedding, RandomFourierFeatures(256)).fit(bags[:400], y[:400])
+        model = DoubleBasisRegressor(embedding, RandomFourierFeatures(n_features=256)).fit(
+            bags[:400], y[:400]
+        )
         errors.append(np.mean((model.predict(bags[400:]) - y[400:]) ** 2))
     assert max(errors[1:]) < errors[0] / 2
 
@@ -119,7 +123,7 @@ def test_embeddings_alone_are_named_by_what_they_are(tmp_path):
     twice = EmbeddingUnion([MomentsEmbedding(), MomentsEmbedding(covariance=False)])
     assert twice.get_params()["moments2__covariance"] is False
     y = np.arange(len(BAGS), dtype=float)
-    model = DoubleBasisRegressor(alone, RandomFourierFeatures(32)).fit(BAGS, y)
+    model = DoubleBasisRegressor(alone, RandomFourierFeatures(n_features=32)).fit(BAGS, y)
     model.save(tmp_path / "m.zarr")
     again = load_model(tmp_path / "m.zarr")
     assert repr(again.embedding) == repr(alone)
@@ -169,7 +173,7 @@ def test_refusals(params, message):
 
 def test_a_kernel_needs_a_frequency():
     """A sum of kernels has at least one frequency of each."""
-    model = DoubleBasisRegressor(EmbeddingUnion(join="sum"), RandomFourierFeatures(2))
+    model = DoubleBasisRegressor(EmbeddingUnion(join="sum"), RandomFourierFeatures(n_features=2))
     with pytest.raises(ParameterError, match="n_features is 2; expected at least 4 for a sum of 2"):
         model.fit(BAGS, Y)
 
@@ -181,7 +185,9 @@ def test_a_cluster_gives_the_bits_of_one_process(join, tmp_path):
     bags, y = labelled_bags(300)
     store = stored(tmp_path / "s.zarr", bags, y)
     parts = [("map", MeanMapEmbedding(n_features=16)), ("cos", ProjectionEmbedding(n_per_dim=3))]
-    model = DoubleBasisRegressor(EmbeddingUnion(parts, join), RandomFourierFeatures(32))
+    model = DoubleBasisRegressor(
+        EmbeddingUnion(parts, join=join), RandomFourierFeatures(n_features=32)
+    )
     with pass_limits(task_seconds=1e-4):
         alone = clone(model).fit(store)
     with pass_limits(task_seconds=1e-4), connect("local", n_workers=2, cores_per_worker=1):

@@ -22,7 +22,7 @@ def bag(counts):
 def test_words_lie_where_points_are():
     """One at each place, and a bag is the roots of its shares: distances are Hellinger's."""
     counts = RNG.integers(5, 40, (30, 3))
-    embedding = BagOfWordsEmbedding(3, box=BOX, dtype="float64")
+    embedding = BagOfWordsEmbedding(n_words=3, box=BOX, dtype="float64")
     rows = embedding.fit_transform([bag(c) for c in counts])
     centres = np.array(embedding.spec_.centres).reshape(3, 2)
     order = np.linalg.norm(centres[:, None] - PLACES, axis=2).argmin(axis=1)
@@ -38,7 +38,7 @@ def test_words_follow_the_units_of_the_box():
     bags = [bag(c) for c in RNG.integers(5, 40, (10, 3))]
     unit = np.array([1000.0, 0.001])
     one, other = (
-        BagOfWordsEmbedding(5, box=box, dtype="float64").fit_transform(given)
+        BagOfWordsEmbedding(n_words=5, box=box, dtype="float64").fit_transform(given)
         for given, box in ((bags, BOX), ([b * unit for b in bags], [(0, u) for u in unit]))
     )
     np.testing.assert_allclose(one, other)
@@ -47,7 +47,7 @@ def test_words_follow_the_units_of_the_box():
 def test_fewer_points_than_words():
     """Every different point is a word; none in the box is an error."""
     bags = [np.repeat(PLACES, 3, axis=0)]
-    assert BagOfWordsEmbedding(64, box=BOX).fit(bags).spec_.n_features == 3
+    assert BagOfWordsEmbedding(n_words=64, box=BOX).fit(bags).spec_.n_features == 3
     dropping = BagOfWordsEmbedding(box=BOX, out_of_box="drop")
     assert dropping.fit([PLACES, PLACES + 0.15]).spec_.n_features == 5  # one of them lies outside
     with pytest.raises(DataError, match="no points in the box"):

@@ -26,7 +26,7 @@ RNG = np.random.default_rng(3)
 CENTRES = RNG.random((N, 2)) / 2 + 0.25
 BAGS = [np.clip(c + RNG.normal(0, 0.1, (RNG.integers(2, 30), 2)), 0, 1) for c in CENTRES]
 OUT = Split(0.3, HOLDOUT_SEED).members(0, N)
-BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32)
+BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=32)
 
 
 @pytest.fixture(scope="module")

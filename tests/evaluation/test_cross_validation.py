@@ -44,7 +44,7 @@ def store(tmp_path_factory):
 
 
 def small(kind=DoubleBasisRegressor, n_features=64, alpha=0.05, **parameters):
-    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features)
+    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=n_features)
     return kind(*bases, alpha=alpha, precision="float64", **parameters)
 
 

@@ -28,7 +28,7 @@ from bagbasis.labelled.labels import Targets
 from bagbasis.outcomes.reals import Reals
 
 N = 400
-BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(64)
+BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=64)
 
 
 def planted(n=N, seed=0, n_points=(8, 30)):

@@ -44,7 +44,7 @@ def store(tmp_path_factory):
 def model(store):
     return TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4),
-        RandomFourierFeatures(32),
+        RandomFourierFeatures(n_features=32),
         ProjectionEmbedding(n_per_dim=4),
         alpha=0.1,
         precision="float64",
@@ -122,7 +122,9 @@ def test_refusals(store, model, tmp_path):
     with pytest.raises(DataError, match="no labelled bag among the all bags"):
         evaluate(model, empty)
     whole = TripleBasisRegressor(
-        ProjectionEmbedding(n_per_dim=2), RandomFourierFeatures(8), ProjectionEmbedding(n_per_dim=2)
+        ProjectionEmbedding(n_per_dim=2),
+        RandomFourierFeatures(n_features=8),
+        ProjectionEmbedding(n_per_dim=2),
     ).fit(store)
     with pytest.raises(ModelError, match="held no bags out"):
         evaluate(whole, store, subset="holdout")
@@ -134,7 +136,9 @@ def test_models_are_judged_together(tmp_path):
     whole = stored(tmp_path / "w.zarr", BAGS, y.astype(float), ["kind"])
     part = stored(tmp_path / "p.zarr", BAGS, np.where(y == 1, np.nan, y), ["kind"])
     models = [
-        DoubleBasisClassifier(ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32)).fit(one)
+        DoubleBasisClassifier(
+            ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=32)
+        ).fit(one)
         for one in (whole, part)
     ]
     together = evaluate_together(
@@ -150,7 +154,7 @@ def test_a_model_of_labels_in_memory(store):
     """It does not know a target's name; bags that carry their labels need none."""
     y = np.arange(float(N))
     model = DoubleBasisRegressor(
-        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32), alpha=0.1
+        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=32), alpha=0.1
     ).fit(BAGS, y)
     with pytest.raises(DataError, match="fitted to labels in memory"):
         evaluate(model, store)

@@ -29,7 +29,7 @@ NEW, NEW_Y = labelled_bags(40, seed=1, most=30)
 WEIGHTS = np.random.default_rng(2).random(40)
 BASES = {
     "embedding": ProjectionEmbedding(n_per_dim=3),
-    "random_features": RandomFourierFeatures(24, seed=0),
+    "random_features": RandomFourierFeatures(n_features=24, seed=0),
 }
 EQUAL = np.full(40, 0.3)
 

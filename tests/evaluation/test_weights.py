@@ -49,7 +49,7 @@ def stores(tmp_path_factory):
 
 
 def small(kind, alpha=0.02, **parameters):
-    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32, scale=1.0)
+    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=32, scale=1.0)
     return kind(*bases, alpha=alpha, precision="float64", **parameters)
 
 

@@ -24,7 +24,9 @@ from tests.oracles.planned import chosen_features, posed
 
 def regressor() -> DoubleBasisRegressor:
     return DoubleBasisRegressor(
-        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(64, scale=1.0), "validation"
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(n_features=64, scale=1.0),
+        alpha="validation",
     )
 
 

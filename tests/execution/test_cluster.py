@@ -38,7 +38,7 @@ CORES = 1
 def regressor(precision="float64", **params):
     return DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim="auto"),
-        RandomFourierFeatures(64),
+        RandomFourierFeatures(n_features=64),
         **{"alpha": "validation", "precision": precision, **params},
     )
 
@@ -139,7 +139,10 @@ def test_classifier_and_features(cluster, stores):
     store = stores[50]
     codes = np.where(np.isnan(Y), np.nan, Y > 0)
     model = DoubleBasisClassifier(
-        ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32), 0.1, precision="float64"
+        ProjectionEmbedding(n_per_dim=3),
+        RandomFourierFeatures(n_features=32),
+        alpha=0.1,
+        precision="float64",
     ).fit(BAGS, codes)
     np.testing.assert_array_equal(model.predict(store).compute(), model.predict(BAGS))
     np.testing.assert_allclose(
@@ -255,7 +258,9 @@ def test_refusals_arrive_as_ours(cluster, tmp_path):
     spoiled = [*BAGS[:90], np.full((3, 2), 1.5), *BAGS[90:]]
     store = stored(tmp_path / "s.zarr", spoiled, np.append(Y, 0.0), chunk_points=50)
     embedding = ProjectionEmbedding(n_per_dim=3, out_of_box="error", box=[(0, 1), (0, 1)])
-    model = DoubleBasisRegressor(embedding, RandomFourierFeatures(16, scale=1.0), 1.0)
+    model = DoubleBasisRegressor(
+        embedding, RandomFourierFeatures(n_features=16, scale=1.0), alpha=1.0
+    )
     with pytest.raises(DataError, match=r"s\.zarr, bag 90: 3 points lie outside the box"):
         model.fit(store)
     with pytest.raises(DataError, match=r"s\.zarr, bag 90: 3 points lie outside the box"):

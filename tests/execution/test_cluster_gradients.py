@@ -53,7 +53,7 @@ def _n_kept(dask_worker):
 
 
 def fit(store, alpha, progress=None):
-    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(48)
+    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=48)
     model = DoubleBasisRegressor(*bases, alpha=alpha, solver="cg", precision="float64")
     return model.fit(store, progress=progress)
 

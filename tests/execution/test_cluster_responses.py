@@ -24,7 +24,7 @@ RESPONSES = [None if i % 7 == 3 else (1 - bag)[: 1 + i % 5] for i, bag in enumer
 def regressor(precision="float64"):
     return TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4),
-        RandomFourierFeatures(48, scale=0.7),
+        RandomFourierFeatures(n_features=48, scale=0.7),
         ProjectionEmbedding(n_per_dim=7),
         alpha=1e-2,
         precision=precision,

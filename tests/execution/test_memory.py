@@ -60,7 +60,7 @@ def random_bags(n, size, n_dims):
 @pytest.mark.parametrize(("n_dims", "marginals"), [(1, None), (2, None), (4, 1), (4, 2)])
 def test_embeddings(name, n_dims, marginals):
     """Every registered embedding stays below what it declares, for few bags and for many."""
-    embedding = EMBEDDINGS[name][0]()
+    embedding = EMBEDDINGS[name]()
     if "marginals" in embedding.get_params():
         embedding.set_params(marginals=marginals)
     for n in (1, 64, 1024):
@@ -78,7 +78,7 @@ def test_predictions_by_trees(head, monkeypatch):
     monkeypatch.setattr(stacking, "N_RANDOMISED", 5)
     bags = random_bags(1024, 20, 30)
     y = np.stack([bags.means[:, j] for j in range(12)], axis=1)
-    second = RandomFourierFeatures(16)
+    second = RandomFourierFeatures(n_features=16)
     estimator = DoubleBasisRegressor(ProjectionEmbedding(marginals=1), second, head=head)
     model = estimator.fit(bags[:60], y[:60]).model_
     for n in (1, 64, 1024):
@@ -94,7 +94,9 @@ def test_a_task_of_a_fit(tmp_path, precision, validation):
     bags, y = labelled_bags(3000, most=20)
     labelled = LabelledBags(stored(tmp_path / "s.zarr", bags, y), Targets(("y",)))
     spec = ProjectionEmbedding(n_per_dim=8).fit(bags).spec_
-    features = FeatureMap(spec, RandomFourierFeatures(700, scale=1.0).fit(np.eye(64)).spec_)
+    features = FeatureMap(
+        spec, RandomFourierFeatures(n_features=700, scale=1.0).fit(np.eye(64)).spec_
+    )
     fit = FitPlan(labelled, features, Reals(1), validation, precision)
     with pass_limits(partition_bytes=PARTITION, rows_per_block=512):
         task = RangeTask.of(labelled, fit.reduction, [(0, 3000)])
@@ -123,7 +125,9 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
     bags, y = labelled_bags(30)
     store = stored(tmp_path / "s.zarr", bags, y)
     base = ProjectionEmbedding(n_per_dim=3)
-    model = DoubleBasisRegressor(base, RandomFourierFeatures(2**31, scale=1.0), alpha=1.0)
+    model = DoubleBasisRegressor(
+        base, RandomFourierFeatures(n_features=2**31, scale=1.0), alpha=1.0
+    )
     message = r"gradients for 2,147,483,648 features needs [\d.e+]+ GiB and has [\d.]+ GiB: take f"
     for data, labels in ((store, None), (bags, y)):
         with pytest.raises(ParameterError, match=message):
@@ -131,14 +135,16 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
     wide = rows_of("rows", len, Cost(bytes_per_bag=2 * lane_memory()))
     with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
         RangeTask.of(LabelledBags(store), wide, [(0, 30)])
-    assert KernelSmoother(base, 1.0).fit(store).predict(bags).shape == (30,)
+    assert KernelSmoother(base, bandwidth=1.0).fit(store).predict(bags).shape == (30,)
 
 
 def test_a_fit_too_wide_for_the_workers(tmp_path):
     """A worker that has less memory than the matrices of a fit take is not asked to try."""
     labelled = LabelledBags(stored(tmp_path / "s.zarr", *labelled_bags(30)), Targets(("y",)))
     spec = ProjectionEmbedding(n_per_dim=8).fit(random_bags(2, 5, 2)).spec_
-    features = FeatureMap(spec, RandomFourierFeatures(2**13, scale=1.0).fit(np.eye(64)).spec_)
+    features = FeatureMap(
+        spec, RandomFourierFeatures(n_features=2**13, scale=1.0).fit(np.eye(64)).spec_
+    )
     fit = FitPlan(labelled, features, Reals(1), None, "float64")
     refused = r"a lane of this pass needs [\d.]+ GiB and has 0\.684 GiB: take fewer features"
     with (
@@ -188,15 +194,17 @@ def test_frequencies_take_what_they_declare():
     ("call", "message"),
     [
         (
-            lambda: RandomFourierFeatures(10**9, scale=1.0).fit_transform(np.eye(9)),
+            lambda: RandomFourierFeatures(n_features=10**9, scale=1.0).fit_transform(np.eye(9)),
             r"1,000,000,000 features of 9 rows needs [\d.]+ GiB and has [\d.]+ GiB: take fewer",
         ),
         (
-            lambda: DoubleBasisRegressor(None, RandomFourierFeatures(10**9)).fit(*FEW),
+            lambda: DoubleBasisRegressor(None, RandomFourierFeatures(n_features=10**9)).fit(*FEW),
             r"solving for 1,000,000,000 features needs [\d.e+]+ GiB and has [\d.]+ GiB: take fewer",
         ),
         (
-            lambda: DoubleBasisRegressor(None, RandomFourierFeatures(10**9), 1.0).fit(*FEW),
+            lambda: DoubleBasisRegressor(
+                None, RandomFourierFeatures(n_features=10**9), alpha=1.0
+            ).fit(*FEW),
             r"conjugate gradients for 1,000,000,000 features needs",
         ),
     ],
@@ -212,4 +220,4 @@ def test_a_smoother_in_memory_is_refused(monkeypatch):
     monkeypatch.setattr(passes, "SURE_BYTES", 0)
     monkeypatch.setattr(passes, "lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"keeping 30 embeddings needs .*: leave in_mem"):
-        KernelSmoother(ProjectionEmbedding(n_per_dim=3), 1.0, in_memory=True).fit(*FEW)
+        KernelSmoother(ProjectionEmbedding(n_per_dim=3), bandwidth=1.0, in_memory=True).fit(*FEW)

@@ -80,7 +80,7 @@ def limited_to(n):
     resource.setrlimit(resource.RLIMIT_AS, (n, resource.RLIM_INFINITY))
 
 bags = [np.random.default_rng(i).random((5, 2)) for i in range(20)]
-model = DoubleBasisRegressor("moments", RandomFourierFeatures(10**8), 1.0)
+model = DoubleBasisRegressor("moments", RandomFourierFeatures(n_features=10**8), alpha=1.0)
 for n, kind in ((addresses_needed() - 1, ExhaustedError), (addresses_needed(), ParameterError)):
     limited_to(n)
     try:

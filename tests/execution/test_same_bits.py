@@ -33,7 +33,7 @@ pytestmark = pytest.mark.long
 N, FEW, N_FEATURES = 1400, 700, 1100  # of features: more than a panel of their Gram matrix
 BAGS, Y = labelled_bags(N, most=30)
 Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
-SECOND = RandomFourierFeatures(N_FEATURES, scale=1.0)
+SECOND = RandomFourierFeatures(n_features=N_FEATURES, scale=1.0)
 
 
 def regressor(**given):
@@ -60,7 +60,7 @@ def densities(stores):
 
 
 def hdd(stores):
-    second = NystroemFeatures(600)
+    second = NystroemFeatures(n_features=600)
     model = DoubleBasisRegressor(HDDEmbedding("js", n_per_dim=5, n_lambdas=3), second, alpha="gcv")
     return [*fitted(model.fit(stores["few"])), model.predict(BAGS[:300])]
 

@@ -112,7 +112,7 @@ def test_chunks_do_not_matter_to_the_model(tmp_path):
         store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
         embedding = ProjectionEmbedding(n_per_dim="auto")
         model = DoubleBasisRegressor(
-            embedding, RandomFourierFeatures(64), "validation", precision="float64"
+            embedding, RandomFourierFeatures(n_features=64), alpha="validation", precision="float64"
         )
         models.append(model.fit(store, holdout=0.1))
     for model in models[1:]:

@@ -52,7 +52,9 @@ def store(tmp_path):
 
 def regressor(**params):
     return DoubleBasisRegressor(
-        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32), **{"alpha": 0.1, **params}
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(n_features=32),
+        **{"alpha": 0.1, **params},
     )
 
 
@@ -276,7 +278,7 @@ def test_checkpoints_of_others(store, tmp_path):
 def test_other_estimators(tmp_path):
     """Classifier and densities take checkpoints too, and give the same model."""
     codes = (Y > 0).astype(float)
-    bases = (ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32))
+    bases = (ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=32))
     of_classes = stored(tmp_path / "c.zarr", BAGS, codes)
     of_pairs = BagStore.create(tmp_path / "p.zarr", 2, response_dims=1)
     of_pairs.append(BAGS, responses=[bag[:, :1] for bag in BAGS])

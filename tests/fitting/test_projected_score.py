@@ -32,7 +32,7 @@ def pairs(seed=0, n_dims=1):
 def model(alpha="projected", **params):
     return TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=5),
-        RandomFourierFeatures(60, seed=1),
+        RandomFourierFeatures(n_features=60, seed=1),
         ProjectionEmbedding(n_per_dim=7),
         alpha=alpha,
         validation_fraction=FRACTION,
@@ -138,7 +138,9 @@ def test_four_dimensions():
     """Where no grid is fine enough the integrals are those over quasi-random points."""
     bags, answers = pairs(n_dims=4)
     embedding = ProjectionEmbedding(max_norm=1.5)
-    fitted = TripleBasisRegressor(embedding, RandomFourierFeatures(20), embedding, "projected")
+    fitted = TripleBasisRegressor(
+        embedding, RandomFourierFeatures(n_features=20), embedding, alpha="projected"
+    )
     fitted.fit(bags, answers)
     assert np.isfinite(fitted.alpha_scores_).all()
     assert fitted.alpha_scores_.min() < -1  # the uniform density has -1

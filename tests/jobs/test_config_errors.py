@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
+from bagbasis import ProjectionEmbedding
 from bagbasis.config_errors import accepted_by
+from bagbasis.core import Parameter, parameters_of
 from bagbasis.errors import ConfigError
 from bagbasis.jobs.configs.config import (
     ReportConfig,
@@ -18,8 +20,6 @@ from bagbasis.jobs.configs.config import (
     read_yaml,
 )
 from bagbasis.jobs.configs.sections import named_section, union_of
-from bagbasis.jobs.configs.signatures import Parameter, parameters_of
-from bagbasis.jobs.configs.types import type_of
 from bagbasis.parameters import Integer, OneOf
 from tests.jobs.running import CONFIGS, refused, settings
 
@@ -174,10 +174,10 @@ def test_allowed_in_words():
 def config_with_two_embeddings() -> type[ReportConfig]:
     """A config whose embedding is one of two registered ones."""
     other = {
-        "size": Parameter(type_of(Integer(1)), 3, "How large it is"),
-        "kind": Parameter(type_of(OneOf("a", "b")), "a", "Which of the two"),
+        "size": Parameter("size", Integer(1), 3, "How large it is."),
+        "kind": Parameter("kind", OneOf("a", "b"), "a", "Which of the two."),
     }
-    projection = parameters_of("ProjectionEmbedding")
+    projection = parameters_of(ProjectionEmbedding)
     registry = {"projection": projection, "other": other}
     sections = {name: named_section(name, p, "embedding") for name, p in registry.items()}
     section: Any = union_of(sections, "projection")

@@ -154,8 +154,13 @@ def test_random_features_are_left_to_the_fit_or_named():
     for given in ("auto", {"name": "auto"}):
         assert ModelSection(random_features=given).estimator().random_features is None
     made = ModelSection(random_features={"name": "auto", "n_features": 64}).estimator()
-    assert made.random_features.get_params() == RandomFourierFeatures(64).get_params()
-    for made in (False, RandomFourierFeatures(8), NystroemFeatures(5), LearnedFourierFeatures(6)):
+    assert made.random_features.get_params() == RandomFourierFeatures(n_features=64).get_params()
+    for made in (
+        False,
+        RandomFourierFeatures(n_features=8),
+        NystroemFeatures(n_features=5),
+        LearnedFourierFeatures(n_features=6),
+    ):
         again = build_features(section_of_features(made))
         assert repr(again) == repr(made)
     with pytest.raises(ValueError, match="'sines' is neither false nor one of auto, fourier"):

@@ -27,8 +27,8 @@ def test_every_name_builds_its_embedding(name):
     """Each registered embedding and each HDD distance can be given by its name alone."""
     embedding = fit_config(f"model.embedding={name}").model.estimator().embedding
     kind = NAMED[name]["name"]
-    assert type(embedding) is EMBEDDINGS[kind][0]
-    expected = EMBEDDINGS[kind][0](**{k: v for k, v in NAMED[name].items() if k != "name"})
+    assert type(embedding) is EMBEDDINGS[kind]
+    expected = EMBEDDINGS[kind](**{k: v for k, v in NAMED[name].items() if k != "name"})
     assert embedding.get_params() == expected.get_params()
 
 

@@ -46,7 +46,10 @@ def store(tmp_path_factory):
 
 
 def small(kind=DoubleBasisRegressor, n_features=32, alpha=0.02, **parameters):
-    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features, scale=2.0)
+    bases = (
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(n_features=n_features, scale=2.0),
+    )
     return kind(*bases, alpha=alpha, **{"precision": "float64", **parameters})
 
 

@@ -23,7 +23,7 @@ IDS = {"int": np.arange(N)[::-1] * 7 - 20, "str": [f"bäg {i}" for i in range(N)
 
 
 def bases():
-    return ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32, seed=3)
+    return ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=32, seed=3)
 
 
 def regressor(**params):

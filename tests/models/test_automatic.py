@@ -25,7 +25,7 @@ from bagbasis.execution.lanes import use_cores
 from bagbasis.fitting.choice.short_list import short_list
 from bagbasis.random_features import FourierSpec, NystroemSpec
 
-SMALL = RandomFourierFeatures(64)
+SMALL = RandomFourierFeatures(n_features=64)
 
 
 def bags_of(n=60, d=2, seed=0, size=20):
@@ -262,7 +262,10 @@ def test_without_random_features_ridge_on_the_embeddings_decides():
 
 def test_a_width_that_is_given_stays():
     bags, y = bags_of()
-    for second in (RandomFourierFeatures(64, scale_multiplier=0.3), RandomFourierFeatures(64, 0.9)):
+    for second in (
+        RandomFourierFeatures(n_features=64, scale_multiplier=0.3),
+        RandomFourierFeatures(n_features=64, scale=0.9),
+    ):
         model = DoubleBasisRegressor(random_features=second).fit(bags, y)
         widths = {one["width"] for one in model.report_["choice"]["tried"]}
         assert widths == {0.3 if second.scale == "median" else None}

@@ -28,7 +28,7 @@ KINDS = (DoubleBasisRegressor, DoubleBasisClassifier)
 
 def small(kind=DoubleBasisRegressor, embedding=None, **params):
     embedding = embedding or ProjectionEmbedding(n_per_dim=3)
-    return kind(embedding, RandomFourierFeatures(16), **{"alpha": 1.0, **params})
+    return kind(embedding, RandomFourierFeatures(n_features=16), **{"alpha": 1.0, **params})
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_holdout(holdout):
 def test_wrong_second_basis():
     """A parameter of the random features is refused by the estimator's fit."""
     with pytest.raises(ParameterError, match="n_features is 7"):
-        DoubleBasisRegressor(random_features=RandomFourierFeatures(7)).fit(BAGS, Y)
+        DoubleBasisRegressor(random_features=RandomFourierFeatures(n_features=7)).fit(BAGS, Y)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,7 +187,9 @@ def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     position among all bags."""
     monkeypatch.setattr("bagbasis.fitting.feature_map.ROWS_PER_BLOCK", 8)
     bags = Bags.from_list(BAGS)
-    model = small(embedding=ProjectionEmbedding(basis, 3), precision=precision).fit(bags, Y)
+    model = small(embedding=ProjectionEmbedding(basis=basis, n_per_dim=3), precision=precision).fit(
+        bags, Y
+    )
     bags.points[bags.offsets[19]] = np.nan
     with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
         model.predict(bags)
@@ -210,7 +212,9 @@ def test_points_outside_that_are_refused(tmp_path, mode):
     message = "3 points lie outside the box|no point lies inside the box"
     with pytest.raises(DataError, match=rf"s\.zarr: a bag: ({message}) \[\[0\.0, 1\.0\]"):
         small(embedding=embedding).fit(store)
-    given = DoubleBasisRegressor(embedding, RandomFourierFeatures(8, scale=1.0), 1.0)
+    given = DoubleBasisRegressor(
+        embedding, RandomFourierFeatures(n_features=8, scale=1.0), alpha=1.0
+    )
     with pytest.raises(DataError, match=rf"s\.zarr, bag 20: ({message})"):
         given.fit(store)
     model = given.fit(BAGS, Y)
@@ -228,7 +232,7 @@ def test_features_of_mismatched_parts(store, tmp_path):
     flat = stored(tmp_path / "flat.zarr", [bag[:, :1] for bag in BAGS], None)
     with pytest.raises(DataError, match="bags have dimension 1, the embedding was fitted for 2"):
         features(flat, embedding)
-    second = RandomFourierFeatures(8).fit(np.random.default_rng(0).random((9, 5)))
+    second = RandomFourierFeatures(n_features=8).fit(np.random.default_rng(0).random((9, 5)))
     with pytest.raises(DataError, match="9 coefficients, the random features were fitted for 5"):
         features(store, embedding, second)
     with pytest.raises(ParameterError, match="dtype is 'float16'"):

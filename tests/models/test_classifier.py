@@ -28,7 +28,7 @@ NAMES = np.array(["low", "middle", "upper"])
 
 
 def bases(n_features=64):
-    return ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features)
+    return ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=n_features)
 
 
 def classifier(alpha=0.05, precision="float64", **params):

@@ -35,7 +35,7 @@ KINDS = (DoubleBasisRegressor, DoubleBasisClassifier)
 def small(kind, **params):
     return kind(
         ProjectionEmbedding(n_per_dim=4, box=[(0, 1), (0, 1)]),
-        RandomFourierFeatures(64),
+        RandomFourierFeatures(n_features=64),
         **{"alpha": 0.05, **params},
     )
 

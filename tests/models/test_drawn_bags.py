@@ -69,7 +69,7 @@ def test_components_are_those_of_a_dense_svd(n, n_components, whiten, seed):
     """Of fewer and of more bags than coefficients; axes along which bags differ, at most."""
     bags, _ = labelled_bags(n, seed=seed)
     rows = rows_of(FIRST(), bags)
-    pca = CoefficientPCA(FIRST(), n_components, whiten)
+    pca = CoefficientPCA(FIRST(), n_components=n_components, whiten=whiten)
     found = rows_of(pca, bags)
     kept = min(n_components, n - 1, rows.shape[1] - 1)  # the first function is constant
     assert found.shape[1] <= kept
@@ -132,7 +132,9 @@ def test_estimators_are_dense_ridges(estimator, n, alpha, seed):
         targets = np.eye(2)[classes.astype(int)]
     else:
         labels, targets = np.where(known, y, np.nan), y[:, None]
-    model = kind(FIRST(**BOTH), RandomFourierFeatures(32, seed=seed), **params).fit(bags, labels)
+    model = kind(FIRST(**BOTH), RandomFourierFeatures(n_features=32, seed=seed), **params).fit(
+        bags, labels
+    )
     z, a = columns_of(model, bags)
     if baseline == "own":
         solution = ridge.own_ridge(z[known], a[known], targets[known], alpha)

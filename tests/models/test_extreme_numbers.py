@@ -48,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 def small(kind=DoubleBasisRegressor, **params):
-    return kind(ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16), **params)
+    return kind(ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=16), **params)
 
 
 @settings(max_examples=40, deadline=None)
@@ -153,11 +153,11 @@ def test_scales_that_float32_does_not_hold(scale):
     """A width whose frequencies are infinite, or all zero, is refused before any bag is read."""
     for alpha in (1.0, "gcv"):
         with pytest.raises(ParameterError, match="scale is 1e"):
-            DoubleBasisRegressor(None, RandomFourierFeatures(16, scale=scale), alpha).fit(
-                BAGS, NOISE
-            )
+            DoubleBasisRegressor(
+                None, RandomFourierFeatures(n_features=16, scale=scale), alpha=alpha
+            ).fit(BAGS, NOISE)
     with pytest.raises(ParameterError, match="bandwidth is 1e"):
-        KernelSmoother(None, scale).fit(BAGS, NOISE)
+        KernelSmoother(None, bandwidth=scale).fit(BAGS, NOISE)
 
 
 LABELS = {

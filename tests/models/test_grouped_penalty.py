@@ -42,7 +42,7 @@ def grouped_bags(n_groups=60, per_group=4, seed=0):
 
 
 def model(n_features, **params):
-    second = RandomFourierFeatures(n_features, seed=2)
+    second = RandomFourierFeatures(n_features=n_features, seed=2)
     return DoubleBasisRegressor(MomentsEmbedding(), second, precision="float64", **params)
 
 
@@ -148,7 +148,9 @@ def test_one_group_is_as_no_groups():
 
 def test_classes_leave_groups_out():
     bags, y, groups = grouped_bags()
-    classifier = DoubleBasisClassifier(MomentsEmbedding(), RandomFourierFeatures(300), alphas=GRID)
+    classifier = DoubleBasisClassifier(
+        MomentsEmbedding(), RandomFourierFeatures(n_features=300), alphas=GRID
+    )
     grouped = clone(classifier).fit(bags, y > 0, groups=groups)
     alone = clone(classifier).fit(bags, y > 0)
     assert grouped.alpha_ >= alone.alpha_
@@ -159,7 +161,7 @@ def test_each_fold_chooses_by_its_own_groups():
     """Of features that no sample decides, each fold's model is that of a fit to the others."""
     bags, y, groups = grouped_bags()
     embedding = MomentsEmbedding(standardize=False, box=[(-4, 4), (-4, 4)])
-    second = RandomFourierFeatures(40, scale=0.3)
+    second = RandomFourierFeatures(n_features=40, scale=0.3)
     estimator = DoubleBasisRegressor(embedding, second, alphas=GRID, precision="float64")
     scores = cross_val_score(estimator, bags, y, groups=groups, cv=4)
     apart = []

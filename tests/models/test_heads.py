@@ -58,7 +58,7 @@ def few_trees(monkeypatch):
 
 
 def estimator(kind=DoubleBasisRegressor, **given):
-    second = RandomFourierFeatures(64)
+    second = RandomFourierFeatures(n_features=64)
     return kind(MomentsEmbedding(), random_features=second, alphas=np.logspace(-3, 1, 5), **given)
 
 

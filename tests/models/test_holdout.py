@@ -51,7 +51,7 @@ def store(tmp_path_factory):
 
 
 def small(alpha="gcv", **parameters):
-    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32)
+    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=32)
     return DoubleBasisRegressor(*bases, alpha=alpha, precision="float64", **parameters)
 
 

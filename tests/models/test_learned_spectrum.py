@@ -38,7 +38,7 @@ from tests.oracles.planned import posed
 N = 120
 BAGS, Y = labelled_bags(N, most=30)
 CODES = np.digitize(Y, [-0.3, 0.4])
-LEARNED = LearnedFourierFeatures(12, n_sweeps=3, seed=2)
+LEARNED = LearnedFourierFeatures(n_features=12, n_sweeps=3, seed=2)
 FIRST = ProjectionEmbedding(n_per_dim=3, box=[(0, 1)] * 2)
 
 
@@ -97,7 +97,7 @@ def test_the_width_of_learnt_frequencies_is_no_advice(warned):
     """Labels made them whatever they are; no search has their σ."""
     regressor(clone(LEARNED).set_params(scale=1e-3)).fit(BAGS, Y)
     assert "the scale of the random features" not in warned.text
-    regressor(RandomFourierFeatures(12, scale=1e-3)).fit(BAGS, Y)
+    regressor(RandomFourierFeatures(n_features=12, scale=1e-3)).fit(BAGS, Y)
     assert "the scale of the random features" in warned.text
 
 
@@ -149,11 +149,11 @@ def test_chunks_tasks_and_workers_do_not_matter(tmp_path):
 
 def test_a_sample_of_runs_is_learnt_from_where_there_are_more_bags():
     """Bags between the runs are not looked at by sweeps; all are fitted to."""
-    model = regressor(LearnedFourierFeatures(12, n_sweeps=2, n_bags=40)).fit(BAGS, Y)
+    model = regressor(LearnedFourierFeatures(n_features=12, n_sweeps=2, n_bags=40)).fit(BAGS, Y)
     between = np.ones(N, bool)
     for start in range(0, N, 28):  # 5 runs of 8
         between[start : start + 8] = False
-    again = regressor(LearnedFourierFeatures(12, n_sweeps=2, n_bags=40)).fit(
+    again = regressor(LearnedFourierFeatures(n_features=12, n_sweeps=2, n_bags=40)).fit(
         BAGS, np.where(between, 5.0, Y)
     )
     np.testing.assert_array_equal(frequencies(again), frequencies(model))
@@ -223,7 +223,7 @@ def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     search = Search([ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()], (0.7, 1.4), join=True)
     ours = tune(store, regressor(), search, target="y")
-    fixed = RandomFourierFeatures(12, seed=2)
+    fixed = RandomFourierFeatures(n_features=12, seed=2)
     theirs = tune(store, regressor(fixed), replace(search, join=False), target="y")
     for rung, other in zip(ours.scores, theirs.scores, strict=True):
         assert {c: rung[c].error for c in other} == {c: one.error for c, one in other.items()}

@@ -19,8 +19,6 @@ from bagbasis import (
 from bagbasis.embeddings import EMBEDDINGS, named_embedding
 from bagbasis.errors import ParameterError
 from bagbasis.jobs.configs.sections import NAMED
-from bagbasis.parameters.embeddings import NAMES
-from bagbasis.parameters.random_features import FEATURE_NAMES
 from bagbasis.random_features import RANDOM_FEATURES, named_features
 
 RNG = np.random.default_rng(2)
@@ -30,10 +28,9 @@ Y = np.array([bag.mean() for bag in BAGS])
 
 def test_names_are_those_of_configs():
     """Every registered one, each distance of HDD, and what configs make of them."""
-    assert set(NAMES.choices) == set(NAMED)
-    assert set(FEATURE_NAMES.choices) == set(RANDOM_FEATURES)
+    assert {*EMBEDDINGS, *EMBEDDINGS.short_names} == set(NAMED)
     for name, section in NAMED.items():
-        kind, params = EMBEDDINGS[section["name"]][0], {**section}
+        kind, params = EMBEDDINGS[section["name"]], {**section}
         del params["name"]
         made = named_embedding(name)
         assert type(made) is kind

@@ -27,7 +27,11 @@ NEW, _ = labelled_bags(40, seed=1)
 def regressor(n_features=64, alpha=0.3, precision="float64", **params):
     embedding = ProjectionEmbedding(n_per_dim=4)
     return DoubleBasisRegressor(
-        embedding, RandomFourierFeatures(n_features), alpha, precision=precision, **params
+        embedding,
+        RandomFourierFeatures(n_features=n_features),
+        alpha=alpha,
+        precision=precision,
+        **params,
     )
 
 
@@ -40,8 +44,8 @@ def store(tmp_path):
     "embedding",
     [
         ProjectionEmbedding(n_per_dim=6),
-        ProjectionEmbedding("trigonometric", max_norm=2.5),
-        ProjectionEmbedding("legendre", n_per_dim=5, marginals=1, box=[(0, 2), (-1, 1)]),
+        ProjectionEmbedding(basis="trigonometric", max_norm=2.5),
+        ProjectionEmbedding(basis="legendre", n_per_dim=5, marginals=1, box=[(0, 2), (-1, 1)]),
         ProjectionEmbedding(max_norm="auto"),
     ],
     ids=str,
@@ -51,8 +55,8 @@ def test_coefficients_equal_a_direct_solve(embedding, orthogonal):
     """In double precision, at alpha = 1e-3 n, coefficients and intercept equal numpy's to 1e-8;
     even the features they are solved from are the oracles'."""
     alpha = 1e-3 * len(BAGS)
-    second = RandomFourierFeatures(200, orthogonal=orthogonal, seed=4)
-    model = DoubleBasisRegressor(embedding, second, alpha, precision="float64").fit(BAGS, Y)
+    second = RandomFourierFeatures(n_features=200, orthogonal=orthogonal, seed=4)
+    model = DoubleBasisRegressor(embedding, second, alpha=alpha, precision="float64").fit(BAGS, Y)
     z = features_by_loop(model, BAGS)
     coef, intercept = ridge.ridge(z, Y[:, None], alpha)
     np.testing.assert_allclose(model.coef_, coef[0], rtol=0, atol=1e-8 * np.abs(coef).max())
@@ -235,9 +239,9 @@ def test_points_in_single_precision_are_projected_in_double(tmp_path):
     model = regressor().fit(store)
     rounded = [tuple(np.float32(bound).astype(float) for bound in bounds) for bounds in box]
     exact = ProjectionEmbedding(n_per_dim=4, box=rounded)
-    truth = DoubleBasisRegressor(exact, RandomFourierFeatures(64), 0.3, precision="float64").fit(
-        [bag.astype(np.float64) for bag in bags], Y
-    )
+    truth = DoubleBasisRegressor(
+        exact, RandomFourierFeatures(n_features=64), alpha=0.3, precision="float64"
+    ).fit([bag.astype(np.float64) for bag in bags], Y)
     np.testing.assert_allclose(model.predict(bags), truth.predict(bags), rtol=1e-9)
 
 
@@ -288,7 +292,7 @@ def test_a_scale_far_from_the_distances_is_said(multiplier, message, n_features,
     """Of sums and of rows alike; a multiple of the median distance near one is no news."""
     bases = (
         ProjectionEmbedding(n_per_dim=4),
-        RandomFourierFeatures(n_features, scale_multiplier=multiplier),
+        RandomFourierFeatures(n_features=n_features, scale_multiplier=multiplier),
     )
     DoubleBasisRegressor(*bases, alpha=1.0).fit(BAGS, Y)
     assert (message in warned.text) if message else not warned.text

@@ -29,7 +29,7 @@ from tests.oracles.labelled import labelled_bags
 N = 80
 GONE = np.array([0, 3, 4, 5, 40, 79])
 KEPT = np.setdiff1d(np.arange(N), GONE)
-BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16, scale=0.7, seed=3)
+BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=16, scale=0.7, seed=3)
 
 
 @pytest.fixture(scope="module")

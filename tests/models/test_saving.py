@@ -54,10 +54,10 @@ MODELS = {
     "defaults": lambda: DoubleBasisRegressor(alpha=1.0).fit(BAGS[:9], Y[:9]),
     "several targets": lambda: regressor().fit(BAGS, np.stack([Y, Y**2], axis=1)),
     "one row of targets": lambda: regressor().fit(BAGS, Y[:, None]),
-    "ball": lambda: regressor(ProjectionEmbedding("legendre", max_norm=2.5)).fit(BAGS, Y),
+    "ball": lambda: regressor(ProjectionEmbedding(basis="legendre", max_norm=2.5)).fit(BAGS, Y),
     "auto": lambda: regressor(ProjectionEmbedding(max_norm="auto")).fit(BAGS, Y),
     "marginals": lambda: regressor(
-        ProjectionEmbedding("trigonometric", 5, marginals=1, out_of_box="drop")
+        ProjectionEmbedding(basis="trigonometric", n_per_dim=5, marginals=1, out_of_box="drop")
     ).fit(BAGS, Y),
     "given box": lambda: regressor(
         ProjectionEmbedding(n_per_dim=3, box=np.array([[0, 1.5], [-0.1, 1]]))

@@ -48,17 +48,19 @@ def small_blocks():
 def test_reals_in_memory(precision, rtol, bandwidth):
     """004, eq. 3.4: the weighted mean of the targets; also where all weights would underflow."""
     y = np.stack([Y, Y**2 + 3], axis=1)
-    model = KernelSmoother(EMBEDDING, bandwidth, precision=precision).fit(BAGS, y)
+    model = KernelSmoother(EMBEDDING, bandwidth=bandwidth, precision=precision).fit(BAGS, y)
     truth = smooth(coefficients(BAGS), y, coefficients(QUERIES), bandwidth)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=rtol)
-    one = KernelSmoother(EMBEDDING, bandwidth, precision=precision).fit(BAGS, Y)
+    one = KernelSmoother(EMBEDDING, bandwidth=bandwidth, precision=precision).fit(BAGS, Y)
     np.testing.assert_allclose(one.predict(QUERIES), truth[:, 0], rtol=rtol, atol=rtol)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_responses_in_memory():
     """004, eq. 3.22: coefficients of the average density; bags without a response do not count."""
-    model = KernelSmoother(EMBEDDING, 0.4, EMBEDDING, precision="float64")
+    model = KernelSmoother(
+        EMBEDDING, bandwidth=0.4, response_embedding=EMBEDDING, precision="float64"
+    )
     model.fit(BAGS, responses=responses())
     kept = [i for i in range(N) if i % 3 != 2]
     targets = coefficients([1 - BAGS[i] for i in kept])
@@ -129,12 +131,16 @@ def test_store_with_responses(tmp_path):
     """A store's responses are what is smoothed, unless a target is named."""
     store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=2, dtype=np.float64)
     store.append(BAGS, {"y": Y}, responses=responses())
-    model = KernelSmoother(EMBEDDING, 0.4, EMBEDDING, precision="float64").fit(store)
-    inside = KernelSmoother(EMBEDDING, 0.4, EMBEDDING, precision="float64")
+    model = KernelSmoother(
+        EMBEDDING, bandwidth=0.4, response_embedding=EMBEDDING, precision="float64"
+    ).fit(store)
+    inside = KernelSmoother(
+        EMBEDDING, bandwidth=0.4, response_embedding=EMBEDDING, precision="float64"
+    )
     inside.fit(BAGS, responses=responses())
     np.testing.assert_allclose(model.predict(QUERIES), inside.predict(QUERIES), rtol=1e-10)
     assert model.score(store) == pytest.approx(inside.score(BAGS, responses=responses()), rel=1e-2)
-    reals = KernelSmoother(EMBEDDING, 0.4).fit(store, target="y")
+    reals = KernelSmoother(EMBEDDING, bandwidth=0.4).fit(store, target="y")
     assert reals.predict(QUERIES).shape == (len(QUERIES),)
     assert not hasattr(reals, "response_spec_")
 
@@ -164,8 +170,8 @@ def test_sums_merge_in_any_order():
 def test_any_embedding():
     """Δ is the distance of whatever embedding is given."""
     spec = ProjectionSpec("legendre", 3, None, box=Box.unit(2))
-    embedding = ProjectionEmbedding("legendre", 3)
-    model = KernelSmoother(embedding, 0.3, precision="float64").fit(BAGS, Y)
+    embedding = ProjectionEmbedding(basis="legendre", n_per_dim=3)
+    model = KernelSmoother(embedding, bandwidth=0.3, precision="float64").fit(BAGS, Y)
     assert model.features_.embedding == spec
 
 

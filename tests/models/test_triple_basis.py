@@ -37,8 +37,8 @@ FIRST, THIRD = ProjectionEmbedding(n_per_dim=4), ProjectionEmbedding(n_per_dim=6
 
 
 def regressor(alpha=1e-2, precision="float64", third=THIRD, **options):
-    second = RandomFourierFeatures(64, scale=0.7)
-    return TripleBasisRegressor(FIRST, second, third, alpha, precision=precision, **options)
+    second = RandomFourierFeatures(n_features=64, scale=0.7)
+    return TripleBasisRegressor(FIRST, second, third, alpha=alpha, precision=precision, **options)
 
 
 def response_coefficients(responses, n=6):
@@ -69,7 +69,7 @@ def fitted(blocks, n, **options):
     box = DensityMapping.box
     return TripleBasisRegressor(
         ProjectionEmbedding(max_norm=8.0, box=box),
-        RandomFourierFeatures(1024),
+        RandomFourierFeatures(n_features=1024),
         ProjectionEmbedding(max_norm=12.0, box=box),
         **options,
     ).fit(bags, responses)
@@ -84,7 +84,7 @@ def test_is_as_many_double_basis_fits(alpha):
     assert predicted.shape == (9, 6)
     for j in range(6):
         one = DoubleBasisRegressor(
-            FIRST, RandomFourierFeatures(64, scale=0.7), alpha, precision="float64"
+            FIRST, RandomFourierFeatures(n_features=64, scale=0.7), alpha=alpha, precision="float64"
         ).fit([BAGS[i] for i in KNOWN], targets[:, j])
         np.testing.assert_allclose(predicted[:, j], one.predict(QUERIES), rtol=0, atol=1e-10)
     np.testing.assert_allclose(model.mean_coefficients_, targets.mean(axis=0), atol=1e-14)
@@ -183,7 +183,7 @@ def test_score_of_one_pair_is_a_pass(monkeypatch):
     """A response that is the average density has the score of an exact model."""
     bags = [np.random.default_rng(0).random((9, 2))]
     responses = [1 - bags[0]]
-    model = TripleBasisRegressor(random_features=RandomFourierFeatures(16), alpha=1.0)
+    model = TripleBasisRegressor(random_features=RandomFourierFeatures(n_features=16), alpha=1.0)
     model.fit(bags, responses)
     passes, run = [], judging.run_pass
     monkeypatch.setattr(
@@ -269,7 +269,7 @@ def test_index_sets_are_chosen():
     """ "auto" sizes of both bases come from leave-one-out scores of their own bags."""
     model = TripleBasisRegressor(
         ProjectionEmbedding(max_norm="auto"),
-        RandomFourierFeatures(32),
+        RandomFourierFeatures(n_features=32),
         ProjectionEmbedding(n_per_dim="auto"),
     ).fit(BAGS, RESPONSES)
     alone = ProjectionEmbedding(n_per_dim="auto").fit([RESPONSES[i] for i in KNOWN])

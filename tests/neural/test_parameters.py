@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import neural
+from bagbasis.core import constraints_of
 from bagbasis.errors import BagbasisError, ParameterError
 from bagbasis.sklearn_bases import BaseEstimator
 from tests.contract.docstrings import described, docstring_of, entries
@@ -27,8 +28,8 @@ def test_junk_is_refused(name, monkeypatch):
         raise AssertionError("a network was made")
 
     monkeypatch.setattr(kind, "_network", begin)
-    assert set(kind.PARAMETERS) == set(inspect.signature(kind).parameters)
-    for key, constraint in kind.PARAMETERS.items():
+    assert set(constraints_of(kind)) == set(inspect.signature(kind).parameters)
+    for key, constraint in constraints_of(kind).items():
         for junk in four_values(constraint).values():
             if not constraint.accepts(junk):
                 with pytest.raises(ParameterError, match=key):
@@ -49,12 +50,12 @@ def test_docstrings_say_what_the_table_does(name):
         if not issubclass(one, BaseEstimator) or not one.__doc__:
             continue
         for names, said in entries(docstring_of(one)):
-            for key in set(names) & set(kind.PARAMETERS) - seen:
-                wanted = described(kind.PARAMETERS[key], parameters[key].default)
+            for key in set(names) & set(constraints_of(kind)) - seen:
+                wanted = described(constraints_of(kind)[key], parameters[key].default)
                 if wanted is not None and key != "transformation":
                     assert said == wanted, f"{name}.{key}"
                 seen.add(key)
-    assert seen == set(kind.PARAMETERS)
+    assert seen == set(constraints_of(kind))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -128,7 +128,7 @@ def _extremes(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementa
 
 def _words(n_dims: int, dtypes: tuple[Any, Any], n_words: int, **params: Any) -> Implementation:
     rng = np.random.default_rng(n_words)
-    embedding = BagOfWordsEmbedding(n_words, **params)
+    embedding = BagOfWordsEmbedding(n_words=n_words, **params)
     box = list(zip(LO[:n_dims], HI[:n_dims], strict=True))
     centres = rng.random((n_words, n_dims))
     mode = embedding.out_of_box

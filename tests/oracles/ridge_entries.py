@@ -27,7 +27,7 @@ ALPHAS = np.array([1e-2, 1.0, 30.0])
 def feature_rows(rng: np.random.Generator, n: int, dtype: Any = np.float64, k: int = 3) -> Inputs:
     """Random features (n, 40) and k targets that they explain in part."""
     a = rng.random((n, 5))
-    z = RandomFourierFeatures(40, scale=1.0).fit(a).transform(a)
+    z = RandomFourierFeatures(n_features=40, scale=1.0).fit(a).transform(a)
     y = np.stack([np.sin(3 * a[:, t % 5]) + 5 * t for t in range(k)], axis=1)
     return z.astype(dtype), y + 0.1 * rng.standard_normal(y.shape)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags
+from bagbasis.core import constraints_of
 from bagbasis.errors import ParameterError
 from bagbasis.parameters import (
     Boolean,
@@ -162,7 +163,7 @@ def test_arguments_of_a_function():
     values = repeat(np.int64(2), names=("a",), more="x", other=1)
     assert values == (2, ("a",), "x", {"other": 1})
     assert type(values[0]) is int
-    assert list(repeat.PARAMETERS) == ["n", "names"]
+    assert list(constraints_of(repeat)) == ["n", "names"]
     for call in (lambda: repeat(0), lambda: repeat(n=0), lambda: repeat(1, names="a")):
         with pytest.raises(ParameterError, match=r"^n(ames)? is .*; expected a"):
             call()

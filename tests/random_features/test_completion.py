@@ -13,7 +13,7 @@ from tests.oracles.labelled import labelled_bags
 
 RNG = np.random.default_rng(0)
 ROWS = np.cos(RNG.standard_normal((900, 8)) @ RNG.standard_normal((8, 20)))
-FEATURES = NystroemFeatures(320)
+FEATURES = NystroemFeatures(n_features=320)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_where_nothing_is_put_off(n_features, n_varied):
     """Of few landmarks nothing is, nor where a kernel leaves too little that is too much alike."""
     rng = np.random.default_rng(1)
     rows = np.cos(rng.standard_normal((900, n_varied)) @ rng.standard_normal((n_varied, 20)))
-    spec = NystroemFeatures(n_features).fit(rows).spec_
+    spec = NystroemFeatures(n_features=n_features).fit(rows).spec_
     begun, whole = (np.empty((9, n_features)) for _ in range(2))
     spec.begin(rows[:9], begun)
     spec.transform(rows[:9], whole)
@@ -104,7 +104,7 @@ def test_every_fit_is_that_of_whole_features(params, nothing_put_off):
     """Whichever way it is solved."""
     bags, _ = labelled_bags(900, most=12)
     y = np.array([bag[:, 0].mean() for bag in bags])
-    second = NystroemFeatures(256, scale_multiplier=2)
+    second = NystroemFeatures(n_features=256, scale_multiplier=2)
     model = DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim=4), second, precision="float64", **params
     )

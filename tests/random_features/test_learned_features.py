@@ -130,9 +130,9 @@ def test_what_is_learnt_predicts_better_than_a_gaussian_kernel():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((1500, 6))
     y = np.sin(2 * rows[:, 0]) + rows[:, 1] + 0.1 * rng.standard_normal(1500)
-    learned = LearnedFourierFeatures(64, n_sweeps=20, seed=1)
+    learned = LearnedFourierFeatures(n_features=64, n_sweeps=20, seed=1)
     errors = []
-    for features in (learned, RandomFourierFeatures(64, seed=1)):
+    for features in (learned, RandomFourierFeatures(n_features=64, seed=1)):
         z = features.fit(rows[:1000], y[:1000]).transform(rows)
         z -= z.mean(axis=0)
         gram = z[:1000].T @ z[:1000] + 1e-4 * np.eye(64)
@@ -147,8 +147,8 @@ def test_what_is_learnt_predicts_better_than_a_gaussian_kernel():
 def test_without_sweeps_frequencies_are_those_of_a_gaussian_kernel():
     """They are `RandomFourierFeatures` with the same seed and width, to the bit."""
     rows, targets, *_ = problem(0, 50, 1, d=3)
-    ours = LearnedFourierFeatures(16, scale=0.7, n_sweeps=0, seed=4).fit(rows, targets)
-    theirs = RandomFourierFeatures(16, scale=0.7, seed=4).fit(rows)
+    ours = LearnedFourierFeatures(n_features=16, scale=0.7, n_sweeps=0, seed=4).fit(rows, targets)
+    theirs = RandomFourierFeatures(n_features=16, scale=0.7, seed=4).fit(rows)
     np.testing.assert_array_equal(ours.spec_.frequencies, theirs.spec_.frequencies())
     for dtype in (np.float32, np.float64):
         given = rows.astype(dtype)
@@ -158,7 +158,7 @@ def test_without_sweeps_frequencies_are_those_of_a_gaussian_kernel():
 def test_targets_that_say_nothing_leave_the_prior():
     """Constant targets are no reason to refuse a frequency."""
     rows, targets, *_ = problem(0, 50, 1)
-    features = LearnedFourierFeatures(8, n_sweeps=3).fit(rows, np.ones_like(targets))
+    features = LearnedFourierFeatures(n_features=8, n_sweeps=3).fit(rows, np.ones_like(targets))
     assert np.isfinite(features.transform(rows)).all()
 
 

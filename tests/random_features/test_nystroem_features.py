@@ -35,7 +35,7 @@ EMBEDDING = ProjectionEmbedding(n_per_dim=3)
 @pytest.mark.parametrize("params", [{}, {"kernel": "matern"}, {"landmarks": "kmeans++"}])
 def test_scikit_learn_checks(params):
     """scikit-learn's own checks pass, all of them that this environment lets run."""
-    results = check_estimator(NystroemFeatures(1, **params), on_skip=None)
+    results = check_estimator(NystroemFeatures(n_features=1, **params), on_skip=None)
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {
         "check_array_api_input"
     }
@@ -62,7 +62,15 @@ def test_inner_products(
     rng = np.random.default_rng(seed)
     distinct = offset + rng.standard_normal((n_distinct, n_inputs))
     rows = distinct[rng.integers(0, n_distinct, 25)].astype(dtype)
-    model = NystroemFeatures(n_features, "median", multiplier, kernel, nu, landmarks, seed)
+    model = NystroemFeatures(
+        n_features=n_features,
+        scale="median",
+        scale_multiplier=multiplier,
+        kernel=kernel,
+        nu=nu,
+        landmarks=landmarks,
+        seed=seed,
+    )
     z = model.fit_transform(rows)
     assert (z.dtype, z.shape) == (dtype, (25, model.spec_.n_features))
     assert 1 <= model.spec_.n_features <= n_features
@@ -78,9 +86,9 @@ def test_inner_products(
 def test_all_rows_as_landmarks_give_the_kernel():
     """Then nothing is approximated, but for ε; and few rows that repeat are few landmarks."""
     rows = RNG.standard_normal((40, 3))
-    z = NystroemFeatures(40, scale=0.5).fit_transform(rows)
+    z = NystroemFeatures(n_features=40, scale=0.5).fit_transform(rows)
     np.testing.assert_allclose(z @ z.T, kernel_by_loop(rows, rows, "gaussian", 0.5), atol=1e-4)
-    few = NystroemFeatures(40, scale=1.0).fit(np.repeat(rows[:7], 6, axis=0))
+    few = NystroemFeatures(n_features=40, scale=1.0).fit(np.repeat(rows[:7], 6, axis=0))
     assert few.spec_.n_features == 7
     assert list(few.get_feature_names_out()[:2]) == ["nystroem0", "nystroem1"]
 
@@ -89,8 +97,10 @@ def test_all_rows_as_landmarks_give_the_kernel():
 def test_sum_of_kernels(kernel, tmp_path):
     """Of a union whose kernels are added, landmarks have the weighted mean of its parts'."""
     parts = [("a", ProjectionEmbedding(n_per_dim=2)), ("b", EMBEDDING)]
-    union = EmbeddingUnion(parts, "sum", weights=[1, 3])
-    model = DoubleBasisRegressor(union, NystroemFeatures(90, kernel=kernel), precision="float64")
+    union = EmbeddingUnion(parts, join="sum", weights=[1, 3])
+    model = DoubleBasisRegressor(
+        union, NystroemFeatures(n_features=90, kernel=kernel), precision="float64"
+    )
     model.fit(BAGS, Y).save(tmp_path / "model.zarr")
     rows, second = union.fit_transform(BAGS).astype(float), model.features_.second
     z = np.empty((90, second.n_features))
@@ -128,8 +138,10 @@ def test_landmarks_beat_rows_at_random(landmarks):
     def left(model):
         return 1 - (model.transform(rows) ** 2).sum(axis=1).mean()
 
-    ours = left(NystroemFeatures(60, scale=0.5, landmarks=landmarks).fit(rows))
-    drawn = [NystroemFeatures(60, scale=0.5).fit(RNG.permutation(rows)[:60]) for _ in range(5)]
+    ours = left(NystroemFeatures(n_features=60, scale=0.5, landmarks=landmarks).fit(rows))
+    drawn = [
+        NystroemFeatures(n_features=60, scale=0.5).fit(RNG.permutation(rows)[:60]) for _ in range(5)
+    ]
     assert ours < 0.6 * min(map(left, drawn))
 
 
@@ -137,7 +149,7 @@ def test_landmarks_beat_rows_at_random(landmarks):
 def test_of_fewer_bags_all_are_landmarks(landmarks):
     """With a warning that says how many; the model is that of as many as there are."""
     y = np.arange(30.0)
-    few = NystroemFeatures(30, landmarks=landmarks)
+    few = NystroemFeatures(n_features=30, landmarks=landmarks)
     exact = DoubleBasisRegressor(EMBEDDING, few).fit(BAGS[:30], y)
     default = DoubleBasisRegressor(EMBEDDING, NystroemFeatures(landmarks=landmarks))
     with pytest.warns(BagbasisWarning, match="1,024 landmarks, and 30 bags were sampled"):
@@ -180,7 +192,7 @@ def test_bad_parameters(params, message):
 )
 def test_every_solver_learns_and_is_saved(tmp_path, params):
     """From a store as from memory; the loaded model has the same bits, and pickles have."""
-    second = NystroemFeatures(20, scale_multiplier=0.8)
+    second = NystroemFeatures(n_features=20, scale_multiplier=0.8)
     store = stored(tmp_path / "bags.zarr", BAGS, Y)
     model = DoubleBasisRegressor(EMBEDDING, second, **params).fit(store)
     in_memory = DoubleBasisRegressor(EMBEDDING, second, **params).fit(BAGS, Y)
@@ -197,7 +209,7 @@ def test_every_solver_learns_and_is_saved(tmp_path, params):
 
 def test_classes_and_densities(tmp_path):
     """The other estimators take them as well."""
-    second = NystroemFeatures(30)
+    second = NystroemFeatures(n_features=30)
     classes = np.where(np.median(Y) < Y, "high", "low")
     model = DoubleBasisClassifier(EMBEDDING, second).fit(BAGS, classes)
     assert np.mean(model.predict(BAGS) == classes) > 0.8
@@ -211,7 +223,7 @@ def test_classes_and_densities(tmp_path):
 def test_changed_landmarks_are_no_model(tmp_path, array):
     """Landmarks of another model do not pass for this one's."""
     url = tmp_path / "model.zarr"
-    DoubleBasisRegressor(EMBEDDING, NystroemFeatures(8)).fit(BAGS, Y).save(url)
+    DoubleBasisRegressor(EMBEDDING, NystroemFeatures(n_features=8)).fit(BAGS, Y).save(url)
     values = zarr.open_group(str(url), mode="r+")[array]
     values[0, 0] += 1e-9
     with pytest.raises(ModelError, match=r"damaged model.*landmarks are not those"):

@@ -256,7 +256,7 @@ def test_frequencies_can_not_be_changed():
 
 def test_names():
     """Feature names say which half and which frequency."""
-    fitted = RandomFourierFeatures(4).fit(RNG.standard_normal((5, 2)))
+    fitted = RandomFourierFeatures(n_features=4).fit(RNG.standard_normal((5, 2)))
     assert fitted.get_feature_names_out().tolist() == ["sin0", "sin1", "cos0", "cos1"]
 
 

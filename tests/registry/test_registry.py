@@ -29,7 +29,7 @@ def files_of(registry):
 
 
 def triple():
-    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(16, seed=3)
+    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=16, seed=3)
     return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=3), alpha=0.1)
 
 

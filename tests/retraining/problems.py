@@ -32,7 +32,10 @@ ESTIMATORS = {"regression": DoubleBasisRegressor, "classification": DoubleBasisC
 
 def estimator(task: str = "regression", **params: Any) -> Any:
     """Not fitted, in double precision."""
-    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16, scale=0.7, seed=3)
+    bases = (
+        ProjectionEmbedding(n_per_dim=3),
+        RandomFourierFeatures(n_features=16, scale=0.7, seed=3),
+    )
     params = {"alpha": 0.1, "precision": "float64", **params}
     if task == "densities":
         return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=3), **params)

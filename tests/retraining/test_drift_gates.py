@@ -103,7 +103,10 @@ def year(tmp_path_factory):
 
 
 def made(folder):
-    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(64, scale=2.0, seed=3)
+    bases = (
+        ProjectionEmbedding(n_per_dim=3),
+        RandomFourierFeatures(n_features=64, scale=2.0, seed=3),
+    )
     model = DoubleBasisRegressor(*bases, alpha=1.0, precision="float64")
     return spec(folder, estimator=model, drift=DriftGate(horizon=30, n_bags=240))
 

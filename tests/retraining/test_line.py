@@ -45,7 +45,7 @@ def stored(url, task, bags):
 
 def estimator(task, **params):
     """All that can be decided from the data is."""
-    bases = ProjectionEmbedding(n_per_dim="auto"), RandomFourierFeatures(32)
+    bases = ProjectionEmbedding(n_per_dim="auto"), RandomFourierFeatures(n_features=32)
     return ESTIMATORS[task](*bases, **{"precision": "float64", "alpha": "gcv", **params})
 
 

@@ -30,7 +30,10 @@ def year(tmp_path_factory):
 
 
 def made(folder, **changes):
-    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(64, scale=2.0, seed=3)
+    bases = (
+        ProjectionEmbedding(n_per_dim=3),
+        RandomFourierFeatures(n_features=64, scale=2.0, seed=3),
+    )
     model = DoubleBasisRegressor(*bases, alpha=1.0, precision="float64")
     drift = DriftGate(gate="e_process", n_bags=240, **changes)
     return spec(folder, estimator=model, drift=drift)

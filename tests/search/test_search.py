@@ -151,7 +151,7 @@ def model():
         bags.append(np.column_stack([x, slope * x + rng.normal() + 0.1 * rng.normal(size=12)]))
         labels.append("up" if slope > 0 else "down")
     box = [(-1.0, 1.0), (-6.0, 6.0)]
-    return DoubleBasisClassifier(MomentsEmbedding(box=box), False, 1e-3).fit(bags, labels)
+    return DoubleBasisClassifier(MomentsEmbedding(box=box), False, alpha=1e-3).fit(bags, labels)
 
 
 def test_regions_of_a_model_of_bags(model, monkeypatch):

@@ -31,7 +31,7 @@ N = 150
 BAGS, Y = labelled_bags(N, most=12)
 Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
 GRID = 10.0 ** np.arange(-3, 2, 0.5)
-BASES = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(48)
+BASES = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features=48)
 
 
 def regressor(alpha=0.1, kind=DoubleBasisRegressor, **params):

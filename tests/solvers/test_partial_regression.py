@@ -45,7 +45,10 @@ KINDS = ["linear", "own"]
 def estimator(baseline, n_features=48, **params):
     """Fewer features than bags, or with 512 more, so that rows are kept."""
     params = {"alpha": "gcv", "precision": "float64", "baseline": baseline, **params}
-    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(n_features, scale=0.7)
+    bases = (
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(n_features=n_features, scale=0.7),
+    )
     if baseline == "own":
         return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=5), **params)
     return DoubleBasisRegressor(*bases, **params)
@@ -253,7 +256,7 @@ def test_tuned(store, tmp_path, baseline):
     search = Search(embeddings, (0.5, 2.0), linear=[MomentsEmbedding()], first_bags=120)
     target = {} if baseline == "own" else {"target": "y"}
     base = estimator(baseline, alphas=[1e-3, 1e-1, 10.0]).set_params(
-        random_features=RandomFourierFeatures(48)
+        random_features=RandomFourierFeatures(n_features=48)
     )
     found = tune(store, base, search, **target, cache_url=tmp_path / "c")
     assert found.model.features_.beside is not None or found.model.random_features is False
@@ -290,7 +293,7 @@ def test_moved_points_have_the_offsets_of_their_embedding():
     first = MomentsEmbedding(standardize=False, box=[(0, 1e5)] * 2)
     for precision in ("float32", "float64"):
         model = DoubleBasisRegressor(
-            first, RandomFourierFeatures(48), baseline="linear", precision=precision
+            first, RandomFourierFeatures(n_features=48), baseline="linear", precision=precision
         ).fit(bags, Y)
         assert model.score(bags, Y) > 0.98
 

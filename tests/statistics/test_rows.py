@@ -114,7 +114,7 @@ def test_models_are_those_of_sums(kind, alpha, monkeypatch):
     estimator, labels = KINDS[kind]
 
     def fitted():
-        bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(D)
+        bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=D)
         model = estimator(*bases, alpha=alpha, precision="float64")
         if alpha != 0.01:
             model.set_params(alphas=10.0 ** np.arange(-4, 2, 0.5), validation_fraction=0.3)
@@ -133,7 +133,7 @@ def test_models_are_those_of_sums(kind, alpha, monkeypatch):
 def test_rows_are_kept_of_few_bags_alone(tmp_path):
     """Up to as many as features; in any number of tasks, and with checkpoints, the same model."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(D)
+    bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=D)
     model = DoubleBasisRegressor(*bases, 0.1, precision="float64")
     problem = posed(model, store)
     for n, kind in ((D, True), (D + 1, False)):

@@ -180,7 +180,7 @@ def test_fits_agree_with_double_precision():
     for multiplier in (1.0, 100.0):
         predictions = []
         for precision in ("float32", "float64"):
-            second = RandomFourierFeatures(1024, scale_multiplier=multiplier)
+            second = RandomFourierFeatures(n_features=1024, scale_multiplier=multiplier)
             model = DoubleBasisRegressor(
                 ProjectionEmbedding(), second, alpha=1e-5 * len(y), precision=precision
             )

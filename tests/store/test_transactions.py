@@ -59,7 +59,10 @@ def store(url):
 def regressor():
     """Return a small estimator."""
     return DoubleBasisRegressor(
-        ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16), 0.1, precision="float64"
+        ProjectionEmbedding(n_per_dim=3),
+        RandomFourierFeatures(n_features=16),
+        alpha=0.1,
+        precision="float64",
     )
 
 

@@ -40,7 +40,7 @@ SEARCH = Search(
 def estimator(kind: Any = DoubleBasisRegressor, **params: Any) -> Any:
     """64 features in double precision; a quarter of the bags compares candidates."""
     defaults = {"alpha": "validation", "validation_fraction": SHARE, "precision": "float64"}
-    return kind(**{"random_features": RandomFourierFeatures(64), **defaults, **params})
+    return kind(**{"random_features": RandomFourierFeatures(n_features=64), **defaults, **params})
 
 
 def density_estimator(**params: Any) -> Any:

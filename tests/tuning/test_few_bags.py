@@ -78,7 +78,7 @@ def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeyp
     """A halving has landmarks as the default fit does; random features that are given stay."""
     monkeypatch.setattr(halving, "FEW_BAGS", 20)
     search = replace(Search.auto(1), heads=None, join=False)
-    for given, kind in ((None, NystroemSpec), (RandomFourierFeatures(32), FourierSpec)):
+    for given, kind in ((None, NystroemSpec), (RandomFourierFeatures(n_features=32), FourierSpec)):
         base = DoubleBasisRegressor(random_features=given, validation_fraction=0.4)
         result = tune(kept(tmp_path / kind.__name__), base, search, target="y")
         found = {type(one.features.second) for one in result.candidates}

@@ -46,7 +46,7 @@ def store(tmp_path_factory):
 
 
 def estimator(**params):
-    second = RandomFourierFeatures(N_FEATURES, seed=1)
+    second = RandomFourierFeatures(n_features=N_FEATURES, seed=1)
     return DoubleBasisRegressor(
         random_features=second, precision="float64", validation_fraction=0.3, **params
     )

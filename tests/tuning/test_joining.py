@@ -29,7 +29,7 @@ PARTS = Search([MEAN, HistogramEmbedding(n_bins=4)], (0.7, 1.4), linear=[MEAN], 
 def tuned(folder, y, kind=DoubleBasisRegressor, **options):
     labels = np.stack([y, DAY], axis=1).astype(float)
     store = stored(folder / "s.zarr", BAGS, labels, ("y", "day"))
-    model = kind(random_features=RandomFourierFeatures(64), validation_fraction=0.4)
+    model = kind(random_features=RandomFourierFeatures(n_features=64), validation_fraction=0.4)
     return tune(store, model, PARTS, target="y", **options)
 
 

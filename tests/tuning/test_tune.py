@@ -95,7 +95,7 @@ def test_statistics_add_up_over_rungs(store, monkeypatch):
 def test_rungs_of_few_bags_keep_rows(store, monkeypatch):
     """The first rung has no more bags than features, the last has more: its errors are those of
     sums all along."""
-    base = estimator(random_features=RandomFourierFeatures(128))
+    base = estimator(random_features=RandomFourierFeatures(n_features=128))
     rows = tune(store, base, SEARCH)
     assert rows.rungs[0].n_bags <= 128 < rows.rungs[-1].n_bags
     run = halving.score_statistics
@@ -346,7 +346,7 @@ def test_bad_estimators_are_refused(store):
         tune(store, ProjectionEmbedding(), SEARCH)
     with pytest.raises(ParameterError, match="alpha is -1"):
         tune(store, estimator(alpha=-1), SEARCH)
-    base = DoubleBasisRegressor(random_features=RandomFourierFeatures(64, scale=2.0))
+    base = DoubleBasisRegressor(random_features=RandomFourierFeatures(n_features=64, scale=2.0))
     with pytest.raises(ParameterError, match=r"scale is 2\.0"):
         tune(store, base, SEARCH)
     search = replace(SEARCH, scale_multipliers=(1.0,), first_bags=N)

@@ -148,7 +148,7 @@ def learn(window: int, n_train: int, rng: np.random.Generator) -> DoubleBasisCla
         found += shape(rng.choice(SHAPES), places, aside, _strength(rng), window / 4)
         bags.append(np.column_stack([places, found]))
         labels.append("vortex" if i % 2 else "none")
-    features = RandomFourierFeatures(N_FEATURES, seed=0)
+    features = RandomFourierFeatures(n_features=N_FEATURES, seed=0)
     return DoubleBasisClassifier(MomentsEmbedding(), features).fit(bags, labels)
 
 

@@ -146,7 +146,7 @@ class Rectify2LPT(Experiment[Sizes]):
         model = TripleBasisRegressor(
             embedding=ProjectionEmbedding(**s.embedding),
             random_features=RandomFourierFeatures(
-                s.n_features, scale_multiplier=multiplier, seed=self.seed
+                n_features=s.n_features, scale_multiplier=multiplier, seed=self.seed
             ),
             response_embedding=ProjectionEmbedding(**s.response_embedding),
             alphas=s.alphas,

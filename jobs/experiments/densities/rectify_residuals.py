@@ -81,7 +81,7 @@ class RectifyResiduals(Rectify2LPT):
         model = TripleBasisRegressor(
             embedding=ProjectionEmbedding(**s.embedding, bandwidth=s.bandwidth),
             random_features=RandomFourierFeatures(
-                s.n_features, scale_multiplier=s.scale_multipliers[0], seed=self.seed
+                n_features=s.n_features, scale_multiplier=s.scale_multipliers[0], seed=self.seed
             ),
             response_embedding=ProjectionEmbedding(**s.response_embedding),
             alpha="validation",

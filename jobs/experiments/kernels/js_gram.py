@@ -170,7 +170,7 @@ class JSGram(Experiment[Sizes]):
             ways["orthogonal features"] = True
         for name, orthogonal in ways.items():
             features = RandomFourierFeatures(
-                s.n_features, scale=variance**0.5, orthogonal=orthogonal, seed=data_seed
+                n_features=s.n_features, scale=variance**0.5, orthogonal=orthogonal, seed=data_seed
             )
             z = features.fit_transform(embeddings)
             kernels[name] = (z @ z.T)[pairs]

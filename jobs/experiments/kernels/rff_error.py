@@ -252,7 +252,7 @@ def expected_squares() -> dict[str, float]:
 def paired_errors(n_features: int, seed: int) -> Errors:
     """Return errors of `RandomFourierFeatures`, functions of x − y: so one row says all."""
     g = grid()
-    features = RandomFourierFeatures(n_features, scale=1.0, seed=seed)
+    features = RandomFourierFeatures(n_features=n_features, scale=1.0, seed=seed)
     z = features.fit_transform(g.differences[:, None].astype(np.float32))
     f = np.abs((z @ z[0]).astype(np.float64) - g.kernel)
     largest = np.array([f[: within.stop - within.start].max() for within in g.within])

@@ -127,7 +127,9 @@ class Learner:
     ) -> Model:
         """Return the model of an embedding and σ, λ chosen from ``alphas`` per bag."""
         bags, y = training
-        second = RandomFourierFeatures(n_features, scale_multiplier=multiplier, seed=self.seed)
+        second = RandomFourierFeatures(
+            n_features=n_features, scale_multiplier=multiplier, seed=self.seed
+        )
         return self.kind(
             embedding=clone(embedding),
             random_features=second,
@@ -179,7 +181,7 @@ class Geometries(Section):
             "MMD": [
                 MeanMapEmbedding(n_features=n_mmd, bandwidth=h, **whole) for h in self.mean_map
             ],
-            "Hist JS": [HistogramEmbedding("js", n_bins=k, **common) for k in self.bins],
+            "Hist JS": [HistogramEmbedding(distance="js", n_bins=k, **common) for k in self.bins],
         }
 
 

@@ -139,7 +139,7 @@ def precisions(results: Sequence[Result], data: str) -> dict[str, Floats]:
 def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Floats]:
     """Return how strange each test bag is, by methods fitted to the training bags alone."""
     first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[(0, 1)] * train.n_dims)
-    second = RandomFourierFeatures(sizes.n_features, seed=seed)
+    second = RandomFourierFeatures(n_features=sizes.n_features, seed=seed)
     fixed: dict[str, Any] = {"alpha": ALPHA * len(train), "uncertainty": True}
     nothing = np.zeros(len(train))  # neither score looks at labels
     of_features = DoubleBasisRegressor(first, second, **fixed).fit(train, nothing)

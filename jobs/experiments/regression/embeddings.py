@@ -95,7 +95,7 @@ class Embeddings(Experiment[Sizes]):
         found = tune(store, base, search, target="y", holdout=holdout, progress=progress)
         predicted = {AUTO: found.model.predict(bags[test])}
         alone = replace(search, join=False, heads=None, choose=False)
-        base.set_params(random_features=NystroemFeatures(min(s.n_features, n_train)))
+        base.set_params(random_features=NystroemFeatures(n_features=min(s.n_features, n_train)))
         singles = tune(store, base, alone, target="y", holdout=holdout, progress=progress)
         last = {singles.candidates[c].embedding: c for c in _by_error(singles.scores)}
         for place, name in enumerate(SINGLES):

@@ -67,10 +67,12 @@ class Sizes(Scale):
         box = [(0.0, LARGEST_VELOCITY), (0.0, APERTURE)]
         k = max(self.functions)
         return {
-            JS: [HDDEmbedding("js", k, bandwidth=h, box=box[:1]) for h in self.bandwidths],
+            JS: [
+                HDDEmbedding("js", n_per_dim=k, bandwidth=h, box=box[:1]) for h in self.bandwidths
+            ],
             L2: [ProjectionEmbedding(n_per_dim=n, box=box[:1]) for n in self.functions],
             JOINT: [
-                HDDEmbedding("js", self.joint_functions, bandwidth=2 * h, box=box)
+                HDDEmbedding("js", n_per_dim=self.joint_functions, bandwidth=2 * h, box=box)
                 for h in self.bandwidths
             ],
         }

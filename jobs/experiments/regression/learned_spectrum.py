@@ -175,7 +175,7 @@ def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
     width = learner.choose([problem.embedding], WIDTHS, training, d).multiplier
     learned = kind(
         problem.embedding,
-        LearnedFourierFeatures(d, n_sweeps=sizes.n_sweeps, seed=seed),
+        LearnedFourierFeatures(n_features=d, n_sweeps=sizes.n_sweeps, seed=seed),
         "gcv",
         alphas=len(problem.train) * np.array(ALPHAS),
         precision="float64",

@@ -169,7 +169,7 @@ def fit_dask(
 
 def fit_ours(store: BagStore, n_features: int, alpha: float, seed: int) -> DoubleBasisRegressor:
     """Return the Double-Basis estimator with the same projection, σ and penalty."""
-    second = RandomFourierFeatures(n_features, scale=SIGMA, seed=seed)
+    second = RandomFourierFeatures(n_features=n_features, scale=SIGMA, seed=seed)
     return DoubleBasisRegressor(ProjectionEmbedding(), second, alpha=alpha).fit(store)
 
 

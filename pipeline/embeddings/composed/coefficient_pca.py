@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...bags import Bags, Box
+from ...core import Integer, Open, Share
 from ...errors import DataError
 from ...execution import SECONDS_PER_PRODUCT, Cost, Progress, multiply, note, rows_of, run_pass
 from ...labelled import Batch, LabelledBags
-from ...parameters import Open, Table
-from ...parameters.embeddings import TABLES
 from ...store import Range, RunSample
-from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..base import ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
-from ..kinds import check_inner, from_params
+from ..kinds import check_inner, embedding, from_params
 from ..projection import ProjectionEmbedding
 from .inner import InnerSpec
 from .row_moments import (
@@ -31,7 +30,6 @@ from .row_moments import (
     seconds_per_row,
     signed,
 )
-from .union import JOINED
 
 ITEM = 8  # bytes of a number in double
 # Deviations that are less, over the largest and over the mean, are rounding of coefficients in
@@ -51,18 +49,11 @@ class CoefficientPCASpec(InnerSpec):
         float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean).
     """
 
-    principal_mean: bytes
-    principal_axes: bytes
+    principal_mean: Annotated[bytes, Open("bytes of float64")]
+    principal_axes: Annotated[bytes, Open("bytes of float64")]
     array_names = ("principal_mean", "principal_axes")
     described = ("n_components", "digest")
     made = "components"
-    kinds = JOINED
-
-    PARAMETERS: ClassVar[Table] = {
-        **InnerSpec.PARAMETERS,
-        "principal_mean": Open("bytes of float64"),
-        "principal_axes": Open("bytes of float64"),
-    }
 
     @property
     def mean(self) -> Floats:
@@ -111,6 +102,7 @@ class CoefficientPCASpec(InnerSpec):
         multiply(rows, self.axes.T.astype(out.dtype, copy=False), out)
 
 
+@embedding("coefficient_pca", CoefficientPCASpec, nesting=2)
 class CoefficientPCA(Embedding[CoefficientPCASpec]):
     """Principal components of an embedding's coefficients: fewer numbers, and none that is noise.
 
@@ -152,30 +144,15 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
 
     _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
 
-    PARAMETERS = TABLES["CoefficientPCA"]
-
-    def __init__(
-        self,
-        embedding: Embedding[Any] | None = None,
-        n_components: int | float = 64,
-        whiten: bool = False,
-        max_bags: int | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.embedding = embedding
-        self.n_components = n_components
-        self.whiten = whiten
-        self.max_bags = max_bags
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    embedding: InnerEmbedding = field(default=None, kw_only=False)
+    n_components: Annotated[int, Integer(1)] | Annotated[float, Share] = 64
+    whiten: bool = False
+    max_bags: Annotated[int, Integer(1)] | None = None
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> CoefficientPCASpec:
         """See `Embedding.decide`; takes a pass over the bags."""
         wanted, max_bags = self.n_components, self.max_bags
-        inner = check_inner(self.embedding, JOINED, "CoefficientPCA")
+        inner = check_inner(self.embedding, self)
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
         source, ranges = sample.every_bag, None
         if max_bags is not None and max_bags < source.n_bags:
@@ -200,14 +177,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
         """See `Embedding.from_params`; the embedding is {name, params} there."""
-        return cls(**{**params, "embedding": from_params(params["embedding"], JOINED)})
-
-
-# What bags may be shrunk of.
-REDUCED: dict[str, tuple[Any, Any]] = {
-    **JOINED,
-    "coefficient_pca": (CoefficientPCA, CoefficientPCASpec),
-}
+        return cls(**{**params, "embedding": from_params(params["embedding"])})
 
 
 def _principal(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from ...arrays import Floats
+from ...core import Instance
 from ...errors import ParameterError, shown
-from ...parameters import Instance, Table
 from ..base import EmbeddingSpec
-from ..kinds import Kinds, with_name
+from ..kinds import is_below, with_name
 
 ITEM = 8  # bytes of a number in double
 
@@ -30,23 +30,16 @@ class InnerSpec(EmbeddingSpec):
         The other one.
     """
 
-    embedding: EmbeddingSpec
+    embedding: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
     described: ClassVar[tuple[str, ...]] = ("digest",)
     """Attributes that stand for the arrays in a description."""
     made: ClassVar[str]
     """What messages call its numbers."""
-    kinds: ClassVar[Kinds]
-    """What it can be made of."""
-
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        "embedding": Instance("EmbeddingSpec"),
-    }
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
         inner = self.embedding
-        if type(inner) not in [kind for _, kind in self.kinds.values()]:
+        if not is_below(type(inner), self.nesting):
             raise ParameterError(f"there are no {self.made} of a {type(inner).__name__}")
         if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
             raise ParameterError(f"{self.made} have the box and the out_of_box of their embedding")
@@ -83,7 +76,7 @@ class InnerSpec(EmbeddingSpec):
     def to_dict(self) -> dict[str, Any]:
         """See `EmbeddingSpec.to_dict`; the digest stands for the arrays."""
         return {
-            "embedding": with_name(self.embedding, self.kinds),
+            "embedding": with_name(self.embedding),
             **{name: getattr(self, name) for name in self.described},
             "out_of_box": self.out_of_box,
             "box": self.box.bounds,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...arrays import Floats, Integers
 from ...bags import Bags, Box, as_bags, range_of
+from ...core import Instance, Integer, ListOf, Open, check_parameters
 from ...errors import BagError, DataError, ParameterError
 from ...execution import SECONDS_PER_PRODUCT, Cost, note
-from ...parameters import Instance, Integer, ListOf, Table, check_parameters
-from ...parameters.embeddings import TABLES
 from ...sklearn_bases import BaseEstimator
 from ...store import plan_partitions, spread_rows
-from ..base import BagsLike, BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..base import BagsLike, BoxLike, ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
-from ..kinds import check_inner, from_params, with_name
+from ..kinds import check_inner, embedding, from_params, is_below, with_name
 from ..projection import ProjectionEmbedding
 from ..refusals import check_dims
 from .point_maps import PointMap, PointStep, fit_steps, transformer_of
 from .row_moments import RowMoments, measure_moments, seconds_per_row
-from .shrunk import SHRUNK
 
 # Coordinates from which points that are scaled alone have no scatter: 2,212 points of 5,863 took
 # six seconds a pass. Of fewer, variances have the bits that they had in earlier versions.
@@ -49,21 +47,14 @@ class PointTransformerSpec(EmbeddingSpec):
         Of the points after them, which its box is of.
     """
 
-    steps: tuple[PointStep, ...]
-    n_coordinates: int
-    embedding: EmbeddingSpec
-
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        "steps": ListOf(Instance("PointStep")),
-        "n_coordinates": Integer(1),
-        "embedding": Instance("EmbeddingSpec"),
-    }
+    steps: Annotated[tuple[PointStep, ...], ListOf(Instance("PointStep"))]
+    n_coordinates: Annotated[int, Integer(1)]
+    embedding: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
         inner = self.embedding
-        if type(inner) not in [kind for _, kind in SHRUNK.values()]:
+        if not is_below(type(inner), self.nesting):
             raise ParameterError(f"points are not transformed for a {type(inner).__name__}")
         if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
             raise ParameterError("transformed points have the box and out_of_box of the embedding")
@@ -147,7 +138,7 @@ class PointTransformerSpec(EmbeddingSpec):
     def to_dict(self) -> dict[str, Any]:
         """See `EmbeddingSpec.to_dict`."""
         steps = [step.to_dict() for step in self.steps]
-        inner = with_name(self.embedding, SHRUNK)
+        inner = with_name(self.embedding)
         return {**super().to_dict(), "steps": steps, "embedding": inner}
 
     @classmethod
@@ -159,6 +150,7 @@ class PointTransformerSpec(EmbeddingSpec):
         return super().from_dict(values)
 
 
+@embedding("point_transformer", PointTransformerSpec, nesting=4)
 class PointTransformer(Embedding[PointTransformerSpec]):
     """Points in their own scale in front of the box: standardised, rotated, or their logarithms.
 
@@ -201,21 +193,10 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         "transformer": StandardScaler,
     }
 
-    PARAMETERS = TABLES["PointTransformer"]
-
-    def __init__(
-        self,
-        transformer: Any = None,  # noqa: ANN401 - scikit-learn's have no types
-        embedding: Embedding[Any] | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.transformer = transformer
-        self.embedding = embedding
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    transformer: Annotated[Any, Open("a transformer of scikit-learn, or None")] = field(
+        default=None, kw_only=False
+    )
+    embedding: InnerEmbedding = field(default=None, kw_only=False)
 
     def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> PointTransformerSpec:
         """See `Embedding.resolve`; ``box``, which is of points as they are, is not used."""
@@ -229,7 +210,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     def _decided(
         self, sample: ChoiceSample, out_of_box: str, box: BoxLike | None
     ) -> PointTransformerSpec:
-        inner = check_inner(self.embedding, SHRUNK, "PointTransformer")
+        inner = check_inner(self.embedding, self)
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, sample))
         mapped = PointMap(steps)
@@ -257,7 +238,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         """See `Embedding.from_params`; transformers are a list of {name, parameters} there."""
         given = params["transformer"]
         transformer: BaseEstimator | None = None if given is None else transformer_of(given)
-        inner = from_params(params["embedding"], SHRUNK)
+        inner = from_params(params["embedding"])
         return cls(**{**params, "transformer": transformer, "embedding": inner})
 
 

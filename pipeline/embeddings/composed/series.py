@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import field
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,22 +13,21 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...bags import Bags
-from ...errors import DataError, shown
-from ...parameters import (
+from ...core import (
     Boolean,
-    Instance,
     Integer,
     Items,
     ListOf,
     None_,
-    Table,
     Text,
     check_parameters,
     checked,
+    component,
 )
+from ...errors import DataError, shown
 from ...params import as_array
 from ...sklearn_bases import BaseEstimator, TransformerMixin, of_bags
-from ..base import Embedding
+from ..base import Embedding, InnerEmbedding
 from ..mean_map import MeanMapEmbedding
 
 Collection = NDArray[Any] | Sequence[ArrayLike]
@@ -86,6 +86,7 @@ def _points(given: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]:
     return np.concatenate(parts, axis=1).astype(kind, copy=False)
 
 
+@component
 class SeriesEmbedding(TransformerMixin, BaseEstimator):
     """Embeddings of time series of unequal lengths: a transformer of aeon's collections.
 
@@ -106,20 +107,11 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
     n_channels_ : int
     """
 
-    PARAMETERS: ClassVar[Table] = {
-        "embedding": Instance("Embedding", "ProjectionEmbedding()") | None_,
-        "time": Boolean,
-        "lags": Integer(0),
-    }
-    embedding_: Embedding[Any]
-    n_channels_: int
-
-    def __init__(
-        self, embedding: Embedding[Any] | None = None, *, time: bool = False, lags: int = 0
-    ) -> None:
-        self.embedding = embedding
-        self.time = time
-        self.lags = lags
+    embedding: InnerEmbedding = field(default=None, kw_only=False)
+    time: bool = False
+    lags: Annotated[int, Integer(0)] = 0
+    embedding_: Embedding[Any] = field(init=False)
+    n_channels_: int = field(init=False)
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that X are series."""

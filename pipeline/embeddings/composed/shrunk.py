@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...bags import Bags, Box, take_rows
+from ...core import Open
 from ...errors import DataError
 from ...execution import Cost
-from ...parameters import Open, Table
-from ...parameters.embeddings import TABLES
-from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..base import ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
-from ..kinds import check_inner, from_params
+from ..kinds import check_inner, embedding, from_params
 from ..projection import ProjectionEmbedding
-from .coefficient_pca import REDUCED
 from .inner import ITEM, InnerSpec
 
 SECONDS_PER_NUMBER = 4e-9  # of an embedding that is shrunk
@@ -40,17 +38,11 @@ class ShrunkSpec(InnerSpec):
         within them: of the embedding of a single point.
     """
 
-    shrunk_mean: bytes
-    between: bytes
-    within: bytes
+    shrunk_mean: Annotated[bytes, Open("bytes of float64")]
+    between: Annotated[bytes, Open("bytes of float64")]
+    within: Annotated[bytes, Open("bytes of float64")]
     array_names = ("shrunk_mean", "between", "within")
     made = "shrunk embeddings"
-    kinds = REDUCED
-
-    PARAMETERS: ClassVar[Table] = {
-        **InnerSpec.PARAMETERS,
-        **dict.fromkeys(array_names, Open("bytes of float64")),
-    }
 
     @property
     def n_features(self) -> int:
@@ -103,6 +95,7 @@ class ShrunkSpec(InnerSpec):
         return np.where(whole > 0, between / np.where(whole > 0, whole, 1), 1.0), noise
 
 
+@embedding("shrunk", ShrunkSpec, nesting=3)
 class ShrunkEmbedding(Embedding[ShrunkSpec]):
     """Another embedding, whose noise in small bags is weighed against the spread between bags.
 
@@ -139,23 +132,11 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
 
     _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
 
-    PARAMETERS = TABLES["ShrunkEmbedding"]
-
-    def __init__(
-        self,
-        embedding: Embedding[Any] | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.embedding = embedding
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    embedding: InnerEmbedding = field(default=None, kw_only=False)
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ShrunkSpec:
         """See `Embedding.decide`; reads the sample."""
-        inner = check_inner(self.embedding, REDUCED, "ShrunkEmbedding")
+        inner = check_inner(self.embedding, self)
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
         mean, between, within = _variances(spec, sample)
         of_bytes = (part.tobytes() for part in (mean, between, within))
@@ -164,11 +145,7 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
         """See `Embedding.from_params`; the embedding is {name, params} there."""
-        return cls(**{**params, "embedding": from_params(params["embedding"], REDUCED)})
-
-
-# What points may be transformed for.
-SHRUNK: dict[str, tuple[Any, Any]] = {**REDUCED, "shrunk": (ShrunkEmbedding, ShrunkSpec)}
+        return cls(**{**params, "embedding": from_params(params["embedding"])})
 
 
 def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Floats, Floats]:

@@ -4,59 +4,53 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...bags import Bags, Box, take_rows
-from ...errors import DataError, ParameterError, shown
-from ...execution import Cost
-from ...parameters import (
+from ...core import (
     Boolean,
     Instance,
     ListOf,
+    OneOf,
+    Open,
     Real,
-    Table,
     Text,
     check_parameters,
     checked,
-    decided,
 )
-from ...parameters.embeddings import TABLES
+from ...errors import DataError, ParameterError, shown
+from ...execution import Cost
 from ...store import MEDIAN_ROWS, median_distance, spread_rows
-from ..base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from ..base import ChoiceSample, Embedding, EmbeddingSpec
 from ..description import Description
 from ..hdd import HDDEmbedding
-from ..kinds import PARTS, from_name, from_params, with_name
+from ..kinds import embedding, from_name, from_params, is_below, with_name
 from ..moments import MomentsEmbedding
 
 JOINS = {"product": " × ", "sum": " + "}  # of the kernels, and how a description says it
 PART_BYTES = 8  # of a number of a part, which is embedded by itself and then copied
 
+LEVEL = 1  # of unions, see `embedding`
+
 Named = tuple[str, Embedding[Any]]
+Join = Annotated[str, OneOf("product", "sum")]
+PerPart = ListOf(Real(gt=0), 1)
 
 
 @dataclass(frozen=True)
 class UnionSpec(EmbeddingSpec):
     """Joined embeddings with everything decided; see `EmbeddingUnion` for the fields."""
 
-    names: tuple[str, ...]
-    parts: tuple[EmbeddingSpec, ...]
-    join: str
-    scales: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    PARAMETERS: ClassVar[Table] = {
-        **EmbeddingSpec.PARAMETERS,
-        **decided(TABLES["EmbeddingUnion"], "join"),
-        "names": ListOf(Text, 1),
-        "parts": ListOf(Instance("EmbeddingSpec"), 1),
-        "scales": ListOf(Real(gt=0), 1),
-        "weights": ListOf(Real(gt=0), 1),
-    }
+    names: Annotated[tuple[str, ...], ListOf(Text, 1)]
+    parts: Annotated[tuple[EmbeddingSpec, ...], ListOf(Instance("EmbeddingSpec"), 1)]
+    join: Join
+    scales: Annotated[tuple[float, ...], PerPart]
+    weights: Annotated[tuple[float, ...], PerPart]
 
     def check_together(self) -> None:
         """See `EmbeddingSpec.check_together`."""
@@ -122,10 +116,14 @@ class UnionSpec(EmbeddingSpec):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """See `EmbeddingSpec.from_dict`."""
         if "parts" in values:
-            values = {**values, "parts": tuple(from_name(part) for part in values["parts"])}
+            values = {
+                **values,
+                "parts": tuple(from_name(part, nesting=LEVEL) for part in values["parts"]),
+            }
         return super().from_dict(values)
 
 
+@embedding("union", UnionSpec, nesting=LEVEL)
 class EmbeddingUnion(Embedding[UnionSpec]):
     """Several embeddings of a bag, joined: A(X) = [√w₁ A₁(X) / s₁, √w₂ A₂(X) / s₂, …].
 
@@ -170,25 +168,12 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     out.
     """
 
-    PARAMETERS = TABLES["EmbeddingUnion"]
-
-    def __init__(
-        self,
-        parts: Sequence[Named | Embedding[Any]] | None = None,
-        join: str = "product",
-        scales: Sequence[float] | None = None,
-        weights: Sequence[float] | None = None,
-        out_of_box: str = "clip",
-        box: BoxLike | None = None,
-        dtype: str = "float32",
-    ) -> None:
-        self.parts = parts
-        self.join = join
-        self.scales = scales
-        self.weights = weights
-        self.out_of_box = out_of_box
-        self.box = box
-        self.dtype = dtype
+    parts: Annotated[
+        Sequence[Named | Embedding[Any]] | None, Open("embeddings, or (name, embedding) pairs")
+    ] = field(default=None, kw_only=False)
+    join: Join = "product"
+    scales: Annotated[Sequence[float], PerPart] | None = None
+    weights: Annotated[Sequence[float], PerPart] | None = None
 
     @checked(deep=Boolean)
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -224,23 +209,15 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         parts = params["parts"]
         if parts is not None:
             parts = [
-                from_params(one, PARTS)
-                if isinstance(one, Mapping)
-                else (one[0], from_params(one[1], PARTS))
+                from_params(one) if isinstance(one, Mapping) else (one[0], from_params(one[1]))
                 for one in parts
             ]
         return cls(**{**params, "parts": parts})
 
 
-# What coefficients can be taken of.
-JOINED: dict[str, tuple[Any, Any]] = {**PARTS, "union": (EmbeddingUnion, UnionSpec)}
-
-
 def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
     """Name embeddings for a union: "js", "moments"; with a number where names would be the same."""
-    names = [name for e in embeddings for name, (kind, _) in PARTS.items() if type(e) is kind]
-    pairs = list(zip(names, embeddings, strict=True))
-    names = [str(e.distance) if isinstance(e, HDDEmbedding) else name for name, e in pairs]
+    names = [e.distance if isinstance(e, HDDEmbedding) else e.kind_name for e in embeddings]
     return [
         (name if names.count(name) == 1 else f"{name}{i + 1}", e)
         for i, (name, e) in enumerate(zip(names, embeddings, strict=True))
@@ -250,8 +227,7 @@ def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
 def _named(parts: object) -> list[Named]:
     """Return the parts with their names, as far as they have some: none of what is refused."""
     given = list(parts) if isinstance(parts, (list, tuple)) else []
-    kinds = tuple(kind for kind, _ in PARTS.values())
-    if all(type(one) in kinds for one in given):
+    if all(is_below(type(one), LEVEL) for one in given):
         return name_parts(given)
     pairs = [one for one in given if isinstance(one, (list, tuple)) and len(one) == 2]
     return [(n, one) for n, one in pairs if isinstance(n, str) and isinstance(one, Embedding)]
@@ -264,11 +240,11 @@ def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
     expected = "expected embeddings, or (name, embedding) pairs, as [('js', HDDEmbedding('js'))]"
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ParameterError(f"parts is {shown(parts)}; {expected}")
-    kinds = tuple(kind for kind, _ in PARTS.values())
-    if all(type(one) in kinds for one in parts):
+    if all(is_below(type(one), LEVEL) for one in parts):
         parts = _named(parts)
     for pair in parts:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or type(pair[1]) not in kinds:
+        is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
+        if not is_pair or not is_below(type(pair[1]), LEVEL):
             raise ParameterError(f"a part is {shown(pair)}; {expected}; no union is a part")
         name, part = pair
         if part.box is not None or part.out_of_box != "clip":

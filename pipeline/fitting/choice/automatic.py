@@ -162,7 +162,7 @@ def _second_of(sample: LabelledSample) -> RandomFeatures:
     """Return the second basis of a fit that is given none."""
     if len(sample) < LEAST_LABELLED:
         return RandomFourierFeatures()
-    return NystroemFeatures(min(sample.n_labelled, MOST_LANDMARKS))
+    return NystroemFeatures(n_features=min(sample.n_labelled, MOST_LANDMARKS))
 
 
 def _is_default(given: Second | None) -> bool:

@@ -102,8 +102,8 @@ def short_list(n_dims: int) -> list[Choosable]:
     found: list[tuple[str, Embedding[Any]]] = [
         ("moments", MomentsEmbedding(covariance=n_dims <= COVARIANCE_DIMS)),
         ("mean map", MeanMapEmbedding()),
-        ("sliced Wasserstein", SlicedWassersteinEmbedding(directions)),
-        ("extremes", ExtremesEmbedding(directions)),
+        ("sliced Wasserstein", SlicedWassersteinEmbedding(n_directions=directions)),
+        ("extremes", ExtremesEmbedding(n_directions=directions)),
     ]
     if n_dims <= MARGINAL_DIMS:
         found += [

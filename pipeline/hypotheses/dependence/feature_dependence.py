@@ -14,8 +14,8 @@ from ...arrays import Floats
 from ...errors import ParameterError
 from ...execution import SECONDS_PER_PRODUCT, Cost
 from ...parameters import Integer, Real, Table
-from ...parameters.hypotheses import MOST_FEATURES
 from ...sums import Sums
+from ..declared import MOST_FEATURES
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
 from ..kernels.pair_grams import CentredGram

@@ -18,10 +18,10 @@ from ...arrays import Floats
 from ...errors import DataError
 from ...execution import Cost
 from ...parameters import Integer, ShareOrZero, Table
-from ...parameters.hypotheses import MOST_LOCATIONS
 from ...saved import Saved
 from ...store import MEDIAN_ROWS, spread_rows
 from ...sums import Sums
+from ..declared import MOST_LOCATIONS
 from ..kernels.kernels import Kernel
 from ..nulls.draws import near_rows
 from ..nulls.laws import Null, gamma_null, weighted_chi_square_null

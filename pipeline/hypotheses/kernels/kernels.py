@@ -12,13 +12,11 @@ from scipy.spatial.distance import cdist, pdist
 from ...arrays import Floats
 from ...errors import DataError
 from ...parameters import None_, OneOf, Real, Table, keep_checked
-from ...parameters.embeddings import KERNEL
-from ...parameters.hypotheses import WIDTH
-from ...parameters.random_features import SCALES
-from ...random_features import LAPLACIAN, draw_frequencies, kernel_profile
+from ...random_features import LAPLACIAN, SCALES, draw_frequencies, kernel_profile
 from ...saved import Saved
 from ...store import MEDIAN_ROWS, spread_rows
 from ...units import in_units, units_of
+from ..declared import KERNEL, WIDTH
 
 TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
 

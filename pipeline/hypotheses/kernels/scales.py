@@ -18,8 +18,7 @@ from scipy.spatial.distance import pdist
 from ...arrays import Floats, Integers
 from ...errors import DataError
 from ...execution import Cost, run_parts
-from ...parameters.random_features import SCALES as WIDTH_RANGE
-from ...random_features import LAPLACIAN
+from ...random_features import LAPLACIAN, SCALES as WIDTH_RANGE
 from ...saved import Saved
 from ..kernels.kernels import Kernel
 from .scale_kernels import add_waves

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats
-from ...parameters.hypotheses import MOST_PERMUTATIONS
+from ..declared import MOST_PERMUTATIONS
 from .permutation import p_values, split_blocks
 
 ENOUGH = 10  # permutations that reach the statistic: p is known to a third, and no stage follows

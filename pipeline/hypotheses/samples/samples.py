@@ -17,7 +17,7 @@ from ...embeddings import ChoiceSample, Embedding, EmbeddingSpec, MeanMapEmbeddi
 from ...errors import DataError, ParameterError, shown
 from ...execution import check_memory
 from ...labelled import LabelledBags, box_of_bags
-from ...parameters.hypotheses import TABLES
+from ...core import None_, OneOf
 from ...params import as_array
 from ...store import CHOICE_SAMPLE, BagStore, spread_rows
 from ..kernels.features import FeatureMap
@@ -31,6 +31,7 @@ SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore,
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
 CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
 FEATURE_ROWS = 4096  # whose features are made at a time: some tens of MiB
+UNIT = OneOf("bag", "point")
 POOLING = (
     "points of one bag are alike, so a test that takes each of them for a unit of its own finds a "
     "difference in most samples without any; give bags for every sample, or say unit='point' for "
@@ -167,7 +168,7 @@ def read_samples(
         fewer than two units in a sample.
     ParameterError
     """
-    TABLES["two_sample_test"]["unit"].check("unit", unit)
+    (UNIT | None_).check("unit", unit)
     kinds = {name: is_bags(sample) for name, sample in data.items()}
     if unit == "bag" and not all(kinds.values()):
         name = next(name for name, bags in kinds.items() if not bags)

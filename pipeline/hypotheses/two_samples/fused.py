@@ -20,7 +20,7 @@ from scipy.special import logsumexp, softmax
 from ...arrays import Floats
 from ...execution import multiply
 from ...parameters import Boolean, Integer, None_, Table
-from ...parameters.hypotheses import MOST_PERMUTATIONS
+from ..declared import MOST_PERMUTATIONS
 from ..kernels.kernels import Kernel
 from ..kernels.scales import MOST_UNITS, Scales
 from ..nulls.laws import Null, permutation_null

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bags import Box
+from ...core import Table
 from ...execution import Progress
-from ...parameters.checks import Table
 from ...parameters.ingest import FILES
 from ...store import BagStore
 from ..arrays import check_mode, ingest_arrays

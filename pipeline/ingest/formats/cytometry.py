@@ -13,8 +13,8 @@ import numpy as np
 
 from ...arrays import Floats
 from ...bags import FormatRules
+from ...core import Table
 from ...errors import DataError, closest, needing_extra, shown
-from ...parameters.checks import Table
 from ...parameters.ingest import FCS
 from ..calls import function_of
 from .bag_files import FileIngest

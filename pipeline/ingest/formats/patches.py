@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bags import days_of, has_meaning, unpacked
+from ...core import Table
 from ...errors import DataError, closest, needing_extra, shown
-from ...parameters.checks import Table
 from ...parameters.ingest import PATCHES
 from ..calls import function_of
 from .bag_files import FileIngest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import field, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import Tags
@@ -13,11 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...arrays import Floats
 from ...bags import as_bags
-from ...embeddings import Embedding, ProjectionEmbedding, named_embedding
+from ...core import (
+    Function,
+    ListOf,
+    NameIn,
+    None_,
+    OneOf,
+    Precision,
+    Real,
+    Text,
+    check_parameters,
+    checked,
+    component,
+)
+from ...embeddings import EMBEDDINGS, Embedding, ProjectionEmbedding, named_embedding
 from ...errors import DataError, ParameterError
 from ...execution import Progress, check_memory, lane
 from ...fitting import FeatureMap, in_embedded_order, resolve_features
 from ...labelled import (
+    HOLDOUT,
     BagsLike,
     Holdout,
     HoldoutLike,
@@ -26,11 +40,10 @@ from ...labelled import (
     with_missing,
 )
 from ...outcomes import Densities, Outcome, Reals
-from ...parameters import Function, ListOf, None_, Text, check_parameters, checked
-from ...parameters.regression import HOLDOUT, TABLES
 from ...sklearn_bases import BaseEstimator, fresh, of_bags
 from ...store import DISTANCE_SAMPLE, BagStore, median_distance
 from ...units import units_of
+from ..base import EMBEDDING
 from ..judging import score_of
 from ..predictions.densities import DensityPrediction
 from ..ridge_model import NOT_FINITE
@@ -40,6 +53,7 @@ from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
 
 
+@component
 class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     """The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
@@ -83,26 +97,18 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     cluster if there is one.
     """
 
-    PARAMETERS = TABLES["KernelSmoother"]
-    model_: SmootherModel
+    embedding: Annotated[Embedding | str | None, EMBEDDING | None_ | NameIn(EMBEDDINGS)] = field(
+        default=None, kw_only=False
+    )
+    bandwidth: Annotated[float, Real(ge=1e-18, le=1e18)] | Annotated[str, OneOf("loo")] = "loo"
+    response_embedding: Annotated[Embedding, EMBEDDING] | None = None
+    precision: Precision = "float32"
+    in_memory: bool = False
+    model_: SmootherModel = field(init=False)
     _defaults: ClassVar[dict[str, Any]] = {
         "embedding": ProjectionEmbedding,
         "response_embedding": ProjectionEmbedding,
     }
-
-    def __init__(
-        self,
-        embedding: Embedding | str | None = None,
-        bandwidth: float | str = "loo",
-        response_embedding: Embedding | None = None,
-        precision: str = "float32",
-        in_memory: bool = False,
-    ) -> None:
-        self.embedding = embedding
-        self.bandwidth = bandwidth
-        self.response_embedding = response_embedding
-        self.precision = precision
-        self.in_memory = in_memory
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that X are bags."""

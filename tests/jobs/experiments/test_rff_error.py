@@ -66,7 +66,7 @@ def test_short_cuts_are_the_errors_of_all_pairs(form):
     """Largest errors and mean squares without an n × n matrix are those of the whole matrix."""
     points = grid().points
     if form == "paired":
-        features = RandomFourierFeatures(60, scale=1.0, seed=3)
+        features = RandomFourierFeatures(n_features=60, scale=1.0, seed=3)
         found = paired_errors(60, 3)
     else:
         features = RBFSampler(gamma=0.5, n_components=60, random_state=3)

@@ -1,4 +1,4 @@
-"""Checks of parameters by a table of constraints: of a function's, and of an instance's."""
+"""Checks of declared parameters: of a function's arguments, and of an instance's attributes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..errors import ParameterError
 from .constraints import Constraint, Either, OneOf, members_of
+from .declarations import constraints_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,19 +23,20 @@ Table = Mapping[str, Constraint[Any]]
 def checked(
     table: Table | None = None, /, **more: Constraint[Any]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a function: it refuses arguments that a table does not accept.
+    """Return a decorator for a function: it refuses arguments that are not accepted.
 
-    The function gets plain values: an int where a caller gave one of numpy's. The table becomes
-    the function's attribute ``PARAMETERS``. Parameters that it does not name are not checked.
+    What each parameter may be is declared by its annotation, or by a table where one is given.
+    The function gets plain values: an int where a caller gave one of numpy's. Parameters of which
+    neither annotation nor table says what they may be are not checked.
     A ``seed`` may also be a `numpy.random.Generator`, which draws one and so moves on; ``rng`` is
     another name for it.
 
     Parameters
     ----------
     table : mapping, optional
-        Constraints by name, as ``PARAMETERS`` of a class.
+        Constraints by name, in place of the annotations.
     **more : Constraint
-        Others, or other ones for the same names.
+        Further constraints by name, in place of the annotations.
 
     Raises
     ------
@@ -50,6 +52,7 @@ def checked(
             raise TypeError(f"{function.__qualname__} has no parameters {sorted(unknown)}")
 
         has_seed = SEED in signature.parameters and RNG not in signature.parameters
+        known: dict[str, Constraint[Any]] = dict(constraints)
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,38 +60,43 @@ def checked(
                 if SEED in kwargs:
                     raise ParameterError("seed and rng are given; they are two names of one thing")
                 kwargs[SEED] = kwargs.pop(RNG)
+            if not known:  # at the first call: annotations may name what is defined further below
+                known.update(constraints_of(function))
             bound = signature.bind(*args, **kwargs)
             given = bound.arguments
             if has_seed and hasattr(given.get(SEED), "bit_generator"):
                 given[SEED] = int(given[SEED].integers(2**63))
-            for name in given.keys() & constraints.keys():
-                given[name] = constraints[name].check(name, given[name])
+            for name in given.keys() & known.keys():
+                given[name] = known[name].check(name, given[name])
             return function(*bound.args, **bound.kwargs)
 
-        call.PARAMETERS = constraints  # type: ignore[attr-defined]  # for tests and help
+        if constraints:
+            call.PARAMETERS = constraints  # type: ignore[attr-defined]  # for `parameters_of`
         return call
 
     return decorate
 
 
 def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
-    """Return the parameters of an instance as plain values, checked by its ``PARAMETERS``.
+    """Return the declared parameters of an instance as plain values, checked.
 
     Parameters
     ----------
     instance : object
-        Of a class with a table ``PARAMETERS``; a parameter is the attribute of the same name.
+        Of a class that declares parameters; a parameter is the attribute of the same name.
     of : str
         Added to the names in messages: "of the drift gates".
 
     Raises
     ------
     ParameterError
-        The first that its constraint does not accept.
+        Names the first parameter that its constraint does not accept.
     """
-    table: Table = getattr(instance, "PARAMETERS")  # noqa: B009 - of any class that has one
     end = f" {of}" if of else ""
-    return {name: one.check(name + end, getattr(instance, name)) for name, one in table.items()}
+    return {
+        name: accepts.check(name + end, getattr(instance, name))
+        for name, accepts in constraints_of(type(instance)).items()
+    }
 
 
 def keep_checked(instance: object, of: str = "") -> None:

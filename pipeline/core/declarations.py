@@ -1,0 +1,304 @@
+"""A parameter is declared once: in the signature of the class or function that has it.
+
+The annotation says what the parameter may be, the signature has its default, and the docstring
+describes it::
+
+    @component
+    class Window:
+        \"\"\"The newest bags.
+
+Parameters
+----------
+        bags
+            Number of bags.
+        \"\"\"
+
+        bags: Annotated[int, Integer(1)] | None = None
+
+`parameters_of` returns what is declared. Checks, scikit-learn's ``get_params``, the sections of
+configs, help texts and the values that tests try are derived from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import reduce
+from operator import or_
+from types import MappingProxyType, NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
+from weakref import WeakKeyDictionary
+
+from .constraints import (
+    Boolean,
+    Constraint,
+    False_,
+    Integer,
+    None_,
+    OneOf,
+    Real,
+    Text,
+)
+
+T = TypeVar("T")
+
+REQUIRED: Final = ...
+"""The default of a parameter that has none."""
+
+_PLAIN: Mapping[object, Constraint[Any]] = {
+    None: None_,
+    NoneType: None_,
+    bool: Boolean,
+    int: Integer(),
+    float: Real(),
+    str: Text,
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter of a class or a function.
+
+    Attributes
+    ----------
+    name : str
+    accepts : Constraint or None
+        What the parameter may be; None if the annotation does not say.
+    default : object
+        `REQUIRED` without a default.
+    text : str
+        Description in the docstring; empty under ``python -OO``, which drops docstrings.
+    """
+
+    name: str
+    accepts: Constraint[Any] | None
+    default: Any
+    text: str
+
+    @property
+    def summary(self) -> str:
+        """First sentence of the description, without its full stop."""
+        return re.split(r"\.\s|:\s*$", self.text + " ")[0].rstrip(". ")
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True)
+def component(cls: type[T]) -> type[T]:
+    """Give a class the constructor that its annotated fields declare; it only stores them.
+
+    Parameters are keyword-only unless a field says ``field(kw_only=False)``. Comparison and
+    ``repr`` stay as they are, as scikit-learn's estimators have their own.
+    """
+    made = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    made.__init__.__signature__ = _signature(made)  # type: ignore[attr-defined]  # for help, and for scikit-learn
+    return made
+
+
+def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a class or a function, by name.
+
+    A class's own parameters come before those that it inherits.
+
+    Raises
+    ------
+    TypeError
+        An annotation cannot be evaluated; names the class and the parameter.
+    """
+    if owner not in _KNOWN:
+        _KNOWN[owner] = MappingProxyType({one.name: one for one in _declared(owner)})
+    return _KNOWN[owner]
+
+
+def constraints_of(owner: Callable[..., Any]) -> dict[str, Constraint[Any]]:
+    """Return what each declared parameter of a class or a function may be, by name."""
+    known = parameters_of(owner).items()
+    return {name: one.accepts for name, one in known if one.accepts is not None}
+
+
+def constraint_of(annotation: object) -> Constraint[Any] | None:
+    """Return what an annotation accepts; None if it does not say.
+
+    ``Annotated`` carries a constraint; ``int``, ``float``, ``bool``, ``str``, ``None``, literals
+    and unions of all of these stand for themselves.
+    """
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        named = [one for one in more if isinstance(one, Constraint)]
+        return named[0] if named else constraint_of(inner)
+    if origin in (Union, UnionType):
+        members = [constraint_of(one) for one in get_args(annotation)]
+        return None if None in members else reduce(or_, cast("list[Constraint[Any]]", members))
+    if origin is Literal:
+        choices = get_args(annotation)
+        if choices == (False,):
+            return False_
+        return OneOf(*choices)
+    return _PLAIN.get(annotation) if isinstance(annotation, (type, NoneType)) else None
+
+
+def plain_signature(owner: Callable[..., Any]) -> inspect.Signature:
+    """Return a signature whose annotations are types alone, for people to read."""
+    signature = inspect.signature(owner)
+    space = _space(owner)
+    shown = []
+    for name, one in signature.parameters.items():
+        of_field = is_dataclass(owner) and isinstance(owner, type) and not _has_own_init(owner)
+        annotation = (
+            _annotation(owner, name)  # type: ignore[arg-type]  # a class
+            if of_field
+            else _evaluated_or_text(one.annotation, space)
+        )
+        shown.append(one.replace(annotation=_without_constraints(annotation)))
+    return signature.replace(parameters=shown)
+
+
+_KNOWN: WeakKeyDictionary[Callable[..., Any], Mapping[str, Parameter]] = WeakKeyDictionary()
+
+
+def _declared(owner: Callable[..., Any]) -> Iterator[Parameter]:
+    table: Mapping[str, Constraint[Any]] = getattr(owner, "PARAMETERS", {})
+    kinds = reversed(owner.__mro__) if inspect.isclass(owner) else (owner,)
+    texts = {key: text for kind in kinds for key, text in _texts_of(kind).items()}
+    if not inspect.isclass(owner):
+        known = {one.name: one for one in _of_function(owner, _space(owner), texts)}
+    elif _has_own_init(owner):
+        init = owner.__init__  # type: ignore[misc]  # of this class, not of an instance
+        known = {one.name: one for one in _of_function(init, _space(init), texts)}
+    elif is_dataclass(owner):
+        known = {one.name: one for one in _of_fields(owner, texts)}
+    else:
+        known = {}
+    for name, one in known.items():
+        yield Parameter(name, table.get(name, one.accepts), one.default, one.text)
+    for name, accepts in table.items():  # fields that a table adds, such as inherited ones
+        if name not in known:
+            yield Parameter(name, accepts, REQUIRED, texts.get(name, ""))
+
+
+def _has_own_init(owner: type) -> bool:
+    """Return whether a class has a constructor that was written, not made from its fields."""
+    for kind in owner.__mro__:
+        if "__init__" in vars(kind):
+            made = "__dataclass_fields__" in vars(kind)
+            return kind is not object and not made
+    return False
+
+
+def _of_function(
+    function: Any,  # noqa: ANN401 - a function or a constructor
+    space: Mapping[str, Any],
+    texts: Mapping[str, str],
+) -> Iterator[Parameter]:
+    for name, one in inspect.signature(function).parameters.items():
+        if name == "self" or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            continue
+        default = REQUIRED if one.default is one.empty else one.default
+        annotation = _evaluated_or_text(one.annotation, space)
+        yield Parameter(name, constraint_of(annotation), default, texts.get(name, ""))
+
+
+def _of_fields(owner: type, texts: Mapping[str, str]) -> Iterator[Parameter]:
+    for one in _own_first(owner):
+        accepts = constraint_of(_annotation(owner, one.name))
+        yield Parameter(one.name, accepts, _default(one), texts.get(one.name, ""))
+
+
+def _own_first(owner: type) -> list[Field[Any]]:
+    """Return the fields that a constructor takes, in the order of its signature.
+
+    Positional ones come first, then those of the class itself before those of its bases.
+    """
+    known = {one.name: one for one in fields(owner) if one.init}  # type: ignore[arg-type]  # of a dataclass
+    order = [n for kind in owner.__mro__ for n in vars(kind).get("__annotations__", {})]
+    positional = [name for name, one in known.items() if not one.kw_only]
+    return [known[name] for name in dict.fromkeys([*positional, *order]) if name in known]
+
+
+def _default(one: Field[Any]) -> object:
+    if one.default_factory is not MISSING:
+        return one.default_factory()
+    return REQUIRED if one.default is MISSING else one.default
+
+
+def _annotation(owner: type, name: str) -> object:
+    """Return the annotation of a field, evaluated where it is declared."""
+    for kind in owner.__mro__:
+        text = vars(kind).get("__annotations__", {}).get(name)
+        if text is None:
+            continue
+        try:
+            space = vars(sys.modules[kind.__module__])
+            return eval(text, dict(space), dict(vars(kind))) if isinstance(text, str) else text  # noqa: S307 - of our own source
+        except NameError as error:
+            raise TypeError(f"{kind.__qualname__}.{name}: {error}, at run time") from error
+    raise TypeError(f"{owner.__qualname__} has no field {name!r}")
+
+
+def _evaluated_or_text(annotation: object, space: Mapping[str, Any]) -> object:
+    """Return an annotation evaluated; as it is if it needs names that only checkers import."""
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, dict(space))  # noqa: S307 - of our own source
+    except (NameError, TypeError):
+        return annotation
+
+
+def _space(function: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a function of any kind
+    return cast("Mapping[str, Any]", getattr(inspect.unwrap(function), "__globals__", {}))
+
+
+def _signature(owner: type) -> inspect.Signature:
+    """Return the signature of a constructor made from fields, a class's own ones first."""
+    made = inspect.signature(owner.__init__)  # type: ignore[misc]  # of this class
+    by_name = dict(made.parameters)
+    order = ["self", *(one.name for one in _own_first(owner))]
+    return made.replace(parameters=[by_name[name] for name in order])
+
+
+def _without_constraints(annotation: object) -> object:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _without_constraints(inner[0])
+    if origin in (Union, UnionType):
+        return reduce(or_, map(_without_constraints, inner))  # type: ignore[arg-type]  # types
+    return annotation
+
+
+_ENTRY = re.compile(r"^(\*{0,2}\w[\w, *]*?)(?: : [^\n]*)?\n((?:(?: {4}[^\n]*)?\n?)*)", re.MULTILINE)
+_SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def _texts_of(owner: Any) -> dict[str, str]:  # noqa: ANN401 - a class or a function
+    """Return the description of each parameter in a docstring in numpy's convention."""
+    docstring = vars(owner).get("__doc__") if inspect.isclass(owner) else owner.__doc__
+    section = _SECTION.search(inspect.cleandoc(docstring or "") + "\n")
+    texts: dict[str, str] = {}
+    for names, text in _ENTRY.findall(section[1] if section else ""):
+        texts |= dict.fromkeys(re.split(r",\s*", names), " ".join(text.split()))
+    return texts
+
+
+__all__ = [
+    "REQUIRED",
+    "Parameter",
+    "component",
+    "constraint_of",
+    "constraints_of",
+    "parameters_of",
+    "plain_signature",
+]

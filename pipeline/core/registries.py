@@ -1,0 +1,187 @@
+"""`ComponentRegistry`: components of one kind by name, of this package and of others."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from threading import RLock
+from typing import Any, Generic, TypeVar
+
+from ..errors import ParameterError, closest, shown, warn
+from .constraints import Constraint, UnfitError
+
+T = TypeVar("T")
+
+
+class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
+    """Components of one kind by name, in alphabetical order.
+
+    A component registers itself when its module is imported. The modules of this package are found
+    by their place; another package names its components in the entry-point group ``group``::
+
+        [project.entry-points."bagbasis.embeddings"]
+        wavelets = "my_package.wavelets:WaveletEmbedding"
+
+    Modules are imported when a name is looked up that is not registered yet, or when all names are
+    asked for; the modules of other packages only after those of this one.
+
+    Parameters
+    ----------
+    kind
+        What messages call a component: "embedding".
+    group
+        Entry-point group of other packages.
+    packages
+        Packages of ours whose modules are searched, with their sub-packages; kernels are not.
+    """
+
+    def __init__(self, kind: str, group: str, *packages: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._packages = packages
+        self._known: dict[str, type[T]] = {}
+        self._short: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._lock = RLock()
+        self._is_searched = self._has_plugins = False
+
+    def add(
+        self, name: str, cls: type[T], short_names: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        """Register a class under a name.
+
+        Parameters
+        ----------
+        name, cls
+        short_names
+            Further names, and the parameters of the class that each of them stands for.
+
+        Raises
+        ------
+        ParameterError
+            Another class has this name.
+        """
+        former = self._known.get(name)
+        if former is not None and _place(former) != _place(cls):
+            raise ParameterError(
+                f"two {self.kind}s are called {name!r}: {_place(former)} and {_place(cls)}; rename "
+                "one of them"
+            )
+        self._known[name] = cls
+        for short, values in (short_names or {}).items():
+            self._short[short] = name, dict(values)
+
+    @property
+    def short_names(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """The name and the parameters that each short name stands for."""
+        self._find(None)
+        return dict(self._short)
+
+    def make(self, name: str, **parameters: Any) -> T:  # noqa: ANN401 - of any component
+        """Return a component by its name or a short name, with its defaults or these parameters."""
+        self._find(name)
+        kind, values = self._short.get(name, (name, {}))
+        return self[kind](**{**values, **parameters})
+
+    def name_of(self, cls: type) -> str | None:
+        """Return the name of a registered class; None for another class."""
+        return next((name for name, known in self._known.items() if known is cls), None)
+
+    def check(self, parameter: str, name: object) -> type[T]:
+        """Return the class of a name, which is no short one.
+
+        Raises
+        ------
+        ParameterError
+            No such component; names the parameter, the nearest name, and all names.
+        """
+        if isinstance(name, str) and name in self:
+            return self[name]
+        hint = closest(name, list(self)) if isinstance(name, str) else ""
+        raise ParameterError(f"{parameter} is {shown(name)}{hint}; expected one of {list(self)}")
+
+    def __getitem__(self, name: str) -> type[T]:
+        self._find(name)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._find(name)
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        self._find(None)
+        return iter(sorted(self._known))
+
+    def __len__(self) -> int:
+        self._find(None)
+        return len(self._known)
+
+    def _find(self, name: object) -> None:
+        """Import what may register a name; everything for None."""
+        if name in self._known or name in self._short or self._has_plugins:
+            return
+        with self._lock:
+            if not self._is_searched:
+                self._is_searched = True  # first: a module may ask for others while it is imported
+                for package in self._packages:
+                    _import_modules(package)
+            if name not in self._known and name not in self._short and not self._has_plugins:
+                self._has_plugins = True
+                for entry in sorted(entry_points(group=self.group), key=lambda one: one.name):
+                    self._load(entry)
+
+    def _load(self, entry: EntryPoint) -> None:
+        """Import the component of another package; warn of one that cannot be used."""
+        owner = entry.dist.name if entry.dist else "another package"
+        where = f"{self.kind} {entry.name!r} of {owner} ({entry.value})"
+        try:
+            loaded = entry.load()
+        except Exception as error:  # whatever another package raises, ours go on
+            warn(f"{where} cannot be imported: {error}; update or uninstall {owner}")
+            return
+        if self._known.get(entry.name) is not loaded:
+            warn(f"{where} is not registered under this name; it is left out")
+
+
+@dataclass(frozen=True)
+class NameIn(Constraint[str]):
+    """The name of a registered component, or one of some other words."""
+
+    registry: ComponentRegistry[Any]
+    others: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """All that is accepted."""
+        return (*self.registry, *self.registry.short_names, *self.others)
+
+    def take(self, value: object) -> str:
+        """See `Constraint.take`."""
+        if isinstance(value, str) and (
+            value in self.others or value in self.registry or value in self.registry.short_names
+        ):
+            return str.__str__(value)
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        return f"one of {list(self.choices)}"
+
+
+def _import_modules(package: str) -> None:
+    """Import the modules of a package and of its sub-packages, without kernels and stubs."""
+    folder = importlib.import_module(package)
+    for module in pkgutil.iter_modules(folder.__path__):
+        if module.name.startswith("_") or module.name.endswith("kernels"):
+            continue
+        name = f"{package}.{module.name}"
+        if module.ispkg:
+            _import_modules(name)
+        else:
+            importlib.import_module(name)
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

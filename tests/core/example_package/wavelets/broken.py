@@ -1,0 +1,3 @@
+"""A module that cannot be imported."""
+
+raise ImportError("no module named 'left_behind'")

@@ -1,0 +1,95 @@
+"""The types of config keys are those of the declared parameters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from bagbasis.config_errors import accepted_by
+from bagbasis.embeddings.base import BOX
+from bagbasis.jobs.configs.sections import EmbeddingSection, build
+from bagbasis.jobs.configs.types import type_of
+from bagbasis.parameters import (
+    Boolean,
+    False_,
+    Instance,
+    Integer,
+    ListOf,
+    MappingOf,
+    None_,
+    OneOf,
+    Real,
+    Share,
+    ShareOrZero,
+    Text,
+    Url,
+)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        (Integer(1) | None_, "an integer >= 1 or null"),
+        (None_ | Integer(1, 8), "an integer >= 1 and <= 8 or null"),
+        (Integer(2, even=True), "an integer >= 2 and divisible by 2"),
+        (Share, "a number > 0 and < 1"),
+        (ShareOrZero, "a number >= 0 and < 1"),
+        (Real(gt=0) | OneOf("median"), "a number > 0 or 'median'"),
+        (OneOf("report", "refuse"), "'report' or 'refuse'"),
+        (Boolean | Integer(1), "true or false or an integer >= 1"),
+        (
+            Real(ge=0) | ListOf(Real(ge=0), 1) | OneOf("gcv"),
+            "a number >= 0, [a number >= 0, ...] or 'gcv'",
+        ),
+        (OneOf(1, 2) | None_, "1, 2 or null"),
+        (BOX, "[[a number, a number], ...] or null"),
+        (Url | ListOf(Url), "a text or [a text, ...]"),
+        (MappingOf(Text, Real(gt=0)) | None_, "'key: value' lines or null"),
+        (Instance("RandomFeatures") | None_ | False_, "False or null"),
+        (Instance("RandomFeatures"), "any value"),
+    ],
+)
+def test_types_of_constraints(constraint, words):
+    """What a config accepts is what the constraint does, as far as YAML can say it."""
+    assert accepted_by(type_of(constraint)) == words
+
+
+@pytest.mark.parametrize("constraint", [OneOf(1, 2) | None_, Integer(1) | None_])
+@pytest.mark.parametrize("value", [True, 1.0, "1"])
+def test_what_equals_a_number_is_not_that_number(constraint, value):
+    """`marginals: true` is a mistake, and not one embedding per coordinate."""
+    adapter = TypeAdapter(type_of(constraint))
+    assert adapter.validate_python(1, strict=True) == 1
+    with pytest.raises(ValidationError):
+        adapter.validate_python(value, strict=True)
+
+
+def test_marginals_of_three_coordinates():
+    """A section accepts the marginals that its embedding does: three of four coordinates too."""
+    section = TypeAdapter(EmbeddingSection).validate_python(
+        {"name": "projection", "n_per_dim": 4, "marginals": 3}, strict=True
+    )
+    bags = [np.random.default_rng(i).random((20, 4)) for i in range(3)]
+    assert build(section).fit_transform(bags).shape == (3, 4 * 4**3)
+
+
+def test_configs_of_versions_with_two_methods():
+    """What `bags tune` wrote into best.yaml is read: one method, by the name it had."""
+    section = TypeAdapter(EmbeddingSection)
+    read = section.validate_python({"name": "hdd", "method": "fast", "n_integration": 2000})
+    assert read == section.validate_python("js")
+    with pytest.raises(ValidationError, match="does not have method: direct"):
+        section.validate_python({"name": "hdd", "method": "direct"})
+
+
+@pytest.mark.long
+def test_help_without_docstrings():
+    """python -OO drops docstrings, and the help of a job still has its keys and their ranges."""
+    command = [sys.executable, "-OO", "-P", "-m", "bagbasis.jobs", "fit", "--help"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "model.embedding.n_per_dim" in printed
+    assert "'clip', 'drop' or 'error'; default \"clip\"" in " ".join(printed.split())
