@@ -176,7 +176,7 @@ def _declared(owner: Callable[..., Any]) -> Iterator[Parameter]:
     if not inspect.isclass(owner):
         known = {one.name: one for one in _of_function(owner, _space(owner), texts)}
     elif _has_own_init(owner):
-        init = owner.__init__  # type: ignore[misc]  # of this class, not of an instance
+        init = owner.__init__
         known = {one.name: one for one in _of_function(init, _space(init), texts)}
     elif is_dataclass(owner):
         known = {one.name: one for one in _of_fields(owner, texts)}
@@ -222,7 +222,7 @@ def _own_first(owner: type) -> list[Field[Any]]:
 
     Positional ones come first, then those of the class itself before those of its bases.
     """
-    known = {one.name: one for one in fields(owner) if one.init}  # type: ignore[arg-type]  # of a dataclass
+    known = {one.name: one for one in fields(owner) if one.init}
     order = [n for kind in owner.__mro__ for n in vars(kind).get("__annotations__", {})]
     positional = [name for name, one in known.items() if not one.kw_only]
     return [known[name] for name in dict.fromkeys([*positional, *order]) if name in known]
@@ -275,7 +275,7 @@ def _without_constraints(annotation: object) -> object:
     if origin is Annotated:
         return _without_constraints(inner[0])
     if origin in (Union, UnionType):
-        return reduce(or_, map(_without_constraints, inner))  # type: ignore[arg-type]  # types
+        return reduce(or_, map(_without_constraints, inner))
     return annotation
 
 

@@ -1,0 +1,152 @@
+"""A parameter is declared once, in a signature: what is derived from it."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Annotated
+
+import pytest
+from sklearn.base import clone
+
+from bagbasis.core import (
+    REQUIRED,
+    Boolean,
+    Integer,
+    None_,
+    OneOf,
+    Real,
+    Text,
+    check_parameters,
+    checked,
+    component,
+    constraint_of,
+    parameters_of,
+    plain_signature,
+)
+from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.errors import ParameterError
+from bagbasis.random_features import RANDOM_FEATURES
+from bagbasis.sklearn_bases import BaseEstimator
+
+Tail = Annotated[float, Real(gt=0, lt=0.5)]
+
+
+@component
+class Base(BaseEstimator):
+    """What several components have.
+
+    Parameters
+    ----------
+    seed
+        Seed for drawing.
+    """
+
+    seed: Annotated[int, Integer(0)] = 0
+
+
+@component
+class Extremes(Base):
+    """Extremes along directions.
+
+    Parameters
+    ----------
+    tail : float
+        Fraction of the points in a tail. A small one has few points.
+    n_directions
+        Number of directions.
+    """
+
+    tail: Tail = 0.1
+    n_directions: Annotated[int, Integer(1)] | None = None
+    exact: bool = False
+
+
+def test_what_is_declared():
+    """Own parameters come first; name, constraint, default and description."""
+    declared = parameters_of(Extremes)
+    assert list(declared) == ["tail", "n_directions", "exact", "seed"]
+    tail = declared["tail"]
+    assert (tail.accepts, tail.default) == (Real(gt=0, lt=0.5), 0.1)
+    assert tail.summary == "Fraction of the points in a tail"
+    assert declared["n_directions"].accepts == Integer(1) | None_
+    assert declared["seed"].text == "Seed for drawing."
+
+
+def test_a_component_is_an_estimator():
+    """The constructor takes keywords alone and only stores; clones and pickles are equal."""
+    made = Extremes(tail=0.9, seed=3)
+    assert made.get_params() == {"tail": 0.9, "n_directions": None, "exact": False, "seed": 3}
+    for again in (clone(made), pickle.loads(pickle.dumps(made))):
+        assert again is not made
+        assert again.get_params() == made.get_params()
+    assert repr(made) == "Extremes(seed=3, tail=0.9)"
+    with pytest.raises(TypeError, match="positional"):
+        Extremes(0.1)
+    with pytest.raises(TypeError, match="tale"):
+        Extremes(tale=0.1)
+
+
+def test_checks_have_the_messages_of_constraints():
+    with pytest.raises(ParameterError, match=r"^tail is 0\.9; expected a number, 0 < tail < 0\.5$"):
+        check_parameters(Extremes(tail=0.9))
+    assert check_parameters(Extremes())["tail"] == 0.1
+
+
+def test_people_read_types():
+    """A signature for people has no constraints."""
+    text = str(plain_signature(Extremes))
+    assert text == (
+        "(*, tail: float = 0.1, n_directions: int | None = None, exact: bool = False, "
+        "seed: int = 0) -> None"
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotation", "constraint"),
+    [
+        (bool, Boolean),
+        (None, None_),
+        (str | None, Text | None_),
+        (Annotated[int, Integer(1)] | bool, Integer(1) | Boolean),
+        (Annotated[str, "words that are no constraint"], Text),
+        (Tail | Annotated[str, OneOf("auto")] | None, Real(gt=0, lt=0.5) | OneOf("auto") | None_),
+        (list[int], None),
+        (int | list[int], None),
+        (inspect.Signature, None),
+    ],
+)
+def test_what_an_annotation_accepts(annotation, constraint):
+    assert constraint_of(annotation) == constraint
+
+
+@checked()
+def repeat(text: str, n: Annotated[int, Integer(1)], of: Extremes | None = None) -> str:
+    """Repeat a text.
+
+    Parameters
+    ----------
+    text, n
+        What is repeated, and how often.
+    """
+    return text * n
+
+
+def test_a_function_checks_what_its_annotations_say():
+    """What they do not say is not checked."""
+    assert repeat("a", 2, of=3) == "aa"
+    with pytest.raises(ParameterError, match="n is 0; expected an integer ≥ 1"):
+        repeat("a", 0)
+    declared = parameters_of(repeat)
+    assert declared["n"].default is REQUIRED
+    assert declared["n"].text == declared["text"].text == "What is repeated, and how often."
+    assert declared["of"].accepts is None
+
+
+@pytest.mark.parametrize("kind", [*EMBEDDINGS.values(), *RANDOM_FEATURES.values()])
+def test_components_of_the_library(kind):
+    """Each parameter is described, and its default is accepted."""
+    for name, one in parameters_of(kind).items():
+        assert one.text, name
+        assert one.accepts is not None, name
+        one.accepts.check(name, one.default)
