@@ -79,11 +79,11 @@ def test_refusals_come_out_as_they_are():
         lazy(rows, (), np.float64)[4:].compute()
 
 
-SMALL = (ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16))
+SMALL = (ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=16))
 LAZY = {
     "features": lambda store, model: features(store, *SMALL),
     "learnt features": lambda store, model: features(
-        store, MomentsEmbedding(), NystroemFeatures(4)
+        store, MomentsEmbedding(), NystroemFeatures(n_features=4)
     ),
     "predictions": lambda store, model: model.predict(store),
     "shares": lambda store, model: model.predict_proba(store),

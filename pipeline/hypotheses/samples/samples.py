@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 
 from ...arrays import Floats, Integers
 from ...bags import Bags, Box, Names, concatenate, is_groups, names_of_table, order_of
+from ...core import None_, OneOf
 from ...embeddings import ChoiceSample, Embedding, EmbeddingSpec, MeanMapEmbedding
 from ...errors import DataError, ParameterError, shown
 from ...execution import check_memory
 from ...labelled import LabelledBags, box_of_bags
-from ...core import None_, OneOf
 from ...params import as_array
 from ...store import CHOICE_SAMPLE, BagStore, spread_rows
 from ..kernels.features import FeatureMap
