@@ -80,6 +80,11 @@ from .packed_points import (
     encode as encode,
     points_dtype as points_dtype,
 )
+from .precision import (
+    merged_by_float32 as merged_by_float32,
+    steps_of as steps_of,
+    too_coarse as too_coarse,
+)
 from .responses import (
     Responses as Responses,
     as_response as as_response,

@@ -157,7 +157,7 @@ def filled(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
     elif data.dtype.kind not in "fM":
         data = data.astype(object)
     missing = {"f": np.nan, "M": np.datetime64("NaT")}.get(data.dtype.kind)
-    return np.where(mask, missing, data) if missing is None else _with(data, mask, missing)
+    return _with(data, mask, missing)
 
 
 def _with(data: NDArray[Any], mask: NDArray[np.bool_], missing: Any) -> NDArray[Any]:  # noqa: ANN401

@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from typing import Any
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from ..bags import FRACTIONS, GIVE_BOX, MOST_DIMS, PACKED, Box
@@ -97,7 +96,7 @@ def ingest_arrays(
     response_dims: int | None = None,
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: DTypeLike = np.float32,
+    dtype: DTypeLike | None = None,
     mode: str = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
@@ -134,8 +133,9 @@ def ingest_arrays(
         Default that of the first response; needed where the first bags have none.
     box, response_box : sequence of (lo, hi) or {"quantile": share}, optional
         Default: the range of the points but for outliers, see `TableIngest`.
-    dtype : float32 (default), float64, uint8, or uint16 with a given box
-        Of the stored points, see `BagStore.create`.
+    dtype : float32, float64, uint8, or uint16 with a given box, optional
+        Dtype of the stored points, see `BagStore.create`. None: float32, or float64 where float32
+        would merge points.
     mode : {"create", "append", "overwrite"}
         As for `TableIngest`.
     overwrite : bool
@@ -207,7 +207,7 @@ def ingest_npz(
     target_names: Sequence[str] = (),
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: DTypeLike = np.float32,
+    dtype: DTypeLike | None = None,
     mode: str = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
@@ -342,7 +342,8 @@ def _write(
     of_points = MeasuredBox(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else MeasuredBox(boxes.responses, dims, "response_box")
     given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
-    dtype = check_dtype("dtype", options["dtype"], *PACKED)
+    asked = options["dtype"]
+    dtype = None if asked is None else check_dtype("dtype", asked, *PACKED)
     if dtype == FRACTIONS and None in given[: 1 if dims is None else 2]:
         raise ParameterError(f"dtype uint16 holds fractions of a box: {GIVE_BOX}")
     store = create(

@@ -54,7 +54,7 @@ TABLES: dict[str, Table] = {
         "missing_values": ListOf(Text | Integer() | Real()) | None_,
         "box": _BOX,
         "response_box": _BOX,
-        "dtype": OneOf("float32", "float64", "uint16", "uint8"),
+        "dtype": OneOf("float32", "float64", "uint16", "uint8") | None_,
         "mode": MODE,
         "overwrite": Boolean,
         "known_ids": KNOWN_IDS,

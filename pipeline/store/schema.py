@@ -68,6 +68,8 @@ class StoreMeta(Saved):
     ``ranges`` has the least and the largest coordinates of the points, and of the responses, by
     their arrays' names, where no box was given: an empty list before the first. Their box is then
     measured from these, as that of bags in memory.
+    Of an empty store whose dtype nobody chose, it is open: the
+    first points decide between float32 and float64.
     """
 
     n_dims: int
@@ -89,6 +91,7 @@ class StoreMeta(Saved):
     whole_numbers: bool = False
     checksums: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, list[list[float]]] = field(default_factory=dict)
+    is_dtype_open: bool = False
     # as in older stores; versions that do not know these fields refuse other values
     OMITTED: ClassVar = {
         "n_changes": 0,
@@ -98,6 +101,7 @@ class StoreMeta(Saved):
         "whole_numbers": False,
         "checksums": {},
         "ranges": {},
+        "is_dtype_open": False,
     }
 
     @property
@@ -457,15 +461,36 @@ def points_of(meta: StoreMeta) -> list[PointArray]:
 
 
 def replace_ids(group: zarr.Group, meta: StoreMeta) -> None:
-    """Replace the array of ids, which has no committed rows, by one of ``meta.id_kind``.
+    """Replace the array of ids, which has no committed rows, by one of ``meta.id_kind``."""
+    replace_array(group, IDS, meta)
+
+
+def replace_points(group: zarr.Group, meta: StoreMeta, dtype: DTypeLike) -> None:
+    """Replace the arrays of points, which have no committed rows, by those of another dtype."""
+    for array in points_of(meta):
+        old = group[array.name]
+        assert isinstance(old, zarr.Array)
+        rows, columns = old.chunks[0], max(1, array.columns(meta) or 1)
+        is_default = rows == max(1, CHUNK_BYTES // (old.dtype.itemsize * columns))
+        replace_array(group, array, meta, dtype, None if is_default else rows)
+
+
+def replace_array(
+    group: zarr.Group,
+    of: Array,
+    meta: StoreMeta,
+    dtype: DTypeLike | None = None,
+    chunk_points: int | None = None,
+) -> None:
+    """Replace an array without committed rows by a new one.
 
     The metadata is replaced in one write, so that a killed writer leaves one array or the other.
     Zarr's ``overwrite`` deletes first; hence the calls of its asynchronous store, which have no
     public synchronous form.
     """
     in_memory = zarr.create_group(MemoryStore())
-    IDS.create(in_memory, meta, None)
-    array = in_memory[IDS.name]
-    sync(group.store.delete_dir(f"{IDS.name}/c"))
+    of.create(in_memory, meta, dtype, chunk_points)
+    array = in_memory[of.name]
+    sync(group.store.delete_dir(f"{of.name}/c"))
     for key, value in array.metadata.to_buffer_dict(default_buffer_prototype()).items():
-        sync(group.store.set(f"{IDS.name}/{key}", value))
+        sync(group.store.set(f"{of.name}/{key}", value))

@@ -69,7 +69,7 @@ class BagStore(Exported):
         response_dims: int | None = None,
         response_box: Box | Sequence[Sequence[float]] | None = None,
         class_names: Mapping[str, Sequence[str]] | None = None,
-        dtype: DTypeLike = np.float32,
+        dtype: DTypeLike | None = None,
         chunk_points: int | None = None,
         overwrite: bool = False,
     ) -> BagStore:
@@ -92,8 +92,10 @@ class BagStore(Exported):
             As ``box``, of the responses.
         class_names : mapping from target name to sequence of str, optional
             Names of the classes 0, 1, …; text labels are then accepted for that target.
-        dtype : float32 (default), float64, uint16 or uint8
-            Dtype of the stored points. uint16 holds them as fractions of their box, in half the
+        dtype : float32, float64, uint16 or uint8, optional
+            Dtype of the stored points. None: float32, or float64 where float32 would merge points
+            of the first append, as Julian dates of a night. Later appends that float32 would merge
+            are refused. uint16 holds them as fractions of their box, in half the
             bytes of float32: off by up to 7.6e-6 of a side, and read as float32. Points outside
             the box are refused. uint8 holds whole numbers from 0 to 255 as they are, in a quarter
             of the bytes, as pixels or counts; they are read as float32, others are refused.
@@ -116,6 +118,7 @@ class BagStore(Exported):
         """
         url = normalize_url(url)
         classes = {name: list(values) for name, values in (class_names or {}).items()}
+        is_open, dtype = dtype is None, np.float32 if dtype is None else dtype
         check_parameters(n_dims, target_names, classes, dtype, chunk_points, response_dims)
         if response_dims is None and response_box is not None:
             raise ParameterError("response_box is given, but no response_dims")
@@ -127,6 +130,7 @@ class BagStore(Exported):
             class_names=classes,
             fractions=bool(np.dtype(dtype) == FRACTIONS),
             whole_numbers=bool(np.dtype(dtype) == WHOLE),
+            is_dtype_open=is_open,
             response_dims=None if response_dims is None else int(response_dims),
             response_box=(
                 None

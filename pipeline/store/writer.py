@@ -30,8 +30,10 @@ from ..bags import (
     has_index,
     in_order_of,
     measured_box,
+    merged_by_float32,
     points_dtype,
     range_of,
+    too_coarse,
 )
 from ..errors import DataError, StoreError, warn
 from ..storage import checked_array, open_group, remove_partials, storage_errors, writer_store
@@ -52,12 +54,14 @@ from .schema import (
     arrays_of,
     points_of,
     replace_ids,
+    replace_points,
 )
 from .snapshot import Snapshot
 from .targets import TargetsLike, targets_in_order, targets_matrix
 
 MOSTLY = 0.5  # of the points of an append: the box is then plainly not theirs
 SHOWN_DIMS = 3  # of a box in a message
+FIRST_POINTS = 4096  # stored points by which the range of a store is judged
 WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
 
 ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
@@ -147,6 +151,7 @@ class AppendSession:
             self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
             self._open_ids()
         self._torn = False
+        self._spans: dict[str, Floats] = {}  # of each array, what was written
         named = {
             COORDINATES: snapshot.coordinate_names,
             RESPONSE_COORDINATES: snapshot.response_coordinate_names,
@@ -172,10 +177,13 @@ class AppendSession:
             targets = targets_in_order(targets, of_bags)
             if has_index(responses):
                 responses = in_order_of(responses, of_bags, "responses").tolist()
-        labels = self._check_labels(len(bags), targets, ids, responses)
         bags = self._in_our_order(bags, COORDINATES, "bags")
-        points = self._check_points(bags, None if ids is None else labels.ids)
+        dtype = self._dtype_for(bags, responses)
+        labels = self._check_labels(len(bags), targets, ids, responses, dtype)
+        points = self._check_points(bags, None if ids is None else labels.ids, dtype)
         self._claim(labels)
+        if dtype != self._tail(POINTS).array.dtype:
+            self._replace_points(dtype)
         self._names |= self._new_names(bags, labels.responses)
         self._torn = True
         with storage_errors(self._url, *WRITING):
@@ -292,6 +300,7 @@ class AppendSession:
             n_response_points=0 if responses is None else responses.length,
             n_changes=0 if changes is None else changes.length,
             max_id=self._taken.max_id,
+            is_dtype_open=self._meta.is_dtype_open and not self._tail(POINTS).length,
             source={**self._names, **(self._meta.source if source is None else source)},
             checksums=self._checksums(),
         )
@@ -317,13 +326,61 @@ class AppendSession:
         tails = self._tails.items()
         return {name: as_text(t.checksum) for name, t in tails if t.checksum is not None}
 
-    def _check_points(self, bags: Bags, ids: IdsLike | None) -> NDArray[Any]:
+    def _dtype_for(self, bags: Bags, responses: ResponsesLike) -> np.dtype[Any]:
+        """Return the dtype of the stored points: an open one is float64 where the points need it.
+
+        DataError for points that float32 merges in a store that keeps it.
+        """
+        dtype = self._tail(POINTS).array.dtype
+        if dtype != np.float32:
+            return dtype
+        sets = {POINTS: bags.points}
+        if isinstance(responses, (Responses, Bags)):
+            sets[RESPONSE_POINTS] = responses.points
+        elif responses is not None:
+            rows = [np.asarray(one) for one in responses if one is not None and np.size(one)]
+            if len({one.shape[1:] for one in rows}) == 1 and rows[0].ndim == len(POINTS.dimensions):
+                sets[RESPONSE_POINTS] = np.concatenate(rows)
+        for array, points in sets.items():
+            dims = array.columns(self._meta)
+            if points.dtype != np.float64 or not points.size or points.shape[1:] != (dims,):
+                continue
+            lo, hi = points.min(axis=0), points.max(axis=0)
+            if not (np.isfinite(lo).all() and np.isfinite(hi).all()):
+                continue  # refused when the points are checked
+            merged = merged_by_float32(points, lo, hi)
+            if len(merged) and self._meta.is_dtype_open and not self._tail(POINTS).length:
+                return np.dtype(np.float64)
+            span = self._widen(array, hi - lo)
+            merged = merged_by_float32(points, lo, hi, span) if len(merged) else merged
+            for column in merged.tolist():
+                names = bags.coordinate_names if array is POINTS else None
+                raise DataError(too_coarse(self._url, column, lo, hi, names))
+        return dtype
+
+    def _widen(self, array: PointArray, span: Floats) -> Floats:
+        """Return the largest of ``span``, of what was written and of the first stored points."""
+        if array.name not in self._spans:
+            n_stored = min(array.rows(self._meta), FIRST_POINTS)
+            stored = np.asarray(self._tail(array).array[:n_stored], np.float64)
+            stored = stored[np.isfinite(stored).all(axis=1)]  # erased ones are not
+            self._spans[array.name] = np.ptp(stored, axis=0) if len(stored) else np.zeros(1)
+        self._spans[array.name] = np.fmax(self._spans[array.name], span)
+        return self._spans[array.name]
+
+    def _replace_points(self, dtype: np.dtype[Any]) -> None:
+        """Give the store, which has no points, arrays of another dtype."""
+        with storage_errors(self._url, *WRITING):
+            replace_points(self._group, self._meta, dtype)
+            for array in points_of(self._meta):
+                self._tails[array.name] = self._open_tail(array)
+
+    def _check_points(self, bags: Bags, ids: IdsLike | None, dtype: np.dtype[Any]) -> NDArray[Any]:
         if bags.n_dims != self._meta.n_dims:
             raise DataError(
                 f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
                 f"{self._meta.n_dims}"
             )
-        dtype = self._tail(POINTS).array.dtype
         if dtype in PACKED:
             check_finite(bags.points, bags.offsets, ids)
             return encode(bags.points, dtype, self._meta.box, bags.offsets, ids)
@@ -333,11 +390,16 @@ class AppendSession:
         return points
 
     def _check_labels(
-        self, n_new: int, targets: TargetsLike, ids: IdsLike | None, responses: ResponsesLike
+        self,
+        n_new: int,
+        targets: TargetsLike,
+        ids: IdsLike | None,
+        responses: ResponsesLike,
+        dtype: np.dtype[Any],
     ) -> CheckedLabels:
         matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
         numbers, kind = self._new_ids(n_new, ids)
-        found = self._check_responses(n_new, responses, None if ids is None else numbers)
+        found = self._check_responses(n_new, responses, None if ids is None else numbers, dtype)
         return CheckedLabels(matrix, numbers, kind, found)
 
     def _new_ids(self, n_new: int, ids: IdsLike | None) -> tuple[NDArray[Any], str]:
@@ -358,12 +420,12 @@ class AppendSession:
         return array, kind
 
     def _check_responses(
-        self, n_new: int, responses: ResponsesLike, ids: IdsLike | None
+        self, n_new: int, responses: ResponsesLike, ids: IdsLike | None, dtype: np.dtype[Any]
     ) -> Responses | None:
         """Return responses as the store keeps them; None where it holds none."""
         if responses is None and self._meta.response_dims is None:
             return None
-        dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
+        dims = self._response_dims()
         if responses is None:
             return Responses.none(n_new, dims, points_dtype(dtype))
         found = as_responses(responses, n_new, dims, ids, None if dtype in PACKED else dtype)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ...bags import Box
@@ -44,7 +43,7 @@ class FileIngest:
     targets: Sequence[str] | None = None
     read: Mapping[str, Any] | None = None
     box: Box | Sequence[Sequence[float]] | None = None
-    dtype: Any = np.float32
+    dtype: Any = None
     mode: str = "create"
     overwrite: bool = False
     known_ids: str = "refuse"

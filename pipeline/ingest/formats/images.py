@@ -70,7 +70,7 @@ def ingest_images(
     positions: bool = False,
     grey: bool = False,
     box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: DTypeLike = np.float32,
+    dtype: DTypeLike | None = None,
     overwrite: bool = False,
 ) -> BagStore:
     """Make a store of images: an image is a bag, its pixels or patches are the points.
@@ -114,7 +114,7 @@ def ingest_images(
     ParameterError, StoreError
         As `ingest_arrays`.
     """
-    whole = check_dtype("dtype", dtype, *PACKED) == WHOLE
+    whole = dtype is not None and check_dtype("dtype", dtype, *PACKED) == WHOLE
     if whole and positions:
         raise ParameterError("positions lie from 0 to 1, and dtype uint8 holds whole numbers")
     given: dict[str, Any] = {"box": box, "dtype": dtype, "overwrite": overwrite}
@@ -132,7 +132,7 @@ def ingest_images(
     read = ((str(folder / file), _read(folder / file, grey)) for file in files)
     if box is None:
         n_dims = patch**2 * (1 if grey else 3) + 2 * positions
-        given["box"] = box_of(None, n_dims, dtype)
+        given["box"] = box_of(None, n_dims, np.float32 if dtype is None else dtype)
     labels = _labels_of(files, targets, folder)
     bags = _bags_of(read, patch, positions, whole)
     return ingest_arrays(bags, url, targets=labels, ids=files, **given)
@@ -197,8 +197,8 @@ def _read(path: Path, grey: bool) -> NDArray[Any]:
                 levels = _levels(np.asarray(upright), image.mode, raw_mode, str(path))
                 return levels if grey else np.repeat(levels[..., None], 3, axis=2)
             if upright.has_transparency_data:
-                least, _ = upright.convert("RGBA").getchannel("A").getextrema()
-                if least < OPAQUE:
+                alpha = np.asarray(upright.convert("RGBA").getchannel("A"))
+                if alpha.min() < OPAQUE:
                     RULES.warn("transparency", str(path), "some pixels are transparent")
             return np.asarray(upright.convert("L" if grey else "RGB"))
     except DataError:

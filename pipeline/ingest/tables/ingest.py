@@ -13,7 +13,10 @@ from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
-from ...bags import Box, box_or_quantile, points_dtype
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...bags import Box, box_or_quantile, merged_by_float32, points_dtype, too_coarse
 from ...errors import DataError, ParameterError
 from ...execution import Progress, current_client
 from ...parameters import Instance, None_, Table, checked
@@ -29,6 +32,7 @@ from .reading import ReadOptions
 from .scans import guess_types
 from .values import Columns, Given, names_of, values_of
 
+FIRST_POINTS = 4096  # of a store that is appended to
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 Sources = Source | Sequence[Source] | None
 
@@ -116,8 +120,9 @@ class TableIngest:
         stretch it. {"quantile": 0} is the range, whatever lies there.
     response_box : list of (lo, hi) or {"quantile": share}, optional
         The same for the responses.
-    dtype : {"float32", "float64", "uint16", "uint8"}, default "float32"
-        Type of the stored points, see `BagStore.create`.
+    dtype : {"float32", "float64", "uint16", "uint8"}, optional
+        Type of the stored points, see `BagStore.create`. None: float32, or float64 where float32
+        would merge points, as Julian dates of a night.
     mode : {"create", "append", "overwrite"}, default "create"
         "append" adds to the store that is there, which keeps its box and its classes; all bags,
         or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails
@@ -175,7 +180,7 @@ class TableIngest:
     missing_values: Sequence[str | float] | None = None
     box: BoxLike = None
     response_box: BoxLike = None
-    dtype: Any = "float32"
+    dtype: Any = None
     mode: str = "create"
     overwrite: bool = False
     known_ids: str = "refuse"
@@ -195,7 +200,9 @@ class TableIngest:
             for name in ("coordinates", "targets", "response_coordinates")
         }
         targets = [one.name for one in made["targets"]]
-        check_parameters(len(made["coordinates"]), (*targets,), {}, self.dtype, self.chunk_points)
+        check_parameters(
+            len(made["coordinates"]), (*targets,), {}, self.dtype or "float32", self.chunk_points
+        )
         ReadOptions.of(self.read)
         needs = {
             "target_id_column": "target_table",
@@ -254,9 +261,10 @@ class TableIngest:
             passes = TablePasses(columns, files, engines, self.progress)
             boxes = {} if kept is not None else self._boxes(columns)
             passes.check(boxes, database)
+            dtype = self._dtype_of(passes, kept)
             passes.code(kept)
             if create is not None:
-                kept = self._create(create, passes, boxes)
+                kept = self._create(create, passes, boxes, dtype)
             assert kept is not None
             with kept.appending(self._origin(columns) if create else None) as session:
                 passes.write(session, kept.box, self.known_ids == "skip", tally)
@@ -266,7 +274,11 @@ class TableIngest:
         return kept
 
     def _create(
-        self, create: Callable[..., BagStore], passes: TablePasses, boxes: Mapping[str, Box | float]
+        self,
+        create: Callable[..., BagStore],
+        passes: TablePasses,
+        boxes: Mapping[str, Box | float],
+        dtype: DTypeLike,
     ) -> BagStore:
         tables = passes.tables
         dims = {role: len(table.columns.coordinates) for role, table in tables.items()}
@@ -277,11 +289,39 @@ class TableIngest:
             target_names=tuple(one.name for one in tables[of_targets].columns.targets),
             box=measured["points"],
             class_names=passes.codings[of_targets].classes,
-            dtype=self.dtype,
+            dtype=dtype,
             chunk_points=self.chunk_points,
             response_dims=dims.get("responses"),
             response_box=measured.get("responses"),
         )
+
+    def _dtype_of(self, passes: TablePasses, kept: BagStore | None) -> DTypeLike:
+        """Return the dtype of the stored points: one that nobody chose is wide enough for them.
+
+        DataError for points that float32 merges where it was chosen, or where the store has it.
+        """
+        dtype = self.dtype if kept is None else kept.stored_dtype
+        if dtype is not None and np.dtype(dtype) != np.float32:
+            return dtype
+        for role, table in passes.tables.items():
+            names = [one.name for one in table.columns.coordinates]
+            if role == "targets" or not names:
+                continue
+            lo, hi = table.range
+            span = hi - lo
+            if kept is not None and kept.n_bags:
+                read = kept.read(0, 1) if role == "points" else kept.responses(0, 1)
+                first = read.points[:FIRST_POINTS]
+                span = np.fmax(span, np.ptp(first, axis=0)) if len(first) else span
+            rows = np.concatenate([[*table.range], *(survey.points for survey in table.surveys)])
+            for column in merged_by_float32(rows, lo, hi, span).tolist():
+                if dtype is not None:
+                    raise DataError(too_coarse(str(self.url), column, lo, hi, names))
+                for one in passes.tables:
+                    wide = replace(passes.tables[one].columns, dtype="float64")
+                    passes.tables[one] = replace(passes.tables[one], columns=wide)
+                return "float64"
+        return dtype or "float32"
 
     def _boxes(
         self, columns: Mapping[str, Columns], are_files_read: bool = True
@@ -305,7 +345,7 @@ class TableIngest:
     def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
         targets = values_of("targets", self.targets)
-        types, dtype = dict(self.target_types or {}), self.dtype
+        types, dtype = dict(self.target_types or {}), self.dtype or "float32"
         if kept is not None:
             dtype, known = kept.dtype, kept.meta.class_names
             types = {one.name: "class" if one.name in known else "number" for one in targets}
