@@ -351,14 +351,14 @@ class AppendSession:
             merged = merged_by_float32(points, lo, hi)
             if len(merged) and self._meta.is_dtype_open and not self._tail(POINTS).length:
                 return np.dtype(np.float64)
-            span = self._widen(array, hi - lo)
+            span = self._widest_span(array, hi - lo)
             merged = merged_by_float32(points, lo, hi, span) if len(merged) else merged
             for column in merged.tolist():
                 names = bags.coordinate_names if array is POINTS else None
                 raise DataError(too_coarse(self._url, column, lo, hi, names))
         return dtype
 
-    def _widen(self, array: PointArray, span: Floats) -> Floats:
+    def _widest_span(self, array: PointArray, span: Floats) -> Floats:
         """Return the largest of ``span``, of what was written and of the first stored points."""
         if array.name not in self._spans:
             n_stored = min(array.rows(self._meta), FIRST_POINTS)
