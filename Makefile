@@ -76,7 +76,7 @@ install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pytho
 
 venv: .venv/ready
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	$(call install,--constraint constraints.txt --editable '.[dev]')
@@ -94,7 +94,7 @@ lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONPATH=. $(BIN)/lint-imports --no-cache  # the contract of doors is in tests/doors.py
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
 
 # Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from bagbasis.systems import check_addresses, check_threads
+from bagbasis.core.systems import check_addresses, check_threads
 
 from .answers import answer, command_terminal, take_json
 from .interrupts import prompt_interrupts
@@ -57,7 +57,7 @@ class JobCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys of the job's config, and its exit codes."""
-        from bagbasis.config_errors import key_sections
+        from bagbasis.core.config_errors import key_sections
 
         assert self.name is not None
         job = import_job(self.name)

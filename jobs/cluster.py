@@ -19,7 +19,8 @@ def running_on(target: str, store: str | None = None) -> Iterator[None]:
     if target == "none":
         yield
         return
-    from bagbasis.clusters import connect, profile_of
+    from bagbasis import connect
+    from bagbasis.execution.clusters.connections import profile_of
 
     is_local = profile_of(target).cluster == "local"
     with (

@@ -15,17 +15,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from bagbasis.credentials import without_credentials
-from bagbasis.errors import BagbasisWarning, StoreError
-from bagbasis.storage import (
-    check_no_link,
-    local_path,
-    normalize_url,
-    read_bytes,
-    storage_errors,
-    write_json,
-    writing,
-)
+from bagbasis.core.credentials import without_credentials
+from bagbasis.core.errors import BagbasisWarning, StoreError
+from bagbasis.data.storage.files import read_bytes, storage_errors, write_json, writing
+from bagbasis.data.storage.urls import local_path, normalize_url
+from bagbasis.data.storage.zarr_stores import check_no_link
 
 if TYPE_CHECKING:
     from .configs import JobConfig

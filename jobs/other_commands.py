@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bagbasis.errors import RunError
+from bagbasis.core.errors import RunError
 
 from .answers import answer, command_terminal, say
 from .shell import check_job, give_up, guarded, import_job, packaged_config
 
 if TYPE_CHECKING:
-    from bagbasis.registry import ModelRecord
+    from bagbasis.operations import ModelRecord
 
 WATCH_SECONDS = 1.0  # between two looks at an attached run
 
@@ -62,7 +62,7 @@ def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callab
 @guarded_command
 def config(job: str) -> dict[str, Any]:
     """Print the config of JOB, each key explained: bags config fit > fit.yaml."""
-    from bagbasis.yaml_text import parse_yaml
+    from bagbasis.core.yaml_text import parse_yaml
 
     check_job(job)
     text = packaged_config(job).read_text(encoding="utf-8")
@@ -223,7 +223,7 @@ def models() -> None:
 @guarded_command
 def list_models(url: str) -> dict[str, Any]:
     """List the models at REGISTRY_URL, the oldest first; * is the champion."""
-    from bagbasis.registry import Registry
+    from bagbasis.operations import Registry
 
     records = Registry(url).list()
     if records:
@@ -241,7 +241,7 @@ def list_models(url: str) -> dict[str, Any]:
 @guarded_command
 def promote(url: str, name: str) -> dict[str, str | None]:
     """Make the model NAME the champion; it is read and checked first."""
-    from bagbasis.registry import Registry
+    from bagbasis.operations import Registry
 
     registry = Registry(url)
     before = registry.current()
@@ -258,7 +258,7 @@ def promote(url: str, name: str) -> dict[str, str | None]:
 @guarded_command
 def rollback(url: str) -> dict[str, str | None]:
     """Make the champion before the current one champion again."""
-    from bagbasis.registry import Registry
+    from bagbasis.operations import Registry
 
     registry = Registry(url)
     before = registry.current()

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from bagbasis.versions import version
+from bagbasis.core.versions import version
 
 from .pictures import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Part, facts
 from .terminal import cell_text

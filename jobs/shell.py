@@ -19,8 +19,8 @@ from typing import TypeGuard
 
 import click
 
-from bagbasis.credentials import without_credentials
-from bagbasis.errors import (
+from bagbasis.core.credentials import without_credentials
+from bagbasis.core.errors import (
     EXHAUSTED,
     BagbasisError,
     BusyError,

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from bagbasis.errors import printable
+from bagbasis.core.errors import printable
 
 if TYPE_CHECKING:
     from .pictures import Part

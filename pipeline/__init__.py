@@ -6,7 +6,10 @@ not wait for Dask, Numba and scikit-learn.
 
 import lazy_loader
 
-from . import threads  # noqa: F401 - before BLAS is loaded
+from .core import threads  # noqa: F401 - before BLAS is loaded
+from .core.moved import find_moved_modules
+
+find_moved_modules()
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

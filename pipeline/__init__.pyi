@@ -1,43 +1,114 @@
-from .bags import (
+from .core.errors import (
+    BagbasisError as BagbasisError,
+    BagbasisWarning as BagbasisWarning,
+    BagError as BagError,
+    BusyError as BusyError,
+    ClusterError as ClusterError,
+    ConfigError as ConfigError,
+    DataError as DataError,
+    ExhaustedError as ExhaustedError,
+    InterruptedStoreError as InterruptedStoreError,
+    ModelError as ModelError,
+    ParameterError as ParameterError,
+    RunError as RunError,
+    StoreError as StoreError,
+    WriterBusyError as WriterBusyError,
+)
+from .data.bags.bags import (
     Bags as Bags,
+    as_bags as as_bags,
 )
-from .clusters import (
-    connect as connect,
+from .data.bags.box import (
+    Box as Box,
 )
-from .embeddings import (
-    BagOfWordsEmbedding as BagOfWordsEmbedding,
+from .data.bags.responses import (
+    Responses as Responses,
+    as_responses as as_responses,
+)
+from .data.store.merging import (
+    merge_stores as merge_stores,
+)
+from .data.store.store import (
+    BagStore as BagStore,
+)
+from .embeddings.composed.coefficient_pca import (
     CoefficientPCA as CoefficientPCA,
-    EmbeddingUnion as EmbeddingUnion,
-    ExtremesEmbedding as ExtremesEmbedding,
-    HDDEmbedding as HDDEmbedding,
-    HistogramEmbedding as HistogramEmbedding,
-    MeanMapEmbedding as MeanMapEmbedding,
-    MomentsEmbedding as MomentsEmbedding,
+)
+from .embeddings.composed.point_transformer import (
     PointTransformer as PointTransformer,
-    ProjectionEmbedding as ProjectionEmbedding,
+)
+from .embeddings.composed.shrunk import (
     ShrunkEmbedding as ShrunkEmbedding,
-    SlicedWassersteinEmbedding as SlicedWassersteinEmbedding,
 )
-from .evaluation import (
-    cross_val_score as cross_val_score,
-    evaluate as evaluate,
+from .embeddings.composed.union import (
+    EmbeddingUnion as EmbeddingUnion,
 )
-from .models import (
-    DoubleBasisClassifier as DoubleBasisClassifier,
-    DoubleBasisRegressor as DoubleBasisRegressor,
-    KernelSmoother as KernelSmoother,
-    StreamingRidge as StreamingRidge,
-    TripleBasisRegressor as TripleBasisRegressor,
-    features as features,
-    load_model as load_model,
+from .embeddings.extremes import (
+    ExtremesEmbedding as ExtremesEmbedding,
 )
-from .random_features import (
-    LearnedFourierFeatures as LearnedFourierFeatures,
-    NystroemFeatures as NystroemFeatures,
+from .embeddings.hdd import (
+    HDDEmbedding as HDDEmbedding,
+)
+from .embeddings.histogram import (
+    HistogramEmbedding as HistogramEmbedding,
+)
+from .embeddings.mean_map import (
+    MeanMapEmbedding as MeanMapEmbedding,
+)
+from .embeddings.moments import (
+    MomentsEmbedding as MomentsEmbedding,
+)
+from .embeddings.projection import (
+    ProjectionEmbedding as ProjectionEmbedding,
+)
+from .embeddings.random_features.fourier import (
     RandomFourierFeatures as RandomFourierFeatures,
 )
-from .store import (
-    BagStore as BagStore,
+from .embeddings.random_features.learned import (
+    LearnedFourierFeatures as LearnedFourierFeatures,
+)
+from .embeddings.random_features.nystroem import (
+    NystroemFeatures as NystroemFeatures,
+)
+from .embeddings.sliced import (
+    SlicedWassersteinEmbedding as SlicedWassersteinEmbedding,
+)
+from .embeddings.words import (
+    BagOfWordsEmbedding as BagOfWordsEmbedding,
+)
+from .execution.clusters.connections import (
+    connect as connect,
+)
+from .execution.progress import (
+    Progress as Progress,
+    Report as Report,
+)
+from .models.classifier import (
+    DoubleBasisClassifier as DoubleBasisClassifier,
+)
+from .models.evaluation.cross_validation import (
+    cross_val_score as cross_val_score,
+)
+from .models.evaluation.judging import (
+    evaluate as evaluate,
+)
+from .models.loading import (
+    load_model as load_model,
+)
+from .models.predictions.features import (
+    features as features,
+)
+from .models.regressor import (
+    DoubleBasisRegressor as DoubleBasisRegressor,
+)
+from .models.smoothing.smoother import (
+    KernelSmoother as KernelSmoother,
+)
+from .models.streaming_ridge import (
+    StreamingRidge as StreamingRidge,
+)
+from .models.triple_basis import (
+    TripleBasisRegressor as TripleBasisRegressor,
 )
 
 __version__: str

@@ -20,16 +20,16 @@ from tests.warned import Warned
 
 FIRST = (
     "tests/oracles/test_table.py",  # one worker compiles nearly all kernels here; the other one
-    "tests/store/",  # has files meanwhile that need none, so that few are compiled twice
-    "tests/storage/",
+    "tests/data/store/",  # has files meanwhile that need none, so that few are compiled twice
+    "tests/data/storage/",
     "tests/ingest/",
     "tests/jobs/experiments/",  # what takes longest comes next, not at the end
     "tests/jobs/runs/test_submit.py",
     "tests/contract/test_public_callables.py",
     "tests/execution/test_resume.py",
-    "tests/retraining/test_survival.py",
+    "tests/operations/retraining/test_survival.py",
     "tests/object_stores/",
-    "tests/tuning/",
+    "tests/models/tuning/",
 )
 
 ROOM = 8 * 2**30  # bytes; a run of all tests leaves far less
@@ -44,7 +44,7 @@ settings.load_profile("untimed")
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 get_mp_context()  # has a list of its own, which it sets once
 multiprocessing.get_context("forkserver").set_forkserver_preload(
-    ["distributed", "bagbasis.retraining", "tests.forked"]
+    ["distributed", "bagbasis.operations.retraining", "tests.forked"]
 )
 
 

@@ -31,17 +31,21 @@ NOT_WITHIN = "bagbasis.jobs"
 # beside the core's tests, what locks, forks and replaces
 TESTS = (
     *oldest.TESTS,
-    *("tests/storage", "tests/store/test_survival.py", "tests/store/test_creation.py"),
-    *("tests/store/test_transactions.py", "tests/execution/test_memory.py"),
+    *(
+        "tests/data/storage",
+        "tests/data/store/test_survival.py",
+        "tests/data/store/test_creation.py",
+    ),
+    *("tests/data/store/test_transactions.py", "tests/execution/test_memory.py"),
     "tests/execution/test_pool.py",
 )
-# of calls of Linux themselves; of what is done instead: tests/test_systems.py
+# of calls of Linux themselves; of what is done instead: tests/core/test_systems.py
 OF_LINUX = (
-    "tests/storage/test_storage_files.py::test_a_file_is_on_the_disk_before_it_is_seen",
-    "tests/storage/test_storage_lock.py::test_a_filesystem_without_locks_is_one_clear_line",
-    "tests/storage/test_temporary.py::test_what_killed_processes_left_is_removed",
-    "tests/storage/test_temporary.py::test_folder_of_another_account",
-    "tests/store/test_survival.py::test_everything_is_on_the_disk_before_the_commit",
+    "tests/data/storage/test_storage_files.py::test_a_file_is_on_the_disk_before_it_is_seen",
+    "tests/data/storage/test_storage_lock.py::test_a_filesystem_without_locks_is_one_clear_line",
+    "tests/data/storage/test_temporary.py::test_what_killed_processes_left_is_removed",
+    "tests/data/storage/test_temporary.py::test_folder_of_another_account",
+    "tests/data/store/test_survival.py::test_everything_is_on_the_disk_before_the_commit",
 )
 
 

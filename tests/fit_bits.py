@@ -1,7 +1,7 @@
 """Digests of the bits of fits, predictions, folds, tunes and rounds, to be compared over commits.
 
 ``python tests/fit_bits.py FILE`` writes the table of this commit. With a second file it compares
-the two and names every case that differs. The table in ``tests/data/fit-bits.json`` was written by
+the two and names every case that differs. The table in ``tests/kept/fit-bits.json`` was written by
 the commit before a fit became a value; bits are equal on one kind of processor with equal packages
 only, so a comparison takes both tables from one machine: check out the other commit, and run this
 script there. Scores have 12 digits, for they may be summed in another order.
@@ -34,6 +34,7 @@ from bagbasis import (
     DoubleBasisRegressor,
     HDDEmbedding,
     KernelSmoother,
+    LearnedFourierFeatures,
     MeanMapEmbedding,
     MomentsEmbedding,
     NystroemFeatures,
@@ -44,12 +45,8 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.evaluation import judge_fit, permutation_importance
-from bagbasis.models import iter_predictions
-from bagbasis.random_features import LearnedFourierFeatures
-from bagbasis.registry import Registry
-from bagbasis.retraining import DriftGate, Retraining, Window, retrain
-from bagbasis.tuning import Search, tune
+from bagbasis.models import Search, iter_predictions, judge_fit, permutation_importance, tune
+from bagbasis.operations import DriftGate, Registry, Retraining, Window, retrain
 
 N, N_NEW = 260, 40
 BASIS = {"embedding": ProjectionEmbedding(n_per_dim=4)}

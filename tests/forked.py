@@ -9,11 +9,11 @@ from numba.core.registry import cpu_target
 for name in (
     "bagbasis.ingest.tables",
     "bagbasis.jobs.commands.retrain_report",
-    "bagbasis.tuning",
+    "bagbasis.models.tuning",
     "dask.dataframe",
     "hypothesis",
     "pytest",
-    "tests.store.processes",
+    "tests.data.store.processes",
 ):
     importlib.import_module(name)
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})

@@ -24,16 +24,25 @@ FLOOR = re.compile(r"^([A-Za-z0-9._-]+)(\[[^]]*\])?>=([0-9.]+)$")
 
 # no jobs, no object stores, no clusters: what somebody needs who imports bagbasis
 TESTS = (
-    *("tests/bags", "tests/store/test_store.py", "tests/store/test_bad_input.py"),
-    *("tests/store/test_xarray_datasets.py", "tests/store/test_reading.py", "tests/test_sums.py"),
-    *("tests/random_features", "tests/statistics", "tests/solvers", "tests/outcomes"),
+    *("tests/data/bags", "tests/data/store/test_store.py", "tests/data/store/test_bad_input.py"),
+    *(
+        "tests/data/store/test_xarray_datasets.py",
+        "tests/data/store/test_reading.py",
+        "tests/core/test_sums.py",
+    ),
+    *(
+        "tests/embeddings/random_features",
+        "tests/models/ridge",
+        "tests/models/ridge",
+        "tests/models/outcomes",
+    ),
     *("tests/models/test_regressor.py", "tests/models/test_classifier.py"),
     *("tests/models/test_triple_basis.py", "tests/models/test_saving.py"),
     *("tests/models/test_conventions.py", "tests/models/test_streaming_ridge.py"),
     "tests/models/test_heads.py",  # whose trees are read from where scikit-learn has them inside
-    *("tests/embeddings/test_contract.py", "tests/evaluation/test_cross_validation.py"),
-    *("tests/storage/test_storage_files.py", "tests/storage/test_storage_lock.py"),
-    *("tests/storage/test_zarr_reading.py", "tests/storage/test_temporary.py"),
+    *("tests/embeddings/test_contract.py", "tests/models/evaluation/test_cross_validation.py"),
+    *("tests/data/storage/test_storage_files.py", "tests/data/storage/test_storage_lock.py"),
+    *("tests/data/storage/test_zarr_reading.py", "tests/data/storage/test_temporary.py"),
     *("tests/hypotheses/test_fused.py", "tests/hypotheses/test_exact_mmd.py"),
     *("tests/hypotheses/test_independence.py", "tests/hypotheses/test_goodness_of_fit.py"),
 )

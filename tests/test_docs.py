@@ -18,10 +18,10 @@ from flowio import create_fcs
 from PIL import Image
 
 import bagbasis
+from bagbasis.core.yaml_text import parse_yaml
 from bagbasis.jobs import shell
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT, EXIT_CODES
 from bagbasis.jobs.experiments.data.real.recipe import packaged_file
-from bagbasis.yaml_text import parse_yaml
 from tests.benchmarks import kept
 from tests.benchmarks.pairing import Row
 from tests.ingest.formats.annotated import write_h5ad

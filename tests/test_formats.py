@@ -1,6 +1,6 @@
 """What an earlier commit wrote is read, fitted, predicted and retrained as it did itself.
 
-``tests/data/written-by-0.1.0.zip`` holds stores, models of every kind, registries with retraining
+``tests/kept/written-by-0.1.0.zip`` holds stores, models of every kind, registries with retraining
 states two rounds old, and in ``expected.npz`` what that commit computed from them.
 """
 
@@ -28,11 +28,10 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.jobs.commands.retrain_report import write_round
-from bagbasis.registry import Registry
-from bagbasis.retraining import DriftGate, Retraining, Window, retrain
+from bagbasis.operations import DriftGate, Registry, Retraining, Window, retrain
 from tests.oracles.labelled import labelled_bags
 
-ARCHIVE = Path(__file__).parent / "data" / "written-by-0.1.0.zip"
+ARCHIVE = Path(__file__).parent / "kept" / "written-by-0.1.0.zip"
 EMBEDDINGS = {
     "projection": ProjectionEmbedding(n_per_dim=3),
     "ball": ProjectionEmbedding(basis="trigonometric", max_norm=3),

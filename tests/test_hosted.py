@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import bagbasis
+from bagbasis.core.yaml_text import parse_yaml
+from bagbasis.data.store import schema
 from bagbasis.models import saving
 from bagbasis.models.predictions import stored
-from bagbasis.monitoring import reference
-from bagbasis.registry import pointer
-from bagbasis.retraining import state
-from bagbasis.store import schema
-from bagbasis.yaml_text import parse_yaml
+from bagbasis.operations.monitoring import reference
+from bagbasis.operations.registry import pointer
+from bagbasis.operations.retraining import state
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / ".github").rglob("*.yml"))

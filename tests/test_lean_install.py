@@ -22,9 +22,9 @@ import numpy as np
 from distributed.security import Security
 from bagbasis import BagStore, DoubleBasisClassifier, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis import cross_val_score, evaluate, load_model
-from bagbasis.clusters.connections import profile_of
+from bagbasis.execution.clusters.connections import profile_of
 from bagbasis.ingest import ingest_arrays
-from bagbasis.registry import log_model
+from bagbasis.operations import log_model
 from bagbasis.models import write_predictions
 
 rng = np.random.default_rng(0)

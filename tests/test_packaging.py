@@ -123,7 +123,10 @@ def test_installed_command_runs_from_any_folder(installed, tmp_path):
 def test_an_installed_package_knows_its_profiles(installed, tmp_path):
     """``--cluster slurm`` finds the profile that the wheel contains."""
     binaries, _ = installed
-    code = "from bagbasis.clusters.profiles import load_profile as p; print(p('slurm').cluster)"
+    code = (
+        "from bagbasis.execution.clusters.profiles import load_profile as p; "
+        "print(p('slurm').cluster)"
+    )
     assert run(binaries / "python", "-c", code, cwd=tmp_path).strip() == "slurm"
     make = "import bagbasis; bagbasis.BagStore.create('s.zarr', 1, ['y']).append([[[0.5]]], [1.0])"
     run(binaries / "python", "-c", make, cwd=tmp_path)

@@ -13,7 +13,7 @@ from functools import cache
 
 from distributed import Client, LocalCluster
 
-from bagbasis.execution import CORES_VARIABLE
+from bagbasis.execution.lanes import CORES_VARIABLE
 
 
 @contextmanager

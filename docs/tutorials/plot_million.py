@@ -21,9 +21,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis import (
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect,
+    evaluate,
+)
 from bagbasis.datasets import generate, make_dataset
-from bagbasis.evaluation import evaluate
 from bagbasis.models import write_predictions
 
 N_BAGS = 2_000  # or 1_000_000

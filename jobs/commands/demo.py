@@ -103,8 +103,8 @@ def start_over(out_dir: Path) -> Path:
     ConfigError
         It holds files, and no demo made it.
     """
-    from bagbasis.errors import ConfigError
-    from bagbasis.storage import storage_errors
+    from bagbasis.core.errors import ConfigError
+    from bagbasis.data.storage.files import storage_errors
 
     marker = out_dir / MARKER
     with storage_errors(out_dir, "cannot be written"):

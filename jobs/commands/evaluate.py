@@ -47,9 +47,12 @@ class Config(ClusterConfig, DirectoryConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
-    from bagbasis import BagStore
-    from bagbasis.evaluation import evaluate, judge_intervals, judge_means, permutation_importance
-    from bagbasis.labelled import Holdout, suspect_groups
+    from bagbasis import BagStore, evaluate
+    from bagbasis.data.labelled.holdout import Holdout
+    from bagbasis.data.labelled.suspected_groups import suspect_groups
+    from bagbasis.models import permutation_importance
+    from bagbasis.models.evaluation.baselines import judge_means
+    from bagbasis.models.evaluation.coverage import judge_intervals
 
     from ..pictures import (
         errors_part,

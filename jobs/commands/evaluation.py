@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import Bags, BagStore, KernelSmoother, TripleBasisRegressor
+from bagbasis import Bags, BagStore, KernelSmoother, Progress, TripleBasisRegressor, evaluate
+from bagbasis.core.errors import ConfigError
+from bagbasis.data.labelled.inputs import with_responses
+from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.densities import Densities
-from bagbasis.errors import ConfigError
-from bagbasis.evaluation import Errors, evaluate, evaluate_together, names_of_coordinates
-from bagbasis.execution import Progress
-from bagbasis.labelled import LabelledBags, with_responses
-from bagbasis.models import DoubleBasis
-from bagbasis.outcomes import ClassDetails
+from bagbasis.models.base import DoubleBasis
+from bagbasis.models.errors import Errors
+from bagbasis.models.evaluation.importance import names_of_coordinates
+from bagbasis.models.evaluation.judging import evaluate_together
+from bagbasis.models.outcomes.details import ClassDetails
 
 from ..pictures import (
     SUBSETS,

@@ -34,7 +34,7 @@ class Config(ClusterConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Measure what is not measured yet; returns the report."""
-    from bagbasis.errors import ConfigError, closest
+    from bagbasis.core.errors import ConfigError, closest
 
     from ..experiments import run_experiment
 

@@ -25,8 +25,8 @@ from ..terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
-    from bagbasis.evaluation import Errors
-    from bagbasis.fitting import Checkpoints
+    from bagbasis.models import Checkpoints
+    from bagbasis.models.errors import Errors
 
     from ..pictures import Part
     from .model_place import FittedModel, ModelPlace
@@ -77,8 +77,8 @@ class Config(FittingConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.evaluation import judge_intervals
-    from bagbasis.labelled import suspect_groups
+    from bagbasis.data.labelled.suspected_groups import suspect_groups
+    from bagbasis.models.evaluation.coverage import judge_intervals
 
     from ..pictures import choice_tables, interval_tables, rivals_of
     from .model_place import ModelPlace
@@ -128,7 +128,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 def _check_keys(config: Config) -> None:
     """Raise ConfigError for keys that this kind of model does not take."""
-    from bagbasis.errors import ConfigError
+    from bagbasis.core.errors import ConfigError
 
     model = config.model
     if isinstance(model, SequenceSection):
@@ -149,7 +149,7 @@ def _check_keys(config: Config) -> None:
 
 def _described(model: FittedModel) -> dict[str, Any]:
     """Return what of the model the report names."""
-    from bagbasis.models import DoubleBasis
+    from bagbasis.models.base import DoubleBasis
 
     if isinstance(model, DoubleBasis):
         return {"embedding": model.features_.embedding.describe().text, "alpha": model.alpha_}
@@ -160,8 +160,8 @@ def _fit_and_save(
     config: Config, store: BagStore, place: ModelPlace, ours: bool, console: Terminal
 ) -> FittedModel:
     """Return the model that this run saved before it was killed, or fit and save one."""
-    from bagbasis.fitting import checkpoints_of
-    from bagbasis.storage import discard
+    from bagbasis.data.storage.files import discard
+    from bagbasis.models.fitting.checkpoints import checkpoints_of
 
     def saved(make: Callable[[], FittedModel]) -> FittedModel:
         model = _saved(place.url) if ours else None
@@ -183,9 +183,9 @@ def _fit_and_save(
 
 def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
     """Judge the model, which is saved by now; None if it cannot be judged."""
-    from bagbasis.errors import DataError
-    from bagbasis.evaluation import judge_held_out, judge_with_errors
-    from bagbasis.models import DoubleBasis
+    from bagbasis.core.errors import DataError
+    from bagbasis.models.base import DoubleBasis
+    from bagbasis.models.evaluation.baselines import judge_held_out, judge_with_errors
 
     try:
         with console.progress("judge") as progress:
@@ -239,7 +239,7 @@ def _part(
 
 def _saved(url: str) -> FittedModel | None:
     """Load the model that this run saved before it was killed; None if there is no complete one."""
-    from bagbasis.errors import ModelError
+    from bagbasis.core.errors import ModelError
 
     from .model_place import open_model
 
@@ -256,7 +256,7 @@ def _trained(
     checkpoint: str | None,
     console: Terminal,
 ) -> FittedModel:
-    from bagbasis.errors import ConfigError, ParameterError
+    from bagbasis.core.errors import ConfigError, ParameterError
 
     model: Any = section.estimator(checkpoint)  # whose targets are one or several
     with console.progress("fit", "steps") as progress:
@@ -277,7 +277,7 @@ def _fitted(
     console: Terminal,
 ) -> FittedModel:
     from bagbasis import DoubleBasisRegressor
-    from bagbasis.errors import ConfigError, ParameterError
+    from bagbasis.core.errors import ConfigError, ParameterError
 
     model = section.with_embedding(config.embedding).estimator()
     labels: dict[str, Any] = {} if section.task == "densities" else {"target": config.target}

@@ -61,8 +61,8 @@ def make_configured(config: Config) -> Dataset:
     """Return the dataset of a config; a ConfigError names the key that is wrong."""
     from dataclasses import fields
 
+    from bagbasis.core.errors import ConfigError, ParameterError, closest
     from bagbasis.datasets import DATASETS, make_dataset
-    from bagbasis.errors import ConfigError, ParameterError, closest
 
     from ..experiments import NBody  # noqa: F401 (registers the experiments' dataset)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from bagbasis.core.parameters.ingest import refuse_gone
 from bagbasis.ingest import TableIngest
-from bagbasis.parameters.ingest import refuse_gone
 
 from ..cluster import running_on
 from ..configs import ClusterConfig, ReportConfig, with_parameters
@@ -16,9 +16,8 @@ from ..terminal import Terminal
 from .stores.info import describe_responses, with_short_classes
 
 if TYPE_CHECKING:
-    from bagbasis.execution import Progress
-    from bagbasis.ingest import Tally
-    from bagbasis.store import BagStore
+    from bagbasis import BagStore, Progress
+    from bagbasis.ingest.tables import Tally
 
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points")
 MODES = ("mode", "overwrite")
@@ -71,7 +70,7 @@ class Config(_Tables):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Ingest the tables; returns the report."""
-    from bagbasis.ingest import Tally
+    from bagbasis.ingest.tables import Tally
 
     begun, tally = time.perf_counter(), Tally()
     unit = "files" if _are_bag_files(config) else "points"
@@ -94,7 +93,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
-    from bagbasis.errors import ConfigError
+    from bagbasis.core.errors import ConfigError
     from bagbasis.ingest import TableIngest, ingest_npz
 
     if _are_bag_files(config):
@@ -127,7 +126,7 @@ def _paths(config: Config) -> list[str]:
 
 def _ingest_bag_files(config: Config, progress: Progress) -> BagStore:
     """Ingest files that are a bag each: slides in HDF5, or FCS."""
-    from bagbasis.errors import ConfigError
+    from bagbasis.core.errors import ConfigError
     from bagbasis.ingest import ingest_fcs, ingest_patches
 
     is_fcs = all(path.lower().endswith(FCS) for path in _paths(config))

@@ -7,13 +7,16 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from bagbasis.errors import ModelError, StoreError
-from bagbasis.storage import is_taken, normalize_url, read_json
+from bagbasis.core.errors import ModelError, StoreError
+from bagbasis.data.storage.files import read_json
+from bagbasis.data.storage.urls import normalize_url
+from bagbasis.data.storage.zarr_stores import is_taken
 
 from ..files import plain
 
 if TYPE_CHECKING:
-    from bagbasis.models import DoubleBasis, Saveable
+    from bagbasis.models.base import DoubleBasis
+    from bagbasis.models.saving import Saveable
     from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
     from ..configs import FittingConfig
@@ -45,7 +48,7 @@ class ModelPlace:
     """
 
     def __init__(self, job: str, config: FittingConfig, run: str | None) -> None:
-        from bagbasis.models import check_model_place
+        from bagbasis.models.saving import check_model_place
 
         self.url = normalize_url(config.model_url)
         self._overwrite = config.overwrite
@@ -59,7 +62,7 @@ class ModelPlace:
 
     def is_ours(self) -> bool:
         """Return whether an earlier try of the job saved the model that is there."""
-        from bagbasis.models import is_of_run
+        from bagbasis.models.saving import is_of_run
 
         return is_of_run(self.url, self._mark)
 
@@ -89,7 +92,7 @@ def open_model(url: str) -> FittedModel:
         Nothing there, not a model, or damaged.
     """
     from bagbasis import load_model
-    from bagbasis.models import is_network
+    from bagbasis.models.loading import is_network
 
     if not is_network(url):
         return load_model(url)

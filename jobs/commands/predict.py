@@ -34,7 +34,8 @@ class Config(ClusterConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Predict and write; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.models import format_of, write_predictions
+    from bagbasis.models import write_predictions
+    from bagbasis.models.predictions.formats import format_of
 
     from .model_place import open_model
 

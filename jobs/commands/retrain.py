@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from bagbasis.retraining import DriftGate, Retraining, Window
+from bagbasis.operations import DriftGate, Retraining, Window
 
 from ..cluster import running_on
 from ..configs import (
@@ -23,7 +23,7 @@ from ..terminal import Callback, Terminal
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
-    from bagbasis.retraining import Round
+    from bagbasis.operations import Round
 
 CHAMPION_KEPT = 3
 SECTIONS = ("estimator", "window", "drift", "settings", "holdout")  # no plain keys
@@ -89,8 +89,8 @@ class Config(ClusterConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Do a round; returns its report."""
-    from bagbasis.errors import ConfigError, ParameterError
-    from bagbasis.retraining import retrain
+    from bagbasis.core.errors import ConfigError, ParameterError
+    from bagbasis.operations import retrain
 
     from ..files import make_folder_of
     from .retrain_report import lines_of, write_metrics, write_round
@@ -130,7 +130,7 @@ def exit_code(report: dict[str, Any]) -> int:
 
 
 def _spec(config: Config) -> Retraining:
-    from bagbasis.retraining import DriftGate, Retraining, Window
+    from bagbasis.operations import DriftGate, Retraining, Window
 
     config.model.check_target(config.target)
     model = config.model.with_embedding(config.embedding)

@@ -8,8 +8,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from bagbasis.retraining import Round
-from bagbasis.storage import discard_empty, names_in, normalize_url, read_bytes, writing
+from bagbasis.data.storage.files import discard_empty, names_in, read_bytes, writing
+from bagbasis.data.storage.urls import normalize_url
+from bagbasis.operations import Round
 
 from ..files import write_page, write_report
 from ..markdown import markdown_table

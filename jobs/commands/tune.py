@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import Field
 
-from bagbasis.errors import ConfigError
-from bagbasis.storage import writing
+from bagbasis.core.errors import ConfigError
+from bagbasis.data.storage.files import writing
 
 from ..cluster import running_on
 from ..configs import (
@@ -33,7 +33,7 @@ from ..configs import (
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
-    from bagbasis.tuning import Score, Search, Tuning
+    from bagbasis.models import Score, Search, Tuning
 
 STATE = "state.json"
 NAMED_LEADS = 3  # in the terminal
@@ -60,9 +60,9 @@ class Config(FittingConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Tune, save the best model, write its config and the picture; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.errors import ParameterError
-    from bagbasis.labelled import suspect_groups
-    from bagbasis.tuning import tune
+    from bagbasis.core.errors import ParameterError
+    from bagbasis.data.labelled.suspected_groups import suspect_groups
+    from bagbasis.models import tune
 
     from ..pictures import draw_tuning, tune_part
     from .model_place import ModelPlace
@@ -124,7 +124,7 @@ def search_of(config: Config, n_dims: int) -> Search:
 
     With widths that are given nothing begins with the choice by folds, which has its own.
     """
-    from bagbasis.tuning import Search
+    from bagbasis.models import Search
 
     multipliers = config.search.multipliers(_scale_of(config))
     settings = config.search.model_dump(include=set(RUNGS))

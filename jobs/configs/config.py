@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from bagbasis.config_errors import first_error, refuse_credentials
-from bagbasis.credentials import NO_CREDENTIALS, has_credentials
-from bagbasis.errors import ConfigError, shown
-from bagbasis.storage import storage_errors
-from bagbasis.yaml_text import parse_yaml
+from bagbasis.core.config_errors import first_error, refuse_credentials
+from bagbasis.core.credentials import NO_CREDENTIALS, has_credentials
+from bagbasis.core.errors import ConfigError, shown
+from bagbasis.core.yaml_text import parse_yaml
+from bagbasis.data.storage.files import storage_errors
 
 
 class Section(BaseModel):

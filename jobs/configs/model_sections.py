@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from bagbasis import DoubleBasisRegressor, TripleBasisRegressor
 from bagbasis.core import parameters_of
-from bagbasis.errors import ConfigError
+from bagbasis.core.errors import ConfigError
 
 from .config import ClusterConfig, Section
 from .sections import (
@@ -29,7 +29,7 @@ from .types import type_of
 
 if TYPE_CHECKING:
     from bagbasis import DoubleBasisClassifier
-    from bagbasis.labelled import Holdout
+    from bagbasis.data.labelled.holdout import Holdout
 
     Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
 
@@ -165,8 +165,8 @@ class FittingConfig(ClusterConfig):
     @property
     def kept_out(self) -> Holdout:
         """What ``holdout`` says; ConfigError for what does not go together."""
-        from bagbasis.errors import ParameterError
-        from bagbasis.labelled import Holdout
+        from bagbasis.core.errors import ParameterError
+        from bagbasis.data.labelled.holdout import Holdout
 
         given = self.holdout
         try:

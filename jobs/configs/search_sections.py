@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from bagbasis.config_errors import accepted_by
-from bagbasis.errors import ConfigError, closest
-from bagbasis.tuning import Search
+from bagbasis.core.config_errors import accepted_by
+from bagbasis.core.errors import ConfigError, closest
+from bagbasis.models import Search
 
 from .config import Section
 from .sections import INNER, NAMED, named_embedding, title_of, with_parameters, without_method

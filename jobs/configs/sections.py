@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from bagbasis.core import Parameter, parameters_of
-from bagbasis.embeddings import EMBEDDINGS
-from bagbasis.random_features import RANDOM_FEATURES
+from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 
 from .config import Section
 from .point_sections import Transformers
@@ -173,8 +172,7 @@ NAMED: dict[str, dict[str, str]] = {
 }
 
 if TYPE_CHECKING:
-    from bagbasis.embeddings import Embedding
-    from bagbasis.random_features import RandomFeatures
+    from bagbasis.embeddings import Embedding, RandomFeatures
 
     EmbeddingSection = Section
     EmbeddingName = str
@@ -220,7 +218,7 @@ def build_or_auto(section: Section) -> Embedding | Literal["auto"]:
 def build(section: Section) -> Embedding:
     """Make the embedding of a section; parts of a union have the names of `name_parts`."""
     from bagbasis import embeddings
-    from bagbasis.embeddings import transformer_of
+    from bagbasis.embeddings.composed.point_maps import transformer_of
 
     values = section.model_dump()
     kind = EMBEDDINGS[values.pop("name")]
@@ -236,7 +234,7 @@ def build(section: Section) -> Embedding:
 
 def section_of(embedding: Embedding[Any]) -> Section:
     """Return the section that `build` makes the embedding of."""
-    from bagbasis.embeddings import transformer_to_list
+    from bagbasis.embeddings.composed.point_maps import transformer_to_list
 
     name = embedding.kind_name
     values = embedding.get_params(deep=False)
@@ -266,7 +264,7 @@ def section_of_features(random_features: RandomFeatures | Literal[False]) -> Fea
 
 def build_features(section: Section | Literal[False]) -> RandomFeatures | Literal[False] | None:
     """Make the random features that a section stands for; False: none, None: those of a fit."""
-    from bagbasis.random_features import RANDOM_FEATURES
+    from bagbasis.embeddings import RANDOM_FEATURES
 
     if section is False:
         return False

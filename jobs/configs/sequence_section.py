@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from bagbasis.errors import ConfigError
+from bagbasis.core.errors import ConfigError
 from bagbasis.neural.declared import SequenceParameters
 
 from .config import Section

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bagbasis.storage import writing
+from bagbasis.data.storage.files import writing
 
 from ..markdown import markdown_table
 from .kit.runner import introduction, read_report, write_tables

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import BagStore
-from bagbasis.bags import Box
-from bagbasis.evaluation import Errors, names_of_coordinates
-from bagbasis.models import DoubleBasis
+from bagbasis import BagStore, Box
+from bagbasis.models.base import DoubleBasis
+from bagbasis.models.errors import Errors
+from bagbasis.models.evaluation.importance import names_of_coordinates
 
 from .charts import Chart, Series, thin
 from .parts import Table

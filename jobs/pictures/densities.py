@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from bagbasis.bags import Box
+from bagbasis import Box
 from bagbasis.densities import Densities, estimate_densities
 from bagbasis.embeddings import SeriesShape
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bagbasis import BagStore
-from bagbasis.evaluation import Errors
-from bagbasis.outcomes import ClassDetails, DensityDetails
+from bagbasis.models.errors import Errors
+from bagbasis.models.outcomes.details import ClassDetails, DensityDetails
 
 from .bag_dots import N_WORST, Dots
 from .charts import Chart, Series

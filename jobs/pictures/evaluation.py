@@ -23,8 +23,8 @@ from matplotlib.ticker import (
 )
 from numpy.typing import NDArray
 
-from bagbasis.errors import printable
-from bagbasis.storage import writing
+from bagbasis.core.errors import printable
+from bagbasis.data.storage.files import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
 LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a picture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bagbasis.evaluation import Importance
+from bagbasis.models import Importance
 
 from .charts import Bars
 from .parts import Part, Table

@@ -21,7 +21,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.stats import rankdata
 from sklearn.decomposition import PCA
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import HypothesisResult
 
 from .evaluation import BLUE, ORANGE, new_figure, save_figure

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bagbasis.fitting import MUCH_OUTSIDE
-from bagbasis.models import DoubleBasis
+from bagbasis.models.base import DoubleBasis
+from bagbasis.models.fitting.feature_map import MUCH_OUTSIDE
 
 from .charts import Chart, Series
 from .parts import Table, facts

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from bagbasis.retraining import Round
+from bagbasis.operations import Round
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from .evaluation import GREY, new_figure, save_figure
 
 if TYPE_CHECKING:
-    from bagbasis.tuning import Rung, Score
+    from bagbasis.models import Rung, Score
 
 MOST_RANKED = 15  # candidates of a single rung
 MOST_LETTERS = 40  # of their names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bagbasis.tuning import Score, Tuning
+from bagbasis.models import Score, Tuning
 
 from .charts import Chart, Series
 from .model_part import (

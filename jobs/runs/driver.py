@@ -16,9 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
-from bagbasis.credentials import without_credentials
-from bagbasis.errors import BagbasisError, BusyError, one_line
-from bagbasis.storage import PRIVATE, discard, local_path, write_json, writing
+from bagbasis.core.credentials import without_credentials
+from bagbasis.core.errors import BagbasisError, BusyError, one_line
+from bagbasis.data.storage.files import PRIVATE, discard, write_json, writing
+from bagbasis.data.storage.urls import local_path
 
 from ..configs import load_config
 from ..files import plain, run_and_report

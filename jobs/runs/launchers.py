@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bagbasis.errors import RunError
-from bagbasis.storage import PRIVATE, storage_errors
+from bagbasis.core.errors import RunError
+from bagbasis.data.storage.files import PRIVATE, storage_errors
 
 Launch = Callable[[Sequence[str], Path, str], dict[str, Any]]
 Withdraw = Callable[[str], None]

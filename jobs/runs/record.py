@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bagbasis.errors import RunError
-from bagbasis.storage import Hold, read_bytes, read_json
+from bagbasis.core.errors import RunError
+from bagbasis.data.storage.files import read_bytes, read_json
+from bagbasis.data.storage.lock import Hold
 
 BEAT_SECONDS = 5.0  # between two signs of life
 DEAD_SECONDS = 60.0  # without a sign of life: twelve were missed

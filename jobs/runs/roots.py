@@ -8,9 +8,9 @@ import os
 from functools import partial
 from operator import itemgetter
 
-from bagbasis.credentials import has_credentials
-from bagbasis.errors import BagbasisError, RunError
-from bagbasis.storage import PRIVATE, read_json, write_json
+from bagbasis.core.credentials import has_credentials
+from bagbasis.core.errors import BagbasisError, RunError
+from bagbasis.data.storage.files import PRIVATE, read_json, write_json
 
 from ..state import state_folder
 

@@ -9,10 +9,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bagbasis.errors import RunError, StoreError
-from bagbasis.execution import bar_html, in_notebook
-from bagbasis.parameters import None_, Real, Table, Text, Url, checked, keep_checked
-from bagbasis.storage import PRIVATE, local_path, names_in, normalize_url, reading, write_json
+from bagbasis.core.errors import RunError, StoreError
+from bagbasis.core.parameters import None_, Real, Table, Text, Url, checked, keep_checked
+from bagbasis.data.storage.files import PRIVATE, names_in, reading, write_json
+from bagbasis.data.storage.urls import local_path, normalize_url
+from bagbasis.execution.notebook import bar_html, in_notebook
 
 from .launchers import WITHDRAWALS
 from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state

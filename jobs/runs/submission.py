@@ -13,23 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bagbasis.config_errors import differences, refuse_credentials
-from bagbasis.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
-from bagbasis.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
-from bagbasis.saved import Format
-from bagbasis.storage import (
-    ICECHUNK,
-    PRIVATE,
-    Hold,
-    json_bytes,
-    local_path,
-    normalize_url,
-    storage_errors,
-    working_folder,
-    write_json,
-    writer_lock,
-)
-from bagbasis.versions import version
+from bagbasis.core.config_errors import differences, refuse_credentials
+from bagbasis.core.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
+from bagbasis.core.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
+from bagbasis.core.saved import Format
+from bagbasis.core.versions import version
+from bagbasis.data.storage.files import PRIVATE, json_bytes, storage_errors, write_json
+from bagbasis.data.storage.lock import Hold, writer_lock
+from bagbasis.data.storage.urls import ICECHUNK, local_path, normalize_url, working_folder
 
 from ..shell import check_job
 from .launchers import LAUNCHERS, open_log

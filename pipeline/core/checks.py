@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from ..errors import ParameterError
 from .constraints import Constraint, Either, OneOf, members_of
 from .declarations import constraints_of
+from .errors import ParameterError
 
 P = ParamSpec("P")
 R = TypeVar("R")

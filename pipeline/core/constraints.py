@@ -16,7 +16,7 @@ from math import inf
 from numbers import Integral, Real as RealNumber
 from typing import Any, Generic, Literal, TypeVar
 
-from ..errors import ParameterError, shown
+from .errors import ParameterError, shown
 
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")

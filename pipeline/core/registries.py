@@ -10,8 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
-from ..errors import ParameterError, closest, shown, warn
 from .constraints import Constraint, UnfitError
+from .errors import ParameterError, closest, shown, warn
 
 T = TypeVar("T")
 

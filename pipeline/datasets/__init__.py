@@ -1,7 +1,4 @@
-"""Labelled bags for demos, tests and experiments: generators and bundled data.
-
-The room imports bases and the rooms below it.
-"""
+"""Labelled bags for demos, tests and experiments: generators and bundled data."""
 
 import lazy_loader
 

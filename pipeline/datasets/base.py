@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Responses
-from ..errors import ParameterError
-from ..parameters import Integer
+from ..core.arrays import Floats, Integers
+from ..core.errors import ParameterError
+from ..core.parameters import Integer
+from ..data.bags.bags import Bags
+from ..data.bags.responses import Responses
 
 BLOCK = 1024  # bags in a block: numpy is fast on so many, and their points take a few MiB
 MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB

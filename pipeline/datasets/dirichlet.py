@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..bags import MOST_DIMS, Bags, offsets_of
-from ..parameters import Integer
+from ..core.arrays import Floats, Integers
+from ..core.parameters import Integer
+from ..data.bags.bags import Bags, offsets_of
+from ..data.bags.box import MOST_DIMS
 from .base import Block, RandomDataset, block_rng
 
 ALPHA_RANGE = (0.1, 10.0)  # 004, 3.5.3

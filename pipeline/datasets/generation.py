@@ -17,11 +17,21 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DataError, InterruptedStoreError, ParameterError, StoreError, WriterBusyError
-from ..execution import Progress, Report, current_client, lane, map_tasks, part_of
-from ..parameters import Boolean, Function, Instance, Integer, None_, Real, Url, checked
-from ..storage import exists, normalize_url
-from ..store import AppendSession, BagStore
+from ..core.errors import (
+    DataError,
+    InterruptedStoreError,
+    ParameterError,
+    StoreError,
+    WriterBusyError,
+)
+from ..core.parameters import Boolean, Function, Instance, Integer, None_, Real, Url, checked
+from ..data.storage.urls import normalize_url
+from ..data.storage.zarr_stores import exists
+from ..data.store.store import BagStore
+from ..data.store.writer import AppendSession
+from ..execution.lanes import lane
+from ..execution.progress import Progress, Report, part_of
+from ..execution.tasks import current_client, map_tasks
 from .base import Dataset, ResponseBlock, ResponseDataset
 
 MOST_BAGS = 10**10  # a million tasks

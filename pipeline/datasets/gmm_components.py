@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, offsets_of
-from ..errors import ParameterError
+from ..core.arrays import Floats, Integers
+from ..core.errors import ParameterError
+from ..data.bags.bags import Bags, offsets_of
 from .base import Block, RandomDataset, block_rng
 from .mixtures import Mixtures
 

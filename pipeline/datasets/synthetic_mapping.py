@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, offsets_of
-from ..parameters import Integer
+from ..core.arrays import Floats, Integers
+from ..core.parameters import Integer
+from ..data.bags.bags import Bags, offsets_of
 from .base import Block, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 

@@ -1,3 +1,16 @@
+from .divergences.kernel import (
+    DivergenceKernel as DivergenceKernel,
+    kernel_matrix as kernel_matrix,
+    median_scale as median_scale,
+)
+from .divergences.matrix import (
+    divergence_matrix as divergence_matrix,
+    median_bandwidth as median_bandwidth,
+)
+from .divergences.repair import (
+    PrecomputedNystroem as PrecomputedNystroem,
+    PSDRepair as PSDRepair,
+)
 from .estimate import (
     estimate_densities as estimate_densities,
 )
@@ -14,8 +27,4 @@ from .leave_one_out import (
 )
 from .series import (
     Densities as Densities,
-)
-from .valid_densities import (
-    MOST_DIMS as MOST_DIMS,
-    quasi_random_points as quasi_random_points,
 )

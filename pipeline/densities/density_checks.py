@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, Integers
-from ..bags import Box
-from ..errors import DataError, ParameterError, shown
-from ..parameters import Integer
-from ..params import as_array
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError, shown
+from ..core.parameters import Integer
+from ..core.params import as_array
+from ..data.bags.box import Box
 
 MOST_MIDPOINTS = 2**27  # per dimension: their places take a GiB
 MOST_BYTES = 2**33  # of one array of values

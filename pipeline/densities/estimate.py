@@ -6,12 +6,17 @@ import logging
 
 import numpy as np
 
-from ..bags import Box, as_bags
-from ..bases import BASIS, KIND, SHAPE, damping, index_set, limits_of, project
-from ..embeddings import OUT_OF_BOX, BagsLike, BoxLike, refuse_outside
-from ..errors import DataError, ParameterError
-from ..labelled import box_of_bags
-from ..parameters import OneOf, Real, checked
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import OneOf, Real, checked
+from ..data.bags.bags import as_bags
+from ..data.bags.box import Box
+from ..data.labelled.labelled import box_of_bags
+from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike
+from ..embeddings.bases.coefficients import project
+from ..embeddings.bases.functions import BASIS
+from ..embeddings.bases.index_sets import index_set
+from ..embeddings.bases.smoothness import KIND, SHAPE, damping, limits_of
+from ..embeddings.refusals import refuse_outside
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 

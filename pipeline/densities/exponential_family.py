@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, inv, solve
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Names, as_bags, names_of_table, order_of
-from ..errors import DataError
-from ..execution import Progress, Reduction, lane, run_pass
-from ..labelled import LabelledBags
-from ..parameters import (
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError
+from ..core.parameters import (
     Function,
     Integer,
     ListOf,
@@ -29,10 +26,18 @@ from ..parameters import (
     check_parameters,
     checked,
 )
-from ..params import as_array
-from ..random_features import SCALES
-from ..sklearn_bases import BaseEstimator, UnfittedError
-from ..store import MEDIAN_ROWS, BagStore, RunSample, median_distance, spread_rows
+from ..core.params import as_array
+from ..core.sklearn_bases import BaseEstimator, UnfittedError
+from ..data.bags.bags import Bags, as_bags
+from ..data.bags.coordinates import Names, order_of
+from ..data.bags.frames import names_of_table
+from ..data.labelled.labelled import LabelledBags
+from ..data.store.sampling import MEDIAN_ROWS, RunSample, median_distance, spread_rows
+from ..data.store.store import BagStore
+from ..embeddings.random_features.base import SCALES
+from ..execution.lanes import lane
+from ..execution.passes import Reduction, run_pass
+from ..execution.progress import Progress
 from .density_checks import checked_points
 from .fisher_sums import (
     FisherCollector,

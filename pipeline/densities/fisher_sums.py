@@ -15,11 +15,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from ..arrays import Floats, Integers
-from ..errors import DataError
-from ..execution import SECONDS_PER_PRODUCT, Cost, gram_matrix
-from ..labelled import Batch
-from ..sums import Sums
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError
+from ..core.sums import Sums
+from ..data.labelled.labelled import Batch
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.products import gram_matrix
 
 POINTS_PER_STEP = 2**13  # whose features are held at a time: some tens of MiB
 SECONDS_PER_SINE = 2e-8  # in double precision, of a sine and its cosine, on one core

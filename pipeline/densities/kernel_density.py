@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
-from ..bags import Box, as_bags
-from ..embeddings import SHARE, BagsLike, BoxLike
-from ..errors import DataError
-from ..execution import even_edges, run_kernel
-from ..labelled import box_of_bags
-from ..parameters import Real, checked
+from ..core.arrays import Floats
+from ..core.errors import DataError
+from ..core.parameters import Real, checked
+from ..data.bags.bags import as_bags
+from ..data.bags.box import Box
+from ..data.labelled.labelled import box_of_bags
+from ..embeddings.base import SHARE, BagsLike, BoxLike
+from ..execution.pool import even_edges, run_kernel
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import AT_ONCE, reflected_density
 

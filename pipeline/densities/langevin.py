@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from ..arrays import Floats
+from ..core.arrays import Floats
 
 MOST_STEPS: Final = 10**6
 CHAINS_AT_ONCE = 2**13  # whose features are held at a time

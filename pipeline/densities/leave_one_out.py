@@ -8,27 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
-from ..bags import Box, as_bags
-from ..bases import (
-    BASIS,
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError, shown
+from ..core.parameters import Function, None_, checked
+from ..core.params import as_array
+from ..data.bags.bags import as_bags
+from ..data.bags.box import Box
+from ..data.labelled.labelled import Batch, LabelledBags
+from ..data.store.store import BagStore
+from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike
+from ..embeddings.bases.functions import BASIS
+from ..embeddings.bases.index_sets import index_set
+from ..embeddings.bases.smoothness import (
     KIND,
     SHAPE,
     Candidates,
     LeaveOneOutSums,
-    index_set,
     largest_set,
     leave_one_out_sums,
     limits_of,
     series_candidates,
 )
-from ..embeddings import OUT_OF_BOX, BagsLike, BoxLike, outside_error
-from ..errors import DataError, ParameterError, shown
-from ..execution import Cost, Folded, Progress, Reduction, run_pass
-from ..labelled import Batch, LabelledBags
-from ..parameters import Function, None_, checked
-from ..params import as_array
-from ..store import BagStore
+from ..embeddings.refusals import outside_error
+from ..execution.costs import Cost
+from ..execution.passes import Folded, Reduction, run_pass
+from ..execution.progress import Progress
 from .kernel_density import check_bandwidth
 
 MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million

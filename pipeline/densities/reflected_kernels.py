@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """The Gaussian kernel density estimate with reflection at the walls of the unit cube, directly."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..compiling import kernel, subkernel
+from ..core.compiling import kernel, subkernel
 
 AT_ONCE = 64  # points per unit of work
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..core.arrays import Floats, Integers
 from .series_values import midpoints, series_at, series_on_lattice
 
 CANDIDATES_AT_ONCE = 2**16  # points: their values are half a MiB

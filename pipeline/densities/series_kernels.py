@@ -1,11 +1,12 @@
+# mypy: disallow-untyped-defs=False
 """Tensor-product basis functions at a block of points, one row per function."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..bases import FAST, fill_cosine, fill_legendre, fill_trigonometric
-from ..compiling import kernel, subkernel
+from ..core.compiling import kernel, subkernel
+from ..embeddings.bases.function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
 
 COSINE, TRIGONOMETRIC = 0, 1
 SCRATCH = 7  # rows that the recurrences use

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..bases import check_basis, evaluate_basis, function_scales
+from ..core.arrays import Floats, Integers
+from ..embeddings.bases.functions import check_basis, evaluate_basis, function_scales
 from .series_kernels import fill_products, work_space
 
 POINTS_PER_BLOCK = 256  # vector loops are long enough, and tables of functions stay in L1

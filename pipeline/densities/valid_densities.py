@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import qmc
 
-from ..arrays import Floats, Integers
+from ..core.arrays import Floats, Integers
 from .series_values import blocks, midpoints, series_at, series_on_lattice
 
 MOST_DIMS = 3  # beyond, a grid fine enough has too many cells

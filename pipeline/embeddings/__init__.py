@@ -1,14 +1,14 @@
-"""First bases: from a bag to a vector in R^s.
-
-The room imports random_features and the rooms below it.
-"""
+"""First bases: from a bag to a vector in R^s."""
 
 import lazy_loader
 
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
+    "BASES",
+    "DEFAULT_FEATURES",
     "EMBEDDINGS",
+    "RANDOM_FEATURES",
     "BagOfWordsEmbedding",
     "BagOfWordsSpec",
     "CoefficientPCA",
@@ -19,18 +19,26 @@ __all__ = [
     "EmbeddingUnion",
     "ExtremesEmbedding",
     "ExtremesSpec",
+    "FeatureSpec",
+    "FourierSpec",
     "HDDEmbedding",
     "HDDSpec",
     "HistogramEmbedding",
     "HistogramSpec",
+    "LearnedFourierFeatures",
+    "LearnedSpec",
     "MeanMapEmbedding",
     "MeanMapSpec",
     "MomentsEmbedding",
     "MomentsSpec",
+    "NystroemFeatures",
+    "NystroemSpec",
     "PointTransformer",
     "PointTransformerSpec",
     "ProjectionEmbedding",
     "ProjectionSpec",
+    "RandomFeatures",
+    "RandomFourierFeatures",
     "SeriesEmbedding",
     "SeriesShape",
     "ShrunkEmbedding",
@@ -39,6 +47,8 @@ __all__ = [
     "SlicedWassersteinSpec",
     "UnionSpec",
     "bags_of_series",
+    "evaluate_basis",
+    "index_set",
     "mmd_squared",
     "spec_from_dict",
     "spec_to_dict",

@@ -1,24 +1,19 @@
 from .base import (
-    OUT_OF_BOX as OUT_OF_BOX,
-    SHARE as SHARE,
-    BagsLike as BagsLike,
-    BoxLike as BoxLike,
-    ChoiceSample as ChoiceSample,
     Embedding as Embedding,
     EmbeddingSpec as EmbeddingSpec,
-    MarginalSpec as MarginalSpec,
+)
+from .bases.functions import (
+    BASES as BASES,
+    evaluate_basis as evaluate_basis,
+)
+from .bases.index_sets import (
+    index_set as index_set,
 )
 from .composed.coefficient_pca import (
     CoefficientPCA as CoefficientPCA,
     CoefficientPCASpec as CoefficientPCASpec,
 )
-from .composed.point_maps import (
-    PointMap as PointMap,
-    transformer_of as transformer_of,
-    transformer_to_list as transformer_to_list,
-)
 from .composed.point_transformer import (
-    PointScales as PointScales,
     PointTransformer as PointTransformer,
     PointTransformerSpec as PointTransformerSpec,
 )
@@ -31,10 +26,8 @@ from .composed.shrunk import (
     ShrunkSpec as ShrunkSpec,
 )
 from .composed.union import (
-    JOINS as JOINS,
     EmbeddingUnion as EmbeddingUnion,
     UnionSpec as UnionSpec,
-    name_parts as name_parts,
 )
 from .description import (
     Description as Description,
@@ -56,8 +49,6 @@ from .histogram import (
 )
 from .kinds import (
     EMBEDDINGS as EMBEDDINGS,
-    embedding as embedding,
-    names_of_arrays as names_of_arrays,
 )
 from .mean_map import (
     MeanMapEmbedding as MeanMapEmbedding,
@@ -72,13 +63,29 @@ from .projection import (
     ProjectionEmbedding as ProjectionEmbedding,
     ProjectionSpec as ProjectionSpec,
 )
-from .refusals import (
-    outside_error as outside_error,
-    refuse_outside as refuse_outside,
+from .random_features.base import (
+    FeatureSpec as FeatureSpec,
+    RandomFeatures as RandomFeatures,
+)
+from .random_features.fourier import (
+    FourierSpec as FourierSpec,
+    RandomFourierFeatures as RandomFourierFeatures,
+)
+from .random_features.learned import (
+    LearnedFourierFeatures as LearnedFourierFeatures,
+)
+from .random_features.learned_spec import (
+    LearnedSpec as LearnedSpec,
+)
+from .random_features.nystroem import (
+    NystroemFeatures as NystroemFeatures,
+    NystroemSpec as NystroemSpec,
+)
+from .random_features.registered import (
+    DEFAULT_FEATURES as DEFAULT_FEATURES,
+    RANDOM_FEATURES as RANDOM_FEATURES,
 )
 from .registered import (
-    EmbeddingName as EmbeddingName,
-    named_embedding as named_embedding,
     spec_from_dict as spec_from_dict,
     spec_to_dict as spec_to_dict,
 )

@@ -18,9 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Integers
-from ..bags import BOUNDS, Bags, Box, Names, as_bags
-from ..bases import kernel_arguments
 from ..core import (
     Instance,
     Integer,
@@ -35,12 +32,20 @@ from ..core import (
     component,
     keep_checked,
 )
-from ..errors import DataError, ParameterError
-from ..execution import Cost, Progress, run_kernel, weighted_edges
-from ..labelled import LabelledBags, box_of_bags
-from ..saved import Saved
-from ..sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
-from ..store import CHOICE_SAMPLE, BagStore, RunSample
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError
+from ..core.saved import Saved
+from ..core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
+from ..data.bags.bags import Bags, as_bags
+from ..data.bags.box import BOUNDS, Box
+from ..data.bags.coordinates import Names
+from ..data.labelled.labelled import LabelledBags, box_of_bags
+from ..data.store.sampling import CHOICE_SAMPLE, RunSample
+from ..data.store.store import BagStore
+from ..execution.costs import Cost
+from ..execution.pool import run_kernel, weighted_edges
+from ..execution.progress import Progress
+from .bases.coefficients import kernel_arguments
 from .description import Description
 from .refusals import check_dims, refuse_outside
 

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Box
-from ..bases import MAX_FUNCTIONS
 from ..core import Integer, RandomSeed, Real
+from ..core.arrays import Floats, Integers
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, EmbeddingSpec
+from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from ..bags import Box
-from ..bases import choose_bandwidth
 from ..core import Integer, None_, OneOf, RandomSeed, Real
-from ..errors import ParameterError
+from ..core.errors import ParameterError
+from ..data.bags.box import Box
 from .base import SHARE, ChoiceSample, Embedding, Marginals, check_marginals
+from .bases.smoothness import choose_bandwidth
 from .hdd_measures import DISTANCES, ORDERS, Distance, NodeRule, lambda_nodes
 from .hdd_spec import (
     DIRECT_IS_GONE,

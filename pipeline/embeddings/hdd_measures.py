@@ -35,9 +35,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ..arrays import Floats
 from ..core import Integer, ListOf, OneOf, RandomSeed, Real, checked
-from ..errors import ParameterError
+from ..core.arrays import Floats
+from ..core.errors import ParameterError
 
 Nodes = tuple[tuple[float, ...], tuple[float, ...]]
 """Nodes λ and their weights."""

@@ -10,12 +10,14 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, as_bags
-from ..bases import evaluate_basis, index_set, kernel_arguments, known_index_set, project
 from ..core import Integer, Real
-from ..errors import ParameterError
-from ..execution import even_edges, run_kernel, weighted_edges
+from ..core.errors import ParameterError
+from ..data.bags.bags import Bags, as_bags
+from ..execution.pool import even_edges, run_kernel, weighted_edges
 from .base import BagsLike, MarginalSpec
+from .bases.coefficients import kernel_arguments, project
+from .bases.functions import evaluate_basis
+from .bases.index_sets import index_set, known_index_set
 from .description import Description, SeriesShape
 from .hdd_measures import Distance, NodesOfSpec, WeightsOfSpec, check_nodes, count_parts
 from .kernels.hdd_kernels import POWERS

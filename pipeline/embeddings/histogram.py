@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Box
-from ..bases import MAX_FUNCTIONS
 from ..core import Integer, OneOf
-from ..errors import ParameterError
+from ..core.arrays import Floats, Integers
+from ..core.errors import ParameterError
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, Marginals, MarginalSpec
+from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .hdd_measures import NodesOfSpec, WeightsOfSpec, check_nodes, count_parts, lambda_nodes
 from .kernels.histogram_kernels import histogram_powers

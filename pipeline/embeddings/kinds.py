@@ -9,7 +9,7 @@ from typing import Any, TypeVar, dataclass_transform
 from numpy.typing import NDArray
 
 from ..core import ComponentRegistry, check_parameters, component
-from ..errors import ModelError, ParameterError, shown
+from ..core.errors import ModelError, ParameterError, shown
 from .base import Embedding, EmbeddingSpec
 
 E = TypeVar("E", bound=Embedding[Any])

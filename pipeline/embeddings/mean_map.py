@@ -12,18 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Box
-from ..bases import MAX_FUNCTIONS
 from ..core import Boolean, Integer, KernelName, OneOf, RandomSeed, Real, checked
-from ..errors import BagError, DataError
-from ..params import as_array
-from ..random_features import draw_frequencies
-from ..store import MEDIAN_ROWS, spread_rows
+from ..core.arrays import Floats, Integers
+from ..core.errors import BagError, DataError
+from ..core.params import as_array
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
+from ..data.store.sampling import MEDIAN_ROWS, spread_rows
 from .base import SHARE, ChoiceSample, Embedding, EmbeddingSpec
+from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
 from .kinds import embedding
+from .random_features.frequencies import draw_frequencies
 
 LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them

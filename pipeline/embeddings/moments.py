@@ -10,10 +10,11 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Integers
-from ..bags import Bags, Box
 from ..core import ListOf, Real
-from ..errors import DataError, ParameterError
+from ..core.arrays import Integers
+from ..core.errors import DataError, ParameterError
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.moments_kernels import moments

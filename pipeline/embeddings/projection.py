@@ -9,20 +9,16 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Integers
-from ..bags import Bags, Box
-from ..bases import (
-    BASIS,
-    choose_bandwidth,
-    choose_index_set,
-    damping,
-    known_index_set,
-    project,
-    projection_seconds,
-)
 from ..core import Integer, OneOf, Real
-from ..errors import ParameterError
+from ..core.arrays import Integers
+from ..core.errors import ParameterError
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
 from .base import SHARE, ChoiceSample, Embedding, Marginals, MarginalSpec
+from .bases.coefficients import project, projection_seconds
+from .bases.functions import BASIS
+from .bases.index_sets import known_index_set
+from .bases.smoothness import choose_bandwidth, choose_index_set, damping
 from .description import Description, SeriesShape
 from .kinds import embedding
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Integers
-from ..bags import Bags, Box
-from ..errors import BagError, DataError
+from ..core.arrays import Integers
+from ..core.errors import BagError, DataError
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
 
 
 def check_dims(bags: Bags, n_dims: int) -> None:

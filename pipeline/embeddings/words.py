@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Box
-from ..bases import MAX_FUNCTIONS
 from ..core import Integer, ListOf, RandomSeed, Real
-from ..errors import DataError, ParameterError, shown
-from ..store import spread_rows
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError, shown
+from ..data.bags.bags import Bags
+from ..data.bags.box import Box
+from ..data.store.sampling import spread_rows
 from .base import ChoiceSample, Embedding, EmbeddingSpec
+from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.words_kernels import word_shares
 from .kinds import embedding

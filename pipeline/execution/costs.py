@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..labelled import ROWS_PER_BLOCK
-from ..store import PARTITION_BYTES, Range, split_evenly
-from ..sums import Sums
+from ..core.sums import Sums
+from ..data.labelled.labelled import ROWS_PER_BLOCK
+from ..data.store.plan import Range, split_evenly
+from ..data.store.reading import PARTITION_BYTES
 
 # Of float32 numbers in a matrix product, on one core: the right order, not the right number.
 SECONDS_PER_PRODUCT = 1e-11

@@ -13,9 +13,9 @@ from threading import Lock
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from threadpoolctl import ThreadpoolController
 
-from ..compiling import events
-from ..errors import ParameterError, shown
-from ..systems import after_fork, c_library, check_addresses
+from ..core.compiling import events
+from ..core.errors import ParameterError, shown
+from ..core.systems import after_fork, c_library, check_addresses
 from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"

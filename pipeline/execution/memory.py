@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from ..systems import address_limit, resident_limit
+from ..core.systems import address_limit, resident_limit
 
 GROUPS = Path("/proc/self/cgroup")
 MOUNT = Path("/sys/fs/cgroup")

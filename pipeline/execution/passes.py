@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..errors import ParameterError
-from ..labelled import Batch, LabelledBags, with_missing
-from ..store import Range
+from ..core.errors import ParameterError
+from ..data.labelled.labelled import Batch, LabelledBags, with_missing
+from ..data.store.plan import Range
 from .costs import Cost, current_limits, plan_tasks
 from .keepers import Keeper
 from .lanes import task_lane

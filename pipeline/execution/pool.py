@@ -18,7 +18,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems import after_fork
+from ..core.systems import after_fork
 from .lanes import lane_cores, log_compilers
 
 Work = Callable[[int], None]

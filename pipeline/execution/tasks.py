@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..errors import ParameterError
+from ..core.errors import ParameterError
 from .costs import current_limits
 from .keepers import Keeper
 from .lanes import hearing_compilers, lane, task_lane

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ClusterError
+from ..core.errors import ClusterError
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:

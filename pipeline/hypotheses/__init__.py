@@ -1,7 +1,4 @@
-"""Tests of hypotheses on points and on bags, with the bag as the unit.
-
-The room imports search and the rooms below it.
-"""
+"""Tests of hypotheses on points and on bags, with the bag as the unit."""
 
 import lazy_loader
 
@@ -19,6 +16,7 @@ __all__ = [
     "Aggregate",
     "BiasedMMD",
     "BlockMMD",
+    "DerivativeNorms",
     "DistanceCovariance",
     "EnergyDistance",
     "FastfoodMMD",
@@ -32,6 +30,7 @@ __all__ = [
     "HSICb",
     "HSICu",
     "HypothesisResult",
+    "IndependentSubspaces",
     "JointHSIC",
     "KCCAFourier",
     "KSDAggregate",
@@ -39,11 +38,16 @@ __all__ = [
     "LinearMMD",
     "MeanEmbeddings",
     "MixtureScore",
+    "Registration",
+    "Selection",
     "SeriesScore",
     "Sliced",
     "SmoothedCharacteristicFunctions",
     "UnbiasedMMD",
+    "derivative_norms",
     "fit_test",
     "independence_test",
+    "register_images",
+    "select_coordinates",
     "two_sample_test",
 ]

@@ -1,9 +1,3 @@
-from .declared import (
-    DRIFT_STATISTIC as DRIFT_STATISTIC,
-    PERMUTATIONS as PERMUTATIONS,
-    DriftStatistic as DriftStatistic,
-    Permutations as Permutations,
-)
 from .dependence.aggregated_dependence import (
     HSICAggregate as HSICAggregate,
     HSICFuse as HSICFuse,
@@ -43,57 +37,23 @@ from .independence import (
     INDEPENDENCE as INDEPENDENCE,
     independence_test as independence_test,
 )
-from .kernels.features import (
-    FourierFeatures as FourierFeatures,
+from .objectives.derivatives import (
+    DerivativeNorms as DerivativeNorms,
+    derivative_norms as derivative_norms,
 )
-from .kernels.kernels import (
-    resolve_kernel as resolve_kernel,
+from .objectives.registration import (
+    Registration as Registration,
+    register_images as register_images,
 )
-from .kernels.scales import (
-    Scales as Scales,
+from .objectives.selection import (
+    Selection as Selection,
+    select_coordinates as select_coordinates,
 )
-from .nulls.draws import (
-    generator_of as generator_of,
-)
-from .nulls.mean_difference import (
-    MeanDifference as MeanDifference,
-    compare_means as compare_means,
-)
-from .nulls.permutation import (
-    p_values as p_values,
-    split_sums as split_sums,
-)
-from .nulls.wild_bootstrap import (
-    WILD as WILD,
-)
-from .registry import (
-    Statistic as Statistic,
+from .objectives.subspaces import (
+    IndependentSubspaces as IndependentSubspaces,
 )
 from .result import (
     HypothesisResult as HypothesisResult,
-)
-from .samples.row_sources import (
-    EmbedBags as EmbedBags,
-    EmbeddedRows as EmbeddedRows,
-)
-from .samples.samples import (
-    as_points as as_points,
-    is_bags as is_bags,
-    resolve_embedding as resolve_embedding,
-    thinned_size as thinned_size,
-)
-from .samples.thinning import (
-    BagSet as BagSet,
-    ComparedBags as ComparedBags,
-    ThinnedBags as ThinnedBags,
-    as_bag_set as as_bag_set,
-    held_size as held_size,
-    in_one_order as in_one_order,
-    thin_sets as thin_sets,
-)
-from .samples.variables import (
-    as_rows as as_rows,
-    target_rows as target_rows,
 )
 from .two_sample import (
     TWO_SAMPLE as TWO_SAMPLE,
@@ -117,12 +77,6 @@ from .two_samples.feature_mmd import (
 )
 from .two_samples.fused import (
     Fuse as Fuse,
-    FusedDifference as FusedDifference,
-    fuse_rows as fuse_rows,
-    fuse_sums as fuse_sums,
-)
-from .two_samples.kernel_choice import (
-    CRITERIA as CRITERIA,
 )
 from .two_samples.locations import (
     MeanEmbeddings as MeanEmbeddings,
@@ -130,8 +84,4 @@ from .two_samples.locations import (
 )
 from .two_samples.sliced import (
     Sliced as Sliced,
-)
-from .two_samples.unit_sums import (
-    UnitSums as UnitSums,
-    plan_units as plan_units,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..core import Integer, OneOf, Real
-from ..random_features import SCALES
+from ..embeddings.random_features.base import SCALES
 
 MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
 MOST_LOCATIONS = 4096  # the matrices of NFSIC and FSSD have their square; 5 or 10 are usual

@@ -11,8 +11,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
-from ..bags import Names, names_of_table, order_of
 from ..core import (
     Boolean,
     Function,
@@ -27,9 +25,14 @@ from ..core import (
     Table,
     checked,
 )
-from ..densities import Densities, ExponentialFamilyDensity
-from ..errors import DataError, ParameterError, shown
-from ..execution import check_memory, lane
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError, shown
+from ..data.bags.coordinates import Names, order_of
+from ..data.bags.frames import names_of_table
+from ..densities.exponential_family import ExponentialFamilyDensity
+from ..densities.series import Densities
+from ..execution.lanes import lane
+from ..execution.passes import check_memory
 from .declared import MOST_LOCATIONS, WIDTH, Permutations
 from .goodness.scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
 from .goodness.stein import (

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import Instance, KernelName, Open, Seed, checked
-from ..errors import DataError, ParameterError
-from ..execution import lane
-from ..store import BagStore
+from ..core.errors import DataError, ParameterError
+from ..data.store.store import BagStore
+from ..execution.lanes import lane
 from .declared import Permutations
 from .dependence.aggregated_dependence import HSICAggregate, HSICFuse
 from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import Instance, Integer, KernelName, OneOf, Open, Real, Seed, checked
-from ..embeddings import Embedding, EmbeddingSpec
-from ..errors import DataError, ParameterError, shown
-from ..execution import lane
-from ..params import as_array
+from ..core.errors import DataError, ParameterError, shown
+from ..core.params import as_array
+from ..embeddings.base import Embedding, EmbeddingSpec
+from ..execution.lanes import lane
 from .declared import WIDTH, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD

@@ -1,12 +1,11 @@
 """From tables, arrays and ``.npz`` files to a `BagStore`.
 
 What reads tables is imported when it is first used: it needs ``pip install 'bagbasis[tables]'``.
-The room imports datasets and the rooms below it.
 """
 
 import lazy_loader
 
-from ..errors import needing_extra
+from ..core.errors import needing_extra
 
 _import, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -22,6 +22,5 @@ from .formats.patches import (
 )
 from .tables import (
     TableIngest as TableIngest,
-    Tally as Tally,
     ingest_tables as ingest_tables,
 )

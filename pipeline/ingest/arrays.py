@@ -15,10 +15,8 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from ..bags import FRACTIONS, GIVE_BOX, MOST_DIMS, PACKED, Box
-from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..execution import computed
-from ..parameters import (
+from ..core.errors import DataError, ParameterError, StoreError, WriterBusyError, shown
+from ..core.parameters import (
     Boolean,
     Function,
     Integer,
@@ -31,10 +29,16 @@ from ..parameters import (
     checked,
     is_iterable,
 )
-from ..parameters.ingest import MODE
-from ..params import check_dtype
-from ..storage import normalize_url, remove, writer_lock
-from ..store import BagStore, check_place, is_vacant
+from ..core.parameters.ingest import MODE
+from ..core.params import check_dtype
+from ..data.bags.box import MOST_DIMS, Box
+from ..data.bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
+from ..data.storage.files import remove
+from ..data.storage.lock import writer_lock
+from ..data.storage.urls import normalize_url
+from ..data.store.creation import check_place, is_vacant
+from ..data.store.store import BagStore
+from ..execution.dask_data.delayed import computed
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
 from .npz import read_npz

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..bags import Bags, Responses, as_bag, as_response, as_responses, offsets_of
-from ..errors import DataError, shown
-from ..params import as_array
-from ..store import plan_partitions, targets_matrix
+from ..core.arrays import Floats
+from ..core.errors import DataError, shown
+from ..core.params import as_array
+from ..data.bags.bags import Bags, offsets_of
+from ..data.bags.checks import as_bag
+from ..data.bags.responses import Responses, as_response, as_responses
+from ..data.store.plan import plan_partitions
+from ..data.store.targets import targets_matrix
 
 BATCH_BYTES = 2**25  # of points that are written at once
 BATCH_BAGS = 2**16  # so that many tiny bags do not fill the memory with their objects

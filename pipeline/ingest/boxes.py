@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Box, box_or_quantile, range_of
+from ..data.bags.box import Box, box_or_quantile, range_of
 
 MOST_NAMED = 5  # coordinates in a warning
 

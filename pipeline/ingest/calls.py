@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
-from ..errors import ParameterError
-from ..parameters.ingest import refuse_gone
-from ..store import BagStore
+from ..core.errors import ParameterError
+from ..core.parameters.ingest import refuse_gone
+from ..data.store.store import BagStore
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,9 +12,10 @@ import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, Responses, as_responses, offsets_of
-from ..errors import DataError
-from ..execution import available_memory
+from ..core.errors import DataError
+from ..data.bags.bags import Bags, offsets_of
+from ..data.bags.responses import Responses, as_responses
+from ..execution.memory import available_memory
 
 RESPONSE = "response_"
 ARRAYS = (

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats
 from ..core import (
     Boolean,
     False_,
@@ -30,33 +29,30 @@ from ..core import (
     component,
     constraints_of,
 )
-from ..embeddings import EMBEDDINGS, Embedding, ProjectionEmbedding, named_embedding
-from ..execution import LazyArray, Progress
-from ..fitting import (
-    AUTO,
-    CheckpointsLike,
-    FeatureMap,
-    FitParameters,
-    Groups,
-    Labels,
-    PenaltiesLike,
-    TrainingBags,
-    pose_problem,
-)
-from ..labelled import BagsInMemory, BagsLike, HoldoutLike, SampleWeight
-from ..outcomes import Outcome, Target
-from ..random_features import (
-    RANDOM_FEATURES,
-    RandomFeatures,
-    RandomFourierFeatures,
-    named_features,
-)
-from ..sklearn_bases import BaseEstimator, of_bags
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.sklearn_bases import BaseEstimator, of_bags
+from ..data.labelled.holdout import HoldoutLike
+from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.weights import SampleWeight
+from ..data.store.store import BagStore
+from ..embeddings.base import Embedding
+from ..embeddings.kinds import EMBEDDINGS
+from ..embeddings.projection import ProjectionEmbedding
+from ..embeddings.random_features.base import RandomFeatures
+from ..embeddings.random_features.fourier import RandomFourierFeatures
+from ..embeddings.random_features.registered import RANDOM_FEATURES, named_features
+from ..embeddings.registered import named_embedding
+from ..execution.lazy_dask import LazyArray
+from ..execution.progress import Progress
 from .fit import fit_ridge
 from .fitted_model import FRAME_COLUMNS, Array
+from .fitting.checkpoints import CheckpointsLike
+from .fitting.feature_map import FeatureMap
+from .fitting.fit_parameters import AUTO, FitParameters, PenaltiesLike
+from .fitting.problem import Groups, Labels, TrainingBags, pose_problem
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
+from .outcomes.base import Outcome, Target
 from .posterior import BagScores
 from .ridge_model import RidgeModel
 from .saving import save_model

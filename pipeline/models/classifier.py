@@ -8,8 +8,6 @@ from typing import Annotated, Any, Self, cast, overload
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats
-from ..bags import Bags
 from ..core import (
     Function,
     Instance,
@@ -24,15 +22,22 @@ from ..core import (
     checked,
     component,
 )
-from ..execution import LazyArray, Progress
-from ..fitting import CheckpointsLike, Groups, TrainingBags
-from ..labelled import HOLDOUT, BagsInMemory, BagsLike, HoldoutLike, SampleWeight
-from ..outcomes import Classes, Target
-from ..sklearn_bases import ClassifierMixin
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.sklearn_bases import ClassifierMixin
+from ..data.bags.bags import Bags
+from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.weights import SampleWeight
+from ..data.store.store import BagStore
+from ..execution.lazy_dask import LazyArray
+from ..execution.progress import Progress
 from .base import DoubleBasis, Head
 from .fitted_model import Array
+from .fitting.checkpoints import CheckpointsLike
+from .fitting.problem import Groups, TrainingBags
 from .judging import score_of
+from .outcomes.base import Target
+from .outcomes.classes import Classes
 from .ridge_model import RidgeModel
 
 

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..bags import html_table
-from ..labelled import hash_index
-from ..outcomes import Details, Outcome
-from ..units import in_units
+from ..core.arrays import Floats, Integers
+from ..core.units import in_units
+from ..data.bags.html import html_table
+from ..data.labelled.splits import hash_index
+from .outcomes.base import Outcome
+from .outcomes.details import Details
 
 SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
 SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own

@@ -9,31 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, warn
-from ..execution import Progress, lane
-from ..fitting import (
-    CheckpointsLike,
-    FitParameters,
-    FitPlan,
-    FitStatistics,
-    MatrixFreeFit,
-    Problem,
-    check_summable,
-    checkpoints_of,
-    is_summed,
-    plan_fit,
-    solve_fit,
-    takes_gradients,
-    warn_of_outside,
-    warn_of_scale,
-)
-from ..labelled import Column
-from ..outcomes import Densities
-from ..solvers import Path, RidgeSolution, warn_at_edge
-from ..store import DISTANCE_SAMPLE
+from ..core.errors import DataError, warn
+from ..data.labelled.columns import Column
+from ..data.store.sampling import DISTANCE_SAMPLE
+from ..execution.lanes import lane
+from ..execution.progress import Progress
 from .fitted_model import take_subset
+from .fitting.accumulate import FitStatistics
+from .fitting.checkpoints import CheckpointsLike, checkpoints_of
+from .fitting.feature_map import warn_of_outside, warn_of_scale
+from .fitting.fit_parameters import FitParameters, is_summed
+from .fitting.matrix_free import MatrixFreeFit
+from .fitting.plan import FitPlan
+from .fitting.planning import check_summable, plan_fit, takes_gradients
+from .fitting.problem import Problem
+from .fitting.solving import solve_fit
 from .intervals.calibration import Calibration
+from .outcomes.densities import Densities
 from .posterior import Posterior
+from .ridge.penalties import Path, warn_at_edge
+from .ridge.ridge import RidgeSolution
 from .ridge_model import RidgeModel
 from .stacking import with_trees
 

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from ..arrays import Floats
-from ..bags import Bags, Names, order_of
-from ..errors import ModelError
-from ..execution import Cost
-from ..labelled import BagsLike, Holdout, LabelledBags
-from ..outcomes import Outcome, Prediction
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.errors import ModelError
+from ..data.bags.bags import Bags
+from ..data.bags.coordinates import Names, order_of
+from ..data.labelled.holdout import Holdout
+from ..data.labelled.inputs import BagsLike
+from ..data.labelled.labelled import LabelledBags
+from ..data.store.store import BagStore
+from ..execution.costs import Cost
+from .outcomes.base import Outcome, Prediction
 
 __all__ = ["BagsLike"]
 

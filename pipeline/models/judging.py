@@ -9,24 +9,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import Floats
-from ..bags import is_groups
-from ..errors import DataError, ModelError
-from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, run_pass
-from ..labelled import (
-    BagsLike,
-    Batch,
-    FromFrame,
-    LabelledBags,
-    LabelsLike,
-    SampleWeight,
-    Weights,
-    from_frame,
-)
-from ..outcomes import Judged, Outcome, RealDetails, weighted_sum
-from ..parameters import Function, None_, Subset, checked
-from ..store import BagStore
-from ..units import in_units
+from ..core.arrays import Floats
+from ..core.errors import DataError, ModelError
+from ..core.parameters import Function, None_, Subset, checked
+from ..core.units import in_units
+from ..data.bags.frames import is_groups
+from ..data.labelled.frame_columns import FromFrame, from_frame
+from ..data.labelled.inputs import BagsLike, LabelsLike
+from ..data.labelled.labelled import Batch, LabelledBags
+from ..data.labelled.weights import SampleWeight, Weights
+from ..data.store.store import BagStore
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.passes import Reduction, run_pass
+from ..execution.progress import Progress
 from .errors import Errors, Sample
 from .fitted_model import (
     FITTED_ON,
@@ -40,6 +35,8 @@ from .fitted_model import (
     natural_subsets,
     take_subset,
 )
+from .outcomes.base import Outcome
+from .outcomes.details import Judged, RealDetails, weighted_sum
 
 T = TypeVar("T")
 

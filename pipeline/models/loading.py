@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError, refuse_exhaustion
-from ..parameters import Url, checked
-from ..storage import GROUP, normalize_url, read_one
+from ..core.errors import ModelError, refuse_exhaustion
+from ..core.parameters import Url, checked
+from ..data.storage.files import GROUP
+from ..data.storage.folders import read_one
+from ..data.storage.urls import normalize_url
 from .base import DoubleBasis, parameters_of
 from .classifier import DoubleBasisClassifier
 from .model_state import ModelState

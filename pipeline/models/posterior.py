@@ -16,11 +16,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from ..arrays import Floats
-from ..solvers import RidgeSolution
-from ..statistics import Summary
-from ..units import in_units
+from ..core.arrays import Floats
+from ..core.units import in_units
 from .model_state import OptionalPart
+from .ridge.ridge import RidgeSolution
+from .ridge.summary import Summary
 
 SHARES = np.arange(0, 1, 0.05)  # of σ² that are tried as that of bags
 LEAST_FREE = 1e-3  # of 1 - h, where a bag is fitted through

@@ -8,8 +8,6 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats
-from ..bags import Bags
 from ..core import (
     Boolean,
     Function,
@@ -23,23 +21,18 @@ from ..core import (
     checked,
     component,
 )
-from ..errors import DataError, ModelError, ParameterError
-from ..execution import LazyArray, Progress
-from ..fitting import CheckpointsLike, Groups, TrainingBags
-from ..labelled import (
-    HOLDOUT,
-    BagsInMemory,
-    BagsLike,
-    Column,
-    Holdout,
-    HoldoutLike,
-    LabelledBags,
-    SampleWeight,
-    Weights,
-)
-from ..outcomes import Reals, Target
-from ..sklearn_bases import RegressorMixin
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.errors import DataError, ModelError, ParameterError
+from ..core.sklearn_bases import RegressorMixin
+from ..data.bags.bags import Bags
+from ..data.labelled.columns import Column
+from ..data.labelled.holdout import HOLDOUT, Holdout, HoldoutLike
+from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.labelled import LabelledBags
+from ..data.labelled.weights import SampleWeight, Weights
+from ..data.store.store import BagStore
+from ..execution.lazy_dask import LazyArray
+from ..execution.progress import Progress
 from .base import DoubleBasis, Head, parameters_of
 from .fitted_model import (
     COVERAGE,
@@ -49,9 +42,13 @@ from .fitted_model import (
     names_fitted,
     take_subset,
 )
+from .fitting.checkpoints import CheckpointsLike
+from .fitting.problem import Groups, TrainingBags
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration
 from .judging import judged_data, score_of
+from .outcomes.base import Target
+from .outcomes.reals import Reals
 from .ridge_model import OF_INTERVALS, RidgeModel
 
 

@@ -10,24 +10,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, as_bags
-from ..errors import ModelError
-from ..execution import (
-    SECONDS_PER_PRODUCT,
-    Cost,
-    even_edges,
-    multiply,
-    one_blas_thread,
-    run_kernel,
-)
-from ..fitting import ROWS_PER_BLOCK, FeatureMap, bag_variances
-from ..labelled import BagsLike, Batch, from_frame
-from ..outcomes import OUTCOMES, Outcome, Prediction
-from ..solvers import RidgeSolution
-from ..statistics import MANY_TARGETS, linear_predictions
-from ..store import BagStore
-from ..units import in_units, units_of
+from ..core.arrays import Floats, Integers
+from ..core.errors import ModelError
+from ..core.units import in_units, units_of
+from ..data.bags.bags import Bags, as_bags
+from ..data.labelled.frame_columns import from_frame
+from ..data.labelled.inputs import BagsLike
+from ..data.labelled.labelled import Batch
+from ..data.store.store import BagStore
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.lanes import one_blas_thread
+from ..execution.pool import even_edges, run_kernel
+from ..execution.products import multiply
 from .fitted_model import (
     FRAME_COLUMNS,
     NO_COLUMNS,
@@ -37,13 +31,20 @@ from .fitted_model import (
     check_names,
     in_fitted_order,
 )
+from .fitting.bag_noise import bag_variances
+from .fitting.feature_map import ROWS_PER_BLOCK, FeatureMap
 from .heads.line import Line
 from .heads.trees import TreeInputs, Trees
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration, FoldedModel
 from .model_state import ModelState, OptionalPart
+from .outcomes.base import Outcome, Prediction
+from .outcomes.kinds import OUTCOMES
 from .posterior import NO_NOISE, NO_POSTERIOR, BagScores, Posterior
 from .predictions.features import lazy_predictions
+from .ridge.moments import MANY_TARGETS
+from .ridge.ridge import RidgeSolution
+from .ridge.statistics_kernels import linear_predictions
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 NO_CALIBRATION = (

@@ -16,26 +16,29 @@ import zarr
 from numpy.typing import NDArray
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from ..bags import Box
-from ..embeddings import EMBEDDINGS, Embedding, transformer_to_list
-from ..errors import ModelError, shown
-from ..fitting import SECOND_BASIS
-from ..parameters import Boolean, None_, Text, Url, checked
-from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
-from ..saved import Format
-from ..storage import (
-    array_of,
+from ..core.errors import ModelError, shown
+from ..core.parameters import Boolean, None_, Text, Url, checked
+from ..core.saved import Format
+from ..core.versions import version
+from ..data.bags.box import Box
+from ..data.storage.files import storage_errors
+from ..data.storage.folders import writing_folder
+from ..data.storage.urls import normalize_url
+from ..data.storage.zarr_reading import array_of
+from ..data.storage.zarr_stores import (
     attributes_of,
     check_replaceable,
     exists,
     is_taken,
-    normalize_url,
     read_group,
-    storage_errors,
-    writing_folder,
     zarr_store,
 )
-from ..versions import version
+from ..embeddings.base import Embedding
+from ..embeddings.composed.point_maps import transformer_to_list
+from ..embeddings.kinds import EMBEDDINGS
+from ..embeddings.random_features.base import RandomFeatures
+from ..embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FEATURES
+from .fitting.feature_map import SECOND_BASIS
 from .model_state import ModelState
 
 FORMAT = Format("model")

@@ -16,10 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
-from ..arrays import Floats, Integers
-from ..execution import Progress, Reduction, check_memory, lane, note, run_pass
-from ..fitting import FitParameters, FoldRows, Problem, fold_rows
-from ..labelled import Batch, Folds
+from ..core.arrays import Floats, Integers
+from ..data.labelled.labelled import Batch
+from ..data.labelled.splits import Folds
+from ..execution.lanes import lane
+from ..execution.passes import Reduction, check_memory, run_pass
+from ..execution.progress import Progress, note
+from .fitting.choice.fold_errors import FoldRows
+from .fitting.choice.sample import fold_rows
+from .fitting.fit_parameters import FitParameters
+from .fitting.problem import Problem
 from .heads.line import Line, best_shares
 from .heads.trees import TreeInputs, Trees
 from .intervals.fold_calibration import FoldCalibration

@@ -17,14 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats
-from ..errors import DataError, shown
-from ..parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
-from ..params import as_array
-from ..sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
-from ..solvers import Path, Penalties, RidgeSolution, solve, solve_each, solve_gcv, warn_at_edge
-from ..statistics import RidgeStatistics, StatisticsBuilder, add_upper
-from ..units import in_units, units_of
+from ..core.arrays import Floats
+from ..core.errors import DataError, shown
+from ..core.parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
+from ..core.params import as_array
+from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
+from ..core.units import in_units, units_of
+from .ridge.gram_products import add_upper
+from .ridge.penalties import Path, Penalties, warn_at_edge
+from .ridge.ridge import RidgeSolution, solve, solve_each, solve_gcv
+from .ridge.sums import RidgeStatistics, StatisticsBuilder
 
 NOISE = 1e-14  # rounding of sums in double, relative to their trace
 LARGEST, SMALLEST = 1e150, 1e-150  # numbers whose squares have sums in double

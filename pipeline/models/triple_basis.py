@@ -7,8 +7,6 @@ from typing import Annotated, Any, ClassVar, overload
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats
-from ..bags import Bags
 from ..core import (
     Boolean,
     Function,
@@ -21,16 +19,25 @@ from ..core import (
     checked,
     component,
 )
-from ..embeddings import EMBEDDINGS, Embedding, ProjectionEmbedding
-from ..execution import LazyArray, Progress
-from ..fitting import AUTO, CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
-from ..labelled import HOLDOUT, BagsInMemory, BagsLike, HoldoutLike, SampleWeight
-from ..outcomes import Densities
-from ..random_features import RandomFourierFeatures
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..data.bags.bags import Bags
+from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.inputs import BagsInMemory, BagsLike
+from ..data.labelled.weights import SampleWeight
+from ..data.store.store import BagStore
+from ..embeddings.base import Embedding
+from ..embeddings.kinds import EMBEDDINGS
+from ..embeddings.projection import ProjectionEmbedding
+from ..embeddings.random_features.fourier import RandomFourierFeatures
+from ..execution.lazy_dask import LazyArray
+from ..execution.progress import Progress
 from .base import EMBEDDING, PENALTIES, DoubleBasis
 from .fitted_model import Array
+from .fitting.checkpoints import CheckpointsLike
+from .fitting.fit_parameters import AUTO, PenaltiesLike
+from .fitting.problem import Groups, Labels, TrainingBags
 from .judging import score_of
+from .outcomes.densities import Densities
 from .predictions.densities import DensityPrediction, density_values, where
 from .ridge_model import RidgeModel
 

@@ -3,7 +3,6 @@
 Nothing imports this room. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU, Optax for
 the steps, and Equinox, whose networks are frozen dataclasses of arrays (Flax would bring a file
 format of its own and a dozen packages). A GPU is used where JAX's own extras are installed.
-The room imports models and the rooms below it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import needing_extra
+from ..core.errors import needing_extra
 
 if TYPE_CHECKING:
     from .bag_density import BagDensity

@@ -11,8 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Responses, concatenate
 from ..core import (
     Function,
     Integer,
@@ -23,9 +21,12 @@ from ..core import (
     checked,
     component,
 )
-from ..errors import DataError, ParameterError
-from ..execution import Progress
-from ..labelled import BagsLike, LabelsLike, with_responses
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError
+from ..data.bags.bags import Bags, concatenate
+from ..data.bags.responses import Responses
+from ..data.labelled.inputs import BagsLike, LabelsLike, with_responses
+from ..execution.progress import Progress
 from .conditionals import CONDITIONALS, TransformedDensity
 from .declared import BatchSize, Count, Decay, Width
 from .deep_sets import DeepSet

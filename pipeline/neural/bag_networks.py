@@ -14,13 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ..arrays import Floats, Integers
-from ..bags import Bags
-from ..execution import Progress
-from ..labelled import HOLDOUT, BagsLike, HoldoutLike, LabelsLike
-from ..outcomes import Classes, Outcome, Reals
-from ..parameters import Function, ListOf, None_, Text, check_parameters, checked
-from ..sklearn_bases import ClassifierMixin, RegressorMixin
+from ..core.arrays import Floats, Integers
+from ..core.parameters import Function, ListOf, None_, Text, check_parameters, checked
+from ..core.sklearn_bases import ClassifierMixin, RegressorMixin
+from ..data.bags.bags import Bags
+from ..data.labelled.holdout import HOLDOUT, HoldoutLike
+from ..data.labelled.inputs import BagsLike, LabelsLike
+from ..execution.progress import Progress
+from ..models.outcomes.base import Outcome
+from ..models.outcomes.classes import Classes
+from ..models.outcomes.reals import Reals
 from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Minibatches, Standard, blocks_of, labelled_examples
 from .network_model import NetworkModel

@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.utils import Tags
 
 from ..core import check_parameters
-from ..errors import StoreError
-from ..execution import Progress
-from ..labelled import LabelledBags
-from ..sklearn_bases import BaseEstimator, UnfittedError, of_bags
+from ..core.errors import StoreError
+from ..core.sklearn_bases import BaseEstimator, UnfittedError, of_bags
+from ..data.labelled.labelled import LabelledBags
+from ..execution.progress import Progress
 from .declared import TrainingParameters
 from .examples import Examples, Standard
 from .files import leaves_of, with_leaves, write_arrays

@@ -11,12 +11,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, Names, as_bags, concatenate
-from ..errors import DataError
-from ..labelled import BagsLike, Holdout, HoldoutLike, LabelledBags, LabelsLike
-from ..outcomes import Outcome
-from ..store import BagStore, RunSample
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError
+from ..data.bags.bags import Bags, as_bags, concatenate
+from ..data.bags.coordinates import Names
+from ..data.labelled.holdout import Holdout, HoldoutLike
+from ..data.labelled.inputs import BagsLike, LabelsLike
+from ..data.labelled.labelled import LabelledBags
+from ..data.store.sampling import RunSample
+from ..data.store.store import BagStore
+from ..models.outcomes.base import Outcome
 from .training import Batch
 
 HELD_BYTES = 2**30  # of points: smaller stores are read once

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import DataError, StoreError
-from ..saved import Format
-from ..storage import read_bytes, writing
+from ..core.errors import DataError, StoreError
+from ..core.saved import Format
+from ..data.storage.files import read_bytes, writing
 
 HEADER = "header"  # the array that holds the JSON text
 FORMAT = Format("network", key="format")

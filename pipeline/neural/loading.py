@@ -6,9 +6,13 @@ import os
 
 import numpy as np
 
-from ..errors import ModelError, StoreError, refuse_exhaustion
-from ..models import ATTRIBUTE, PythonFunction, read_network, read_state
-from ..storage import GROUP, attributes_of, normalize_url, read_one
+from ..core.errors import ModelError, StoreError, refuse_exhaustion
+from ..data.storage.files import GROUP
+from ..data.storage.folders import read_one
+from ..data.storage.urls import normalize_url
+from ..data.storage.zarr_stores import attributes_of
+from ..models.loading import PythonFunction, read_network
+from ..models.saving import ATTRIBUTE, read_state
 from .bag_density import BagDensity
 from .bag_networks import LabelledNetwork, NetworkClassifier, NetworkRegressor
 from .estimator import NeuralEstimator

@@ -9,13 +9,15 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from ..arrays import Floats
-from ..bags import Bags
-from ..errors import ModelError
-from ..execution import Cost
-from ..labelled import BagsLike
-from ..models import LEAF, NO_COLUMNS, ModelState, MoreColumns, PredictedRows
-from ..outcomes import Outcome, Prediction
+from ..core.arrays import Floats
+from ..core.errors import ModelError
+from ..data.bags.bags import Bags
+from ..data.labelled.inputs import BagsLike
+from ..execution.costs import Cost
+from ..models.fitted_model import NO_COLUMNS, MoreColumns, PredictedRows
+from ..models.loading import LEAF
+from ..models.model_state import ModelState
+from ..models.outcomes.base import Outcome, Prediction
 from .examples import PREDICTED_AT_ONCE
 from .files import leaves_of
 from .training import Network

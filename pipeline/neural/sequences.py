@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..bags import Bags
 from ..core import Function, None_, check_parameters, checked, component
-from ..errors import DataError
-from ..execution import Progress
-from ..labelled import BagsLike
+from ..core.errors import DataError
+from ..data.bags.bags import Bags
+from ..data.labelled.inputs import BagsLike
+from ..execution.progress import Progress
 from .bag_networks import (
     BagNetworkEstimator,
     NetworkClassifier,

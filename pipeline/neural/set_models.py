@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from ..bags import Bags
 from ..core import Integer, component
+from ..data.bags.bags import Bags
 from .bag_networks import BagNetworkEstimator, NetworkClassifier, NetworkRegressor
 from .declared import Decay, Width
 from .deep_sets import DeepSet

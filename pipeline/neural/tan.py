@@ -10,8 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Floats
-from ..bags import Bags, Names, names_of_table, order_of
 from ..core import (
     Function,
     Integer,
@@ -22,11 +20,15 @@ from ..core import (
     checked,
     component,
 )
-from ..errors import DataError
-from ..execution import Progress
-from ..labelled import BagsLike
-from ..params import as_array
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.errors import DataError
+from ..core.params import as_array
+from ..data.bags.bags import Bags
+from ..data.bags.coordinates import Names, order_of
+from ..data.bags.frames import names_of_table
+from ..data.labelled.inputs import BagsLike
+from ..data.store.store import BagStore
+from ..execution.progress import Progress
 from .conditionals import CONDITIONALS, TransformedDensity
 from .declared import BatchSize, Count, Decay, Rate
 from .estimator import NeuralEstimator, shape_of

@@ -18,8 +18,8 @@ import jax
 import numpy as np
 import optax
 
-from ..errors import DataError
-from ..execution import Progress, note
+from ..core.errors import DataError
+from ..execution.progress import Progress, note
 from .files import read_leaves, write_leaves
 
 logger = logging.getLogger(__name__)

@@ -1,7 +1,4 @@
-"""Active search for patterns over regions, from observations at points (000, ch. 7).
-
-The room imports evaluation and the rooms below it.
-"""
+"""Active search for patterns over regions, from observations at points (000, ch. 7)."""
 
 import lazy_loader
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
-from ..arrays import Floats
-from ..errors import DataError, ParameterError
-from ..parameters import Function, Integer, Real, Seed, checked
-from ..params import as_array
+from ..core.arrays import Floats
+from ..core.errors import DataError, ParameterError
+from ..core.parameters import Function, Integer, Real, Seed, checked
+from ..core.params import as_array
 
 MOST_PLACES = 10_000  # their covariance is 800 MB
 MOST_COMPONENTS = 1_000

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Integers
-from ..bags import Bags
-from ..errors import DataError, ParameterError, shown
-from ..models import DoubleBasisClassifier
-from ..parameters import Instance, Integer, Text, checked, is_iterable
-from ..params import as_array
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError, ParameterError, shown
+from ..core.parameters import Instance, Integer, Text, checked, is_iterable
+from ..core.params import as_array
+from ..data.bags.bags import Bags
+from ..models.classifier import DoubleBasisClassifier
 from .field import MOST_PLACES, Field
 
 UNREACHED = 0.01  # of f's variance over a region: less than this an observation does not change it

@@ -1,7 +1,6 @@
 """Patients as bags of cells: distances between samples, their scores, and donors' tests.
 
 The classes have the methods that patpy asks of its own, and need neither it nor scanpy.
-The room imports retraining and the rooms below it.
 """
 
 from .distances import METHODS, sample_distances

@@ -14,20 +14,17 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.covariance import oas
 from sklearn.mixture import GaussianMixture
 
-from ..arrays import Floats
-from ..bags import Bags, as_bags
-from ..embeddings import (
-    BagsLike,
-    Embedding,
-    HDDEmbedding,
-    MeanMapEmbedding,
-    PointTransformer,
-    SlicedWassersteinEmbedding,
-)
-from ..errors import DataError
-from ..execution import Progress
-from ..parameters import Function, Integer, None_, OneOf, Seed, Url, checked
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.errors import DataError
+from ..core.parameters import Function, Integer, None_, OneOf, Seed, Url, checked
+from ..data.bags.bags import Bags, as_bags
+from ..data.store.store import BagStore
+from ..embeddings.base import BagsLike, Embedding
+from ..embeddings.composed.point_transformer import PointTransformer
+from ..embeddings.hdd import HDDEmbedding
+from ..embeddings.mean_map import MeanMapEmbedding
+from ..embeddings.sliced import SlicedWassersteinEmbedding
+from ..execution.progress import Progress
 from .pairs import divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..arrays import Floats
-from ..bags import Bags
-from ..embeddings import Embedding
-from ..errors import DataError, ModelError, closest, shown
-from ..execution import Progress
-from ..models import DoubleBasisClassifier, DoubleBasisRegressor
+from ..core.arrays import Floats
+from ..core.errors import DataError, ModelError, closest, shown
+from ..data.bags.bags import Bags
+from ..embeddings.base import Embedding
+from ..execution.progress import Progress
+from ..models.classifier import DoubleBasisClassifier
+from ..models.regressor import DoubleBasisRegressor
 from .distances import METHODS, representation, sample_distances
 from .scores import information_retention
 

@@ -10,15 +10,17 @@ from operator import add
 
 import numpy as np
 
-from ..arrays import Floats
-from ..bags import Bags, as_bags
-from ..divergences import divergence_matrix
-from ..embeddings import BagsLike
-from ..errors import ParameterError
-from ..execution import Progress, Report, map_reduce
-from ..parameters import Function, Integer, None_, Text, Url, checked
-from ..storage import normalize_url, read_bytes, writing
-from ..store import BagStore
+from ..core.arrays import Floats
+from ..core.errors import ParameterError
+from ..core.parameters import Function, Integer, None_, Text, Url, checked
+from ..data.bags.bags import Bags, as_bags
+from ..data.storage.files import read_bytes, writing
+from ..data.storage.urls import normalize_url
+from ..data.store.store import BagStore
+from ..densities.divergences.matrix import divergence_matrix
+from ..embeddings.base import BagsLike
+from ..execution.progress import Progress, Report
+from ..execution.tasks import map_reduce
 
 Block = tuple[int, int, int, int]
 """First and last + 1 of the rows, and of the columns."""

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import rankdata
 
-from ..arrays import Floats
-from ..errors import DataError
-from ..parameters import Integer, OneOf, checked
-from ..params import as_array
+from ..core.arrays import Floats
+from ..core.errors import DataError
+from ..core.parameters import Integer, OneOf, checked
+from ..core.params import as_array
 
 TASKS = ("classification", "regression", "ranking")
 N_COMPONENTS = 10  # of a diffusion map, as is usual for pseudotime

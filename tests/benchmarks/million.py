@@ -28,16 +28,16 @@ from bagbasis import (
     RandomFourierFeatures,
     connect as open_cluster,
 )
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 from bagbasis.datasets import generate, make_dataset
-from bagbasis.execution import current_client
-from bagbasis.fitting.plan import FitPlan
+from bagbasis.execution.tasks import current_client
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.configs.sections import build, named_embedding
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
 from bagbasis.models import write_predictions
-from bagbasis.monitoring import DriftDetector
-from bagbasis.outcomes.reals import Reals
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.reals import Reals
+from bagbasis.operations import DriftDetector
 
 from .data import OUTPUT, mixture_store, peak_mib
 

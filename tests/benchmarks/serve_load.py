@@ -23,7 +23,7 @@ import psutil
 
 from bagbasis import DoubleBasisRegressor
 from bagbasis.jobs.commands.serving.champion_app import ALL_BODIES
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.jobs.serving import Server
 
 SIZE = 62 * 2**20

@@ -10,10 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from bagbasis import Bags, DoubleBasisRegressor, RandomFourierFeatures, TripleBasisRegressor
-from bagbasis.embeddings import ProjectionEmbedding
-from bagbasis.execution import lane
-from bagbasis.registry import Registry
+from bagbasis import (
+    Bags,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+)
+from bagbasis.execution.lanes import lane
+from bagbasis.operations import Registry
 from tests.jobs.serving import serving as server_of
 
 from .data import OUTPUT

@@ -23,6 +23,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeCV
 
 from bagbasis import (
+    Bags,
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -32,15 +33,15 @@ from bagbasis import (
     connect,
     cross_val_score,
 )
-from bagbasis.bags import Bags, concatenate
+from bagbasis.data.bags.bags import concatenate
+from bagbasis.data.store.reading import partitions
 from bagbasis.datasets import Digits
 from bagbasis.datasets.base import BLOCK
-from bagbasis.execution import lane
+from bagbasis.execution.lanes import lane
 from bagbasis.jobs.experiments.speed.peers_regression import fit_dask, fit_sklearn
-from bagbasis.solvers.penalties import Penalties
-from bagbasis.solvers.ridge import solve, solve_gcv
-from bagbasis.statistics.sums import RidgeStatistics, StatisticsBuilder
-from bagbasis.store.reading import partitions
+from bagbasis.models.ridge.penalties import Penalties
+from bagbasis.models.ridge.ridge import solve, solve_gcv
+from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles.table import TIMED
 
 from .data import OUTPUT, mixture_store

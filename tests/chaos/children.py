@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.accounting import Stuck
-from tests.storage.killing import before_writes
+from tests.data.storage.killing import before_writes
 
 PATIENCE = 150.0  # seconds until a child that does not end counts as stuck
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h

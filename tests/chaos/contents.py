@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import BagStore, load_model
-from bagbasis.errors import InterruptedStoreError, StoreError
+from bagbasis.core.errors import InterruptedStoreError, StoreError
+from bagbasis.data.storage.files import names_in
+from bagbasis.data.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
 from bagbasis.models.predictions.stored import FORMAT
-from bagbasis.registry import Registry
-from bagbasis.storage.files import names_in
-from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
+from bagbasis.operations import Registry
 
 N_ROUNDS = 3  # of the line that is looked at
 

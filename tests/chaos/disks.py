@@ -21,7 +21,7 @@ from tests.chaos.children import Child
 from tests.chaos.contents import Place
 from tests.chaos.jobs import ALONE, JOBS, Job
 from tests.chaos.kills import Files, Killed
-from tests.storage.killing import before_writes
+from tests.data.storage.killing import before_writes
 
 DISK_BYTES = 64 * 2**20
 FILLER = "filler"

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.errors import BagbasisError
-from bagbasis.store import BagStore
+from bagbasis import BagStore
+from bagbasis.core.errors import BagbasisError
 
 DTYPES = ("float32", "float64", "uint16", "uint8")
 ROOT = "zarr.json"

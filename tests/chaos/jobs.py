@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bagbasis import BagStore
+from bagbasis import BagStore, merge_stores
+from bagbasis.core.errors import StoreError
 from bagbasis.datasets import generate
-from bagbasis.errors import StoreError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.commands.retrain import CHAMPION_KEPT
-from bagbasis.registry import Registry
-from bagbasis.store import merge_stores
+from bagbasis.operations import Registry
 from tests.chaos.children import tell
 from tests.chaos.contents import (
     Place,
@@ -35,18 +34,18 @@ from tests.chaos.contents import (
     predictions_at,
     store_of,
 )
+from tests.data.store.processes import BATCH, append_batch
 from tests.datasets.generating import SHIFTED
 from tests.jobs.running import bags, settings
+from tests.operations.retraining.problems import create, estimator, grow
 from tests.oracles.labelled import labelled_bags
-from tests.retraining.problems import create, estimator, grow
-from tests.store.processes import BATCH, append_batch
 
 N_BAGS = 120
 N_BATCHES = 4
 N_CHANGES = 7
 GROWTH = (80, 110, 140)  # bags of a growing store, round by round
 CLUSTER = "CHAOS_CLUSTER"  # in a child's environment: the profile that its jobs run on
-REFUSALS = ("OSError", "bagbasis.errors.")  # how errors of ours begin that a child ends with
+REFUSALS = ("OSError", "bagbasis.core.errors.")  # how errors of ours begin that a child ends with
 ALONE = ("create", "promote")  # jobs of steps that each build on the one before
 FITTED = {
     "model__embedding__n_per_dim": 3,

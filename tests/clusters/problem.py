@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.execution import lane, map_tasks
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
+from bagbasis.execution.lanes import lane
+from bagbasis.execution.tasks import map_tasks
 from tests.execution.gated import Gate
 from tests.oracles.labelled import labelled_bags, stored
 

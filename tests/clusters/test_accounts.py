@@ -14,7 +14,7 @@ from bagbasis import connect
 from bagbasis.ingest import ingest_tables
 from bagbasis.jobs.runs import runs_in, submit
 from bagbasis.jobs.runs.record import BEAT, read_object
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.clusters.intruder import NOBODY, open_to_others, ports_of, ports_told
 from tests.execution.gated import until
 from tests.jobs.test_serve import serving

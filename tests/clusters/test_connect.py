@@ -19,15 +19,16 @@ from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
-from bagbasis.clusters import cluster_checks
-from bagbasis.clusters.cluster_checks import check_store
-from bagbasis.clusters.profiles import LocalProfile, load_profile, walltime_seconds
-from bagbasis.clusters.tls import check_address
-from bagbasis.errors import ClusterError, ConfigError, StoreError
-from bagbasis.execution import current_client, lane, map_reduce, map_tasks
+from bagbasis.core.errors import ClusterError, ConfigError, StoreError
+from bagbasis.execution.clusters import cluster_checks
+from bagbasis.execution.clusters.cluster_checks import check_store
+from bagbasis.execution.clusters.profiles import LocalProfile, load_profile, walltime_seconds
+from bagbasis.execution.clusters.tls import check_address
+from bagbasis.execution.lanes import lane
+from bagbasis.execution.tasks import current_client, map_reduce, map_tasks
+from tests.data.storage.objects import among_objects
 from tests.execution.gated import until
 from tests.oracles.labelled import labelled_bags, stored
-from tests.storage.objects import among_objects
 
 BAGS, Y = labelled_bags(30, most=9)
 ROOT = Path(__file__).parents[2]
@@ -243,7 +244,7 @@ def test_walltimes(text, seconds):
 
 def test_package_that_is_not_installed(tmp_path, monkeypatch):
     """A profile whose package is missing is one line that says what to install."""
-    monkeypatch.setitem(sys.modules, "bagbasis.clusters.job_queue", None)
+    monkeypatch.setitem(sys.modules, "bagbasis.execution.clusters.job_queue", None)
     path = profile(tmp_path / "p.yaml", f"{SLURM}\nwalltime: '01:00:00'")
     with pytest.raises(ConfigError, match=r"slurm profile needs pip install 'bagbasis\[slurm\]'"):
         connect(path)

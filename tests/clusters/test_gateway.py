@@ -13,8 +13,8 @@ import dask
 import pytest
 
 from bagbasis import connect
-from bagbasis.errors import ClusterError, ConfigError
-from bagbasis.execution import current_client
+from bagbasis.core.errors import ClusterError, ConfigError
+from bagbasis.execution.tasks import current_client
 from tests.clusters.problem import ROOT, assert_same, cores_of_lanes, fitted, process
 from tests.execution.gated import until
 

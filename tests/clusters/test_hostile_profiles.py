@@ -8,8 +8,8 @@ import subprocess
 import pytest
 import yaml
 
-from bagbasis.clusters.profiles import load_profile, shell_word
-from bagbasis.errors import ConfigError
+from bagbasis.core.errors import ConfigError
+from bagbasis.execution.clusters.profiles import load_profile, shell_word
 
 SLURM = {
     "cluster": "slurm", "n_workers": 1, "cores_per_worker": 1, "memory_limit": "1GiB",

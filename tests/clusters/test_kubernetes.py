@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from bagbasis import connect
-from bagbasis.clusters.kubernetes import manifest_of
-from bagbasis.clusters.profiles import load_profile
-from bagbasis.errors import ClusterError, ConfigError
-from bagbasis.execution import current_client
+from bagbasis.core.errors import ClusterError, ConfigError
+from bagbasis.execution.clusters.kubernetes import manifest_of
+from bagbasis.execution.clusters.profiles import load_profile
+from bagbasis.execution.tasks import current_client
 from tests.clusters.problem import ROOT, assert_same, fitted
 
 pytestmark = pytest.mark.kubernetes

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from bagbasis import connect
-from bagbasis.clusters.local_workers import SPILL_PREFIX
-from bagbasis.errors import ClusterError
+from bagbasis.core.errors import ClusterError
+from bagbasis.execution.clusters.local_workers import SPILL_PREFIX
 
 pytestmark = pytest.mark.long
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bagbasis.clusters.profiles import load_profile
-from bagbasis.errors import ConfigError
+from bagbasis.core.errors import ConfigError
+from bagbasis.execution.clusters.profiles import load_profile
 
 
 def test_a_packaged_profile_is_found_anywhere(tmp_path, monkeypatch):

@@ -11,10 +11,10 @@ import dask
 import pytest
 
 from bagbasis import connect
-from bagbasis.clusters.job_queue import job_queue_cluster
-from bagbasis.clusters.profiles import load_profile
-from bagbasis.errors import ClusterError, ConfigError
-from bagbasis.execution import current_client
+from bagbasis.core.errors import ClusterError, ConfigError
+from bagbasis.execution.clusters.job_queue import job_queue_cluster
+from bagbasis.execution.clusters.profiles import load_profile
+from bagbasis.execution.tasks import current_client
 from tests.clusters.intruder import open_to_others, ports_of, ports_told
 from tests.clusters.problem import assert_same, cores_of_lanes, fitted
 from tests.execution.gated import Gate, until

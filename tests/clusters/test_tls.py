@@ -9,8 +9,8 @@ import ssl
 import pytest
 
 from bagbasis import connect
-from bagbasis.errors import ClusterError, ConfigError, ParameterError
-from bagbasis.execution import current_client
+from bagbasis.core.errors import ClusterError, ConfigError, ParameterError
+from bagbasis.execution.tasks import current_client
 from tests.clusters.encrypted import certificates, free_port, listens, profile, scheduler
 from tests.clusters.problem import assert_same, fitted
 from tests.execution.gated import until

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bagbasis.core.constraints import members_of
-from bagbasis.parameters import (
+from bagbasis.core.parameters import (
     Boolean,
     Constraint,
     False_,

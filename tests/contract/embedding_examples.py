@@ -11,57 +11,57 @@ from tests.contract.model_examples import used
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 
 EMBEDDING_EXAMPLES: dict[str, Example] = {
-    "embeddings.CoefficientPCASpec": lambda w: (
+    "CoefficientPCASpec": lambda w: (
         embeddings.CoefficientPCASpec,
         {**embeddings.CoefficientPCA().fit(w.arrays).spec_.__dict__},
     ),
-    "embeddings.ShrunkSpec": lambda w: (
+    "ShrunkSpec": lambda w: (
         embeddings.ShrunkSpec,
         {**embeddings.ShrunkEmbedding().fit(w.arrays).spec_.__dict__},
     ),
-    "embeddings.HDDSpec": lambda w: (
+    "HDDSpec": lambda w: (
         embeddings.HDDSpec,
         {**embeddings.HDDEmbedding().fit(w.arrays).spec_.__dict__},
     ),
-    "embeddings.HDDSpec.densities": lambda w: (
+    "HDDSpec.densities": lambda w: (
         embeddings.HDDEmbedding().fit(w.arrays).spec_.densities,
         {"bags": w.arrays},
     ),
-    "embeddings.EmbeddingUnion.get_params": lambda w: (embeddings.EmbeddingUnion().get_params, {}),
-    "embeddings.HistogramSpec": lambda w: (
+    "EmbeddingUnion.get_params": lambda w: (embeddings.EmbeddingUnion().get_params, {}),
+    "HistogramSpec": lambda w: (
         embeddings.HistogramSpec,
         {"distance": "l2", "n_bins": 3, "lambdas": (0.0,), "weights": (1.0,), **SPEC},
     ),
-    "embeddings.MeanMapSpec": lambda w: (
+    "MeanMapSpec": lambda w: (
         embeddings.MeanMapSpec,
         {"kernel": "gaussian", "n_features": 4, "bandwidth": 0.2, "nu": 1.5, "seed": 0, **SPEC},
     ),
-    "embeddings.MomentsSpec": lambda w: (embeddings.MomentsSpec, {"covariance": True, **SPEC}),
-    "embeddings.PointTransformer.transform_points": lambda w: (
+    "MomentsSpec": lambda w: (embeddings.MomentsSpec, {"covariance": True, **SPEC}),
+    "PointTransformer.transform_points": lambda w: (
         embeddings.PointTransformer().fit(w.arrays).transform_points,
         {"X": w.arrays},
     ),
-    "embeddings.PointTransformerSpec": lambda w: (
+    "PointTransformerSpec": lambda w: (
         embeddings.PointTransformerSpec,
         {**embeddings.PointTransformer().fit(w.arrays).spec_.__dict__},
     ),
-    "embeddings.ProjectionSpec": lambda w: (
+    "ProjectionSpec": lambda w: (
         embeddings.ProjectionSpec,
         {"basis": "cosine", "n_per_dim": 3, "max_norm": None, **SPEC},
     ),
-    "embeddings.BagOfWordsSpec": lambda w: (
+    "BagOfWordsSpec": lambda w: (
         embeddings.BagOfWordsSpec,
         {"centres": (0.25, 0.5, 0.75, 0.5), **SPEC},
     ),
-    "embeddings.ExtremesSpec": lambda w: (
+    "ExtremesSpec": lambda w: (
         embeddings.ExtremesSpec,
         {"n_directions": 2, "tail": 0.1, "seed": 0, **SPEC},
     ),
-    "embeddings.SlicedWassersteinSpec": lambda w: (
+    "SlicedWassersteinSpec": lambda w: (
         embeddings.SlicedWassersteinSpec,
         {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},
     ),
-    "embeddings.UnionSpec": lambda w: (
+    "UnionSpec": lambda w: (
         embeddings.UnionSpec,
         {
             "names": ("mean",),
@@ -72,29 +72,29 @@ EMBEDDING_EXAMPLES: dict[str, Example] = {
             **SPEC,
         },
     ),
-    "embeddings.SeriesEmbedding": used(embeddings.SeriesEmbedding, "series"),
-    "embeddings.SeriesEmbedding.fit": lambda w: (
+    "SeriesEmbedding": used(embeddings.SeriesEmbedding, "series"),
+    "SeriesEmbedding.fit": lambda w: (
         embeddings.SeriesEmbedding().fit,
         {"X": w.series},
     ),
-    "embeddings.SeriesEmbedding.transform": lambda w: (
+    "SeriesEmbedding.transform": lambda w: (
         embeddings.SeriesEmbedding().fit(w.series).transform,
         {"X": w.series},
     ),
-    "embeddings.SeriesEmbedding.get_feature_names_out": lambda w: (
+    "SeriesEmbedding.get_feature_names_out": lambda w: (
         embeddings.SeriesEmbedding().fit(w.series).get_feature_names_out,
         {"input_features": ["u", "v"]},
     ),
-    "embeddings.bags_of_series": lambda w: (embeddings.bags_of_series, {"X": w.series}),
-    "embeddings.mmd_squared": lambda w: (
+    "bags_of_series": lambda w: (embeddings.bags_of_series, {"X": w.series}),
+    "mmd_squared": lambda w: (
         embeddings.mmd_squared,
         {"A": w.features, "sizes_A": w.bags.sizes},
     ),
-    "embeddings.spec_from_dict": lambda w: (
+    "spec_from_dict": lambda w: (
         embeddings.spec_from_dict,
         {"values": embeddings.spec_to_dict(w.regressor.features_.embedding)},
     ),
-    "embeddings.spec_to_dict": lambda w: (
+    "spec_to_dict": lambda w: (
         embeddings.spec_to_dict,
         {"spec": w.regressor.features_.embedding},
     ),

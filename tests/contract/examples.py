@@ -7,19 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import bagbasis
 from bagbasis import (
-    divergences,
-    evaluation,
+    BagStore,
+    densities,
+    embeddings,
     hypotheses,
     ingest,
-    monitoring,
-    objectives,
-    random_features,
-    registry,
-    retraining,
-    tuning,
+    models,
+    operations,
 )
-from bagbasis.store import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Example
 from tests.contract.embedding_examples import EMBEDDING_EXAMPLES
 from tests.contract.model_examples import MODEL_EXAMPLES, used
@@ -32,8 +29,8 @@ TRIPLES = np.random.default_rng(0).laplace(size=(60, 3))
 IMAGE = np.random.default_rng(0).random((12, 12))
 
 
-def _detector() -> monitoring.DriftDetector:
-    return monitoring.DriftDetector(n_permutations=9, n_frequencies=8)
+def _detector() -> operations.DriftDetector:
+    return operations.DriftDetector(n_permutations=9, n_frequencies=8)
 
 
 def _saved_detector(url: Any) -> Any:
@@ -47,62 +44,62 @@ EXAMPLES: dict[str, Example] = {
     **MODEL_EXAMPLES,
     **RUN_EXAMPLES,
     **SEARCH_EXAMPLES,
-    "divergences.DivergenceKernel": used(divergences.DivergenceKernel, "bags"),
-    "divergences.DivergenceKernel.fit": lambda w: (
-        divergences.DivergenceKernel().fit,
+    "DivergenceKernel": used(densities.DivergenceKernel, "bags"),
+    "DivergenceKernel.fit": lambda w: (
+        densities.DivergenceKernel().fit,
         {"X": w.arrays},
     ),
-    "divergences.DivergenceKernel.fit_transform": lambda w: (
-        divergences.DivergenceKernel().fit_transform,
+    "DivergenceKernel.fit_transform": lambda w: (
+        densities.DivergenceKernel().fit_transform,
         {"X": w.arrays},
     ),
-    "divergences.DivergenceKernel.transform": lambda w: (
-        divergences.DivergenceKernel().fit(w.arrays).transform,
+    "DivergenceKernel.transform": lambda w: (
+        densities.DivergenceKernel().fit(w.arrays).transform,
         {"X": w.arrays},
     ),
-    "divergences.PrecomputedNystroem": used(divergences.PrecomputedNystroem, "matrix"),
-    "divergences.PrecomputedNystroem.fit": lambda w: (
-        divergences.PrecomputedNystroem().fit,
+    "PrecomputedNystroem": used(densities.PrecomputedNystroem, "matrix"),
+    "PrecomputedNystroem.fit": lambda w: (
+        densities.PrecomputedNystroem().fit,
         {"X": w.distances},
     ),
-    "divergences.PrecomputedNystroem.transform": lambda w: (
-        divergences.PrecomputedNystroem().fit(w.distances).transform,
+    "PrecomputedNystroem.transform": lambda w: (
+        densities.PrecomputedNystroem().fit(w.distances).transform,
         {"X": w.distances},
     ),
-    "divergences.PSDRepair": used(divergences.PSDRepair, "matrix"),
-    "divergences.PSDRepair.fit": lambda w: (divergences.PSDRepair().fit, {"X": w.distances}),
-    "divergences.PSDRepair.fit_transform": lambda w: (
-        divergences.PSDRepair().fit_transform,
+    "PSDRepair": used(densities.PSDRepair, "matrix"),
+    "PSDRepair.fit": lambda w: (densities.PSDRepair().fit, {"X": w.distances}),
+    "PSDRepair.fit_transform": lambda w: (
+        densities.PSDRepair().fit_transform,
         {"X": w.distances},
     ),
-    "divergences.PSDRepair.transform": lambda w: (
-        divergences.PSDRepair().fit(w.distances).transform,
+    "PSDRepair.transform": lambda w: (
+        densities.PSDRepair().fit(w.distances).transform,
         {"X": w.distances},
     ),
-    "divergences.divergence_matrix": lambda w: (divergences.divergence_matrix, {"X": w.arrays}),
-    "divergences.kernel_matrix": lambda w: (divergences.kernel_matrix, {"D": w.distances}),
-    "divergences.median_bandwidth": lambda w: (divergences.median_bandwidth, {"X": w.arrays}),
-    "divergences.median_scale": lambda w: (divergences.median_scale, {"D": w.distances}),
-    "evaluation.evaluate": lambda w: (
-        evaluation.evaluate,
+    "divergence_matrix": lambda w: (densities.divergence_matrix, {"X": w.arrays}),
+    "kernel_matrix": lambda w: (densities.kernel_matrix, {"D": w.distances}),
+    "median_bandwidth": lambda w: (densities.median_bandwidth, {"X": w.arrays}),
+    "median_scale": lambda w: (densities.median_scale, {"D": w.distances}),
+    "evaluate": lambda w: (
+        bagbasis.evaluate,
         {"model": w.regressor, "data": w.store},
     ),
-    "evaluation.cross_val_score": lambda w: (
-        evaluation.cross_val_score,
+    "cross_val_score": lambda w: (
+        bagbasis.cross_val_score,
         {"estimator": w.unfitted(), "X": w.store, "target": "y", "cv": 2},
     ),
-    "evaluation.judge_fit": lambda w: (
-        evaluation.judge_fit,
+    "judge_fit": lambda w: (
+        models.judge_fit,
         {"model": w.regressor, "store": w.store},
     ),
-    "evaluation.permutation_importance": lambda w: (
-        evaluation.permutation_importance,
+    "permutation_importance": lambda w: (
+        models.permutation_importance,
         {"model": w.regressor, "data": w.arrays, "y": w.y, "n_repeats": 1},
     ),
-    "ingest.TableIngest": lambda w: (_table_ingest, _table(w)),
-    "ingest.TableIngest.run": lambda w: (ingest.TableIngest(**_table(w)).run, {}),
-    "ingest.ingest_tables": lambda w: (ingest.ingest_tables, _table(w)),
-    "ingest.ingest_anndata": lambda w: (
+    "TableIngest": lambda w: (_table_ingest, _table(w)),
+    "TableIngest.run": lambda w: (ingest.TableIngest(**_table(w)).run, {}),
+    "ingest_tables": lambda w: (ingest.ingest_tables, _table(w)),
+    "ingest_anndata": lambda w: (
         ingest.ingest_anndata,
         {
             "cells": annotated(pd.DataFrame({"bag": [0, 0, 1]}), np.eye(3), ["f", "g", "h"]),
@@ -111,24 +108,24 @@ EXAMPLES: dict[str, Example] = {
             "coordinates": ["g"],
         },
     ),
-    "ingest.ingest_arrays": lambda w: (
+    "ingest_arrays": lambda w: (
         ingest.ingest_arrays,
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},
     ),
-    "ingest.ingest_catalogue": lambda w: (
+    "ingest_catalogue": lambda w: (
         ingest.ingest_catalogue,
         {"path": w.catalogue, "url": w.new(), "id_column": "bag", "coordinates": ["u"]},
     ),
-    "ingest.ingest_patches": lambda w: (
+    "ingest_patches": lambda w: (
         ingest.ingest_patches,
         {"points": w.catalogue_of_slides, "url": w.new()},
     ),
-    "ingest.ingest_fcs": lambda w: (ingest.ingest_fcs, {"points": w.fcs, "url": w.new()}),
-    "ingest.ingest_images": lambda w: (
+    "ingest_fcs": lambda w: (ingest.ingest_fcs, {"points": w.fcs, "url": w.new()}),
+    "ingest_images": lambda w: (
         ingest.ingest_images,
         {"images": [np.eye(4)] * 3, "url": w.new(), "targets": [0.0, 1.0, 2.0]},
     ),
-    "ingest.ingest_frame": lambda w: (
+    "ingest_frame": lambda w: (
         ingest.ingest_frame,
         {
             "points": pd.DataFrame({"bag": [0, 0, 1], "u": [0.0, 1.0, 2.0]}),
@@ -137,167 +134,165 @@ EXAMPLES: dict[str, Example] = {
             "coordinates": ["u"],
         },
     ),
-    "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
-    "objectives.IndependentSubspaces": lambda w: (
-        lambda **values: objectives.IndependentSubspaces(**values).fit(TRIPLES),
+    "ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
+    "IndependentSubspaces": lambda w: (
+        lambda **values: hypotheses.IndependentSubspaces(**values).fit(TRIPLES),
         {"dims": [2, 1], "n_features": 4},
     ),
-    "objectives.IndependentSubspaces.fit": lambda w: (
-        objectives.IndependentSubspaces(1, 4).fit,
+    "IndependentSubspaces.fit": lambda w: (
+        hypotheses.IndependentSubspaces(1, 4).fit,
         {"X": TRIPLES},
     ),
-    "objectives.IndependentSubspaces.transform": lambda w: (
-        objectives.IndependentSubspaces(1, 4).fit(TRIPLES).transform,
+    "IndependentSubspaces.transform": lambda w: (
+        hypotheses.IndependentSubspaces(1, 4).fit(TRIPLES).transform,
         {"X": TRIPLES},
     ),
-    "objectives.DerivativeNorms.selected": lambda w: (
-        objectives.DerivativeNorms(np.ones(2), np.ones(2)).selected,
+    "DerivativeNorms.selected": lambda w: (
+        hypotheses.DerivativeNorms(np.ones(2), np.ones(2)).selected,
         {"k": 1},
     ),
     **{
-        f"objectives.Registration.{method}": lambda w, method=method, given=given: (
-            getattr(objectives.Registration((1.0, 0.0), 5.0, 1.0, 0.5, "kcca"), method),
+        f"Registration.{method}": lambda w, method=method, given=given: (
+            getattr(hypotheses.Registration((1.0, 0.0), 5.0, 1.0, 0.5, "kcca"), method),
             {**given, "shape": (12, 12)},
         )
         for method, given in (("apply", {"image": IMAGE}), ("places", {}))
     },
-    "objectives.derivative_norms": lambda w: (
-        objectives.derivative_norms,
+    "derivative_norms": lambda w: (
+        hypotheses.derivative_norms,
         {"model": w.regressor, "X": w.arrays, "n_draws": 1},
     ),
-    "objectives.register_images": lambda w: (
-        objectives.register_images,
+    "register_images": lambda w: (
+        hypotheses.register_images,
         {"reference": IMAGE, "image": IMAGE, "max_shift": 0, "max_angle": 0, "n_features": 4},
     ),
-    "objectives.select_coordinates": lambda w: (
-        objectives.select_coordinates,
+    "select_coordinates": lambda w: (
+        hypotheses.select_coordinates,
         {"X": TRIPLES, "y": TRIPLES[:, 0], "k": 1, "n_features": 4, "n_folds": 3},
     ),
-    "hypotheses.MixtureScore": lambda w: (hypotheses.MixtureScore, {"means": [0.0, 1.0]}),
-    "hypotheses.SeriesScore": lambda w: (hypotheses.SeriesScore, {"density": w.densities[0]}),
-    "hypotheses.fit_test": lambda w: (
+    "MixtureScore": lambda w: (hypotheses.MixtureScore, {"means": [0.0, 1.0]}),
+    "SeriesScore": lambda w: (hypotheses.SeriesScore, {"density": w.densities[0]}),
+    "fit_test": lambda w: (
         hypotheses.fit_test,
         {"x": w.features, "score": hypotheses.MixtureScore([0.0] * 3), "n_draws": 9},
     ),
-    "hypotheses.independence_test": lambda w: (
+    "independence_test": lambda w: (
         hypotheses.independence_test,
         {"x": w.arrays, "y": w.y, "n_permutations": 9},
     ),
-    "hypotheses.two_sample_test": lambda w: (
+    "two_sample_test": lambda w: (
         hypotheses.two_sample_test,
         {"a": w.features, "b": w.features + 0.1, "n_permutations": 9},
     ),
-    "monitoring.DriftDetector": lambda w: (
-        lambda **given: monitoring.DriftDetector(**given).fit(w.arrays).predict(w.arrays),
+    "DriftDetector": lambda w: (
+        lambda **given: operations.DriftDetector(**given).fit(w.arrays).predict(w.arrays),
         {"n_permutations": 9, "n_frequencies": 8},
     ),
-    "monitoring.DriftDetector.fit": lambda w: (_detector().fit, {"reference": w.features}),
-    "monitoring.DriftDetector.test": lambda w: (
+    "DriftDetector.fit": lambda w: (_detector().fit, {"reference": w.features}),
+    "DriftDetector.test": lambda w: (
         _detector().fit(w.features).test,
         {"new": w.features},
     ),
-    "monitoring.DriftDetector.predict": lambda w: (
+    "DriftDetector.predict": lambda w: (
         _detector().fit(w.features).predict,
         {"new": w.features},
     ),
-    "monitoring.DriftDetector.save": lambda w: (
+    "DriftDetector.save": lambda w: (
         _detector().fit(w.features).save,
         {"url": w.new()},
     ),
-    "monitoring.DriftDetector.load": lambda w: (
-        monitoring.DriftDetector.load,
+    "DriftDetector.load": lambda w: (
+        operations.DriftDetector.load,
         {"url": _saved_detector(w.new())},
     ),
-    "monitoring.drift_test": lambda w: (
-        monitoring.drift_test,
+    "drift_test": lambda w: (
+        operations.drift_test,
         {"reference": w.arrays, "new": w.arrays, "n_features": 16, "n_permutations": 9},
     ),
-    "random_features.RandomFourierFeatures": used(random_features.RandomFourierFeatures, "rows"),
-    "random_features.RandomFourierFeatures.fit": lambda w: (
-        random_features.RandomFourierFeatures(n_features=16).fit,
+    "RandomFourierFeatures": used(bagbasis.RandomFourierFeatures, "rows"),
+    "RandomFourierFeatures.fit": lambda w: (
+        bagbasis.RandomFourierFeatures(n_features=16).fit,
         {"X": w.features},
     ),
-    "random_features.RandomFourierFeatures.transform": lambda w: (
-        random_features.RandomFourierFeatures(n_features=16).fit(w.features).transform,
+    "RandomFourierFeatures.transform": lambda w: (
+        bagbasis.RandomFourierFeatures(n_features=16).fit(w.features).transform,
         {"X": w.features},
     ),
-    "random_features.RandomFourierFeatures.get_feature_names_out": lambda w: (
-        random_features.RandomFourierFeatures(n_features=16).fit(w.features).get_feature_names_out,
+    "RandomFourierFeatures.get_feature_names_out": lambda w: (
+        bagbasis.RandomFourierFeatures(n_features=16).fit(w.features).get_feature_names_out,
         {},
     ),
-    "random_features.NystroemFeatures": lambda w: (
-        lambda **values: random_features.NystroemFeatures(**values).fit_transform(w.features),
+    "NystroemFeatures": lambda w: (
+        lambda **values: bagbasis.NystroemFeatures(**values).fit_transform(w.features),
         {"n_features": 4},
     ),
     **{
-        f"random_features.NystroemFeatures.{method}": lambda w, method=method, given=given: (
-            getattr(random_features.NystroemFeatures(n_features=4).fit(w.features), method),
+        f"NystroemFeatures.{method}": lambda w, method=method, given=given: (
+            getattr(bagbasis.NystroemFeatures(n_features=4).fit(w.features), method),
             {"X": w.features} if given else {},
         )
         for method, given in (("fit", 1), ("transform", 1), ("get_feature_names_out", 0))
     },
-    "random_features.LearnedFourierFeatures": lambda w: (
-        lambda **values: random_features.LearnedFourierFeatures(**values).fit(w.features, w.y),
+    "LearnedFourierFeatures": lambda w: (
+        lambda **values: bagbasis.LearnedFourierFeatures(**values).fit(w.features, w.y),
         {"n_features": 4, "n_sweeps": 1},
     ),
     **{
-        f"random_features.LearnedFourierFeatures.{method}": lambda w, method=method, given=given: (
+        f"LearnedFourierFeatures.{method}": lambda w, method=method, given=given: (
             getattr(
-                random_features.LearnedFourierFeatures(n_features=4, n_sweeps=1).fit(
-                    w.features, w.y
-                ),
+                bagbasis.LearnedFourierFeatures(n_features=4, n_sweeps=1).fit(w.features, w.y),
                 method,
             ),
             {name: getattr(w, {"X": "features"}.get(name, name)) for name in given},
         )
         for method, given in (("fit", "Xy"), ("transform", "X"), ("get_feature_names_out", ""))
     },
-    "random_features.FourierSpec": lambda w: (
-        random_features.FourierSpec,
+    "FourierSpec": lambda w: (
+        embeddings.FourierSpec,
         {"n_inputs": 3, "n_features": 16, "scale": 1.0},
     ),
-    "registry.Registry": lambda w: (
-        lambda **values: registry.Registry(**values).list(),
+    "Registry": lambda w: (
+        lambda **values: operations.Registry(**values).list(),
         {"url": w.registry.url},
     ),
     **{
-        f"registry.Registry.{method}": lambda w, method=method: (getattr(_promoted(w), method), {})
+        f"Registry.{method}": lambda w, method=method: (getattr(_promoted(w), method), {})
         for method in ("current", "history", "list", "load_current", "rollback")
     },
-    "registry.log_model": lambda w: (registry.log_model, {"model": w.regressor}),
-    "registry.Registry.model_url": lambda w: (w.registry.model_url, {"name": "a" * 16}),
-    "registry.Registry.promote": lambda w: (
+    "log_model": lambda w: (operations.log_model, {"model": w.regressor}),
+    "Registry.model_url": lambda w: (w.registry.model_url, {"name": "a" * 16}),
+    "Registry.promote": lambda w: (
         w.registry.promote,
         {"name": w.registry.current()},
     ),
-    "registry.Registry.register": lambda w: (w.registry.register, {"model": w.regressor}),
-    "retraining.DriftGate": lambda w: (retraining.DriftGate, {}),
-    "retraining.Window": lambda w: (retraining.Window, {"bags": 5}),
-    "retraining.Retraining": lambda w: (retraining.Retraining, _line(w)),
-    "retraining.Retraining.labelled": lambda w: (
-        retraining.Retraining(**_line(w)).labelled,
+    "Registry.register": lambda w: (w.registry.register, {"model": w.regressor}),
+    "DriftGate": lambda w: (operations.DriftGate, {}),
+    "Window": lambda w: (operations.Window, {"bags": 5}),
+    "Retraining": lambda w: (operations.Retraining, _line(w)),
+    "Retraining.labelled": lambda w: (
+        operations.Retraining(**_line(w)).labelled,
         {"store": w.store},
     ),
-    "retraining.retrain": lambda w: (
-        retraining.retrain,
-        {"spec": retraining.Retraining(**_line(w))},
+    "retrain": lambda w: (
+        operations.retrain,
+        {"spec": operations.Retraining(**_line(w))},
     ),
-    "tuning.Candidate.estimator": lambda w: (
-        tuning.Candidate(0, 1.0, w.regressor.features_, w.embedding).estimator,
+    "Candidate.estimator": lambda w: (
+        models.Candidate(0, 1.0, w.regressor.features_, w.embedding).estimator,
         {"base": w.unfitted()},
     ),
-    "tuning.Search.auto": lambda w: (tuning.Search.auto, {}),
-    "tuning.Search": lambda w: (
-        lambda **values: tuning.Search(**values).check(),
+    "Search.auto": lambda w: (models.Search.auto, {}),
+    "Search": lambda w: (
+        lambda **values: models.Search(**values).check(),
         {"embeddings": [w.embedding]},
     ),
-    "tuning.Search.check": lambda w: (tuning.Search(embeddings=[w.embedding]).check, {}),
-    "tuning.tune": lambda w: (
-        tuning.tune,
+    "Search.check": lambda w: (models.Search(embeddings=[w.embedding]).check, {}),
+    "tune": lambda w: (
+        models.tune,
         {
             "store": w.larger,
             "estimator": w.unfitted().set_params(validation_fraction=0.5),
-            "search": tuning.Search([w.embedding], [1.0]),
+            "search": models.Search([w.embedding], [1.0]),
             "target": "y",
         },
     ),
@@ -312,9 +307,9 @@ def _table_ingest(**values: Any) -> BagStore:
     return ingest.TableIngest(**values).run()
 
 
-def _promoted(w: World) -> registry.Registry:
+def _promoted(w: World) -> operations.Registry:
     """A registry of two champions, one after the other."""
-    made = registry.Registry(w.new(""))
+    made = operations.Registry(w.new(""))
     for model in (w.regressor, w.classifier):
         made.promote(made.register(model))
     return made

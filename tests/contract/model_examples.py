@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis import fitting, models
+from bagbasis import models
 from tests.contract.data_examples import Call, Example
 from tests.contract.world import N, World
 
@@ -53,109 +53,109 @@ def _scored(kind: type) -> Example:
 MODEL = {"embedding": "embedding", "random_features": "second"}
 
 MODEL_EXAMPLES: dict[str, Example] = {
-    "fitting.Checkpoints": lambda w: (
+    "Checkpoints": lambda w: (
         lambda **values: w.unfitted().fit(
-            w.store, target="y", checkpoints=fitting.Checkpoints(**values)
+            w.store, target="y", checkpoints=models.Checkpoints(**values)
         ),
         {"url": w.new("")},
     ),
-    "models.DoubleBasisRegressor": used(models.DoubleBasisRegressor, "predict", **MODEL),
-    "models.DoubleBasisRegressor.fit": lambda w: (w.unfitted().fit, {"X": w.arrays, "y": w.y}),
-    "models.DoubleBasisRegressor.predict": lambda w: (w.regressor.predict, {"X": w.arrays}),
+    "DoubleBasisRegressor": used(models.DoubleBasisRegressor, "predict", **MODEL),
+    "DoubleBasisRegressor.fit": lambda w: (w.unfitted().fit, {"X": w.arrays, "y": w.y}),
+    "DoubleBasisRegressor.predict": lambda w: (w.regressor.predict, {"X": w.arrays}),
     **{
-        f"models.{kind.__name__}.bag_scores": _scored(kind)
+        f"{kind.__name__}.bag_scores": _scored(kind)
         for kind in (
             models.DoubleBasisRegressor,
             models.DoubleBasisClassifier,
             models.TripleBasisRegressor,
         )
     },
-    "models.DoubleBasisRegressor.conformalize": lambda w: (
+    "DoubleBasisRegressor.conformalize": lambda w: (
         w.unfitted().fit(w.store, target="y").conformalize,
         {"X": w.arrays, "y": w.y, "groups": np.arange(N) // 2},
     ),
-    "models.DoubleBasisRegressor.predict_interval": lambda w: (
+    "DoubleBasisRegressor.predict_interval": lambda w: (
         w.unfitted().fit(w.store, target="y").conformalize(w.arrays, w.y).predict_interval,
         {"X": w.arrays, "coverage": 0.5},
     ),
-    "models.DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
-    "models.DoubleBasisClassifier": used(models.DoubleBasisClassifier, "predict", **MODEL),
-    "models.DoubleBasisClassifier.fit": lambda w: (
+    "DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
+    "DoubleBasisClassifier": used(models.DoubleBasisClassifier, "predict", **MODEL),
+    "DoubleBasisClassifier.fit": lambda w: (
         models.DoubleBasisClassifier(w.embedding, w.second).fit,
         {"X": w.arrays, "y": w.classes},
     ),
-    "models.DoubleBasisClassifier.predict": lambda w: (
+    "DoubleBasisClassifier.predict": lambda w: (
         w.classifier.predict,
         {"X": w.arrays},
     ),
-    "models.DoubleBasisClassifier.predict_proba": lambda w: (
+    "DoubleBasisClassifier.predict_proba": lambda w: (
         w.classifier.predict_proba,
         {"X": w.arrays},
     ),
-    "models.DoubleBasisClassifier.decision_function": lambda w: (
+    "DoubleBasisClassifier.decision_function": lambda w: (
         w.classifier.decision_function,
         {"X": w.arrays},
     ),
-    "models.DoubleBasisClassifier.score": lambda w: (
+    "DoubleBasisClassifier.score": lambda w: (
         w.classifier.score,
         {"X": w.arrays, "y": w.classes},
     ),
-    "models.DoubleBasisRegressor.score": lambda w: (
+    "DoubleBasisRegressor.score": lambda w: (
         w.regressor.score,
         {"X": w.arrays, "y": w.y},
     ),
-    "models.DoubleBasisClassifier.save": lambda w: (w.classifier.save, {"url": w.new()}),
-    "models.TripleBasisRegressor": used(models.TripleBasisRegressor, "predict", **MODEL),
-    "models.TripleBasisRegressor.fit": lambda w: (
+    "DoubleBasisClassifier.save": lambda w: (w.classifier.save, {"url": w.new()}),
+    "TripleBasisRegressor": used(models.TripleBasisRegressor, "predict", **MODEL),
+    "TripleBasisRegressor.fit": lambda w: (
         models.TripleBasisRegressor(w.embedding, w.second, w.embedding).fit,
         {"X": w.arrays, "responses": w.answers},
     ),
-    "models.TripleBasisRegressor.score": lambda w: (
+    "TripleBasisRegressor.score": lambda w: (
         w.triple.score,
         {"X": w.arrays, "responses": w.answers},
     ),
-    "models.KernelSmoother": used(models.KernelSmoother, "predict", embedding="embedding"),
-    "models.KernelSmoother.fit": lambda w: (
+    "KernelSmoother": used(models.KernelSmoother, "predict", embedding="embedding"),
+    "KernelSmoother.fit": lambda w: (
         models.KernelSmoother(w.embedding).fit,
         {"X": w.arrays, "y": w.y},
     ),
-    "models.KernelSmoother.score": lambda w: (
+    "KernelSmoother.score": lambda w: (
         models.KernelSmoother(w.embedding).fit(w.arrays, w.y).score,
         {"X": w.arrays, "y": w.y},
     ),
-    "models.StreamingRidge": lambda w: (
+    "StreamingRidge": lambda w: (
         lambda **values: models.StreamingRidge(**values).fit(w.features, w.y).solve(),
         {},
     ),
     **{
-        f"models.StreamingRidge.{name}": lambda w, name=name: (
+        f"StreamingRidge.{name}": lambda w, name=name: (
             getattr(models.StreamingRidge(), name),
             {"X": w.features, "y": w.y},
         )
         for name in ("fit", "partial_fit")
     },
-    "models.StreamingRidge.solve": lambda w: (
+    "StreamingRidge.solve": lambda w: (
         models.StreamingRidge().fit(w.features, w.y).solve,
         {},
     ),
-    "models.StreamingRidge.predict": lambda w: (
+    "StreamingRidge.predict": lambda w: (
         models.StreamingRidge().fit(w.features, w.y).predict,
         {"X": w.features},
     ),
-    "models.features": lambda w: (
+    "features": lambda w: (
         models.features,
         {"store": w.store, "embedding": w.embedding, "random_features": w.second},
     ),
-    "models.iter_predictions": lambda w: (
+    "iter_predictions": lambda w: (
         lambda **values: list(models.iter_predictions(**values)),
         {"model": w.regressor, "store": w.store},
     ),
-    "models.load_model": lambda w: (models.load_model, {"url": w.model_url}),
-    "models.save_model": lambda w: (
+    "load_model": lambda w: (models.load_model, {"url": w.model_url}),
+    "save_model": lambda w: (
         models.save_model,
         {"model": w.regressor, "url": w.new()},
     ),
-    "models.write_predictions": lambda w: (
+    "write_predictions": lambda w: (
         models.write_predictions,
         {"model": w.regressor, "store": w.store, "url": w.new()},
     ),

@@ -32,8 +32,8 @@ import sklearn.base
 import bagbasis
 
 HOME = Path(bagbasis.__file__).resolve().parent
-DOORS = [f"bagbasis.{door.parent.name}" for door in sorted(HOME.glob("*/__init__.pyi"))]
-ROOMS = [import_module(name) for name in (*DOORS, "bagbasis.jobs.runs")]
+PACKAGES = [f"bagbasis.{stub.parent.name}" for stub in sorted(HOME.glob("*/__init__.pyi"))]
+ROOMS = [import_module(name) for name in ("bagbasis", *PACKAGES, "bagbasis.jobs.runs")]
 CLASSES = {
     name
     for file in HOME.rglob("*.py")
@@ -68,13 +68,17 @@ def parameters_of(call: Any) -> list[inspect.Parameter]:
 
 
 def public_callables() -> Iterator[tuple[str, PublicCallable]]:
-    """Yield what rooms hand on to people, by "room.name" or "room.Class.method"."""
+    """Yield what packages hand on to people, by "name" or "Class.method", each once."""
+    seen: dict[str, Any] = {}
     for module in ROOMS:
-        room = module.__name__.rpartition(".")[2]
-        for exported in getattr(module, "__all__", ()):
-            thing, name = getattr(module, exported), f"{room}.{exported}"
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
             if not callable(thing) or not _is_ours(thing):
                 continue
+            if name in seen:
+                assert seen[name] is thing, f"{name} is public twice, with two meanings"
+                continue
+            seen[name] = thing
             yield name, PublicCallable(thing, None)
             for method in dir(thing) if inspect.isclass(thing) else ():
                 found = getattr(thing, method)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bagbasis.data.storage.files import write_json
 from bagbasis.jobs import runs
 from bagbasis.jobs.runs.record import STATE, Status
-from bagbasis.storage.files import write_json
 from tests.contract.data_examples import Example
 from tests.contract.world import World
 
@@ -25,20 +25,20 @@ def _over(w: World, status: Status) -> runs.Run:
 
 
 RUN_EXAMPLES: dict[str, Example] = {
-    "runs.submit": lambda w: (
+    "submit": lambda w: (
         runs.submit,
         {"job": "fit", "config": _config(w), "root": w.new("")},
     ),
-    "runs.resume": lambda w: (runs.resume, {"run": _over(w, Status.FAILED)}),
-    "runs.attach": lambda w: (runs.attach, {"run": _submitted(w).url}),
-    "runs.runs_in": lambda w: (runs.runs_in, {"root": w.new("")}),
-    "runs.Run": lambda w: (
+    "resume": lambda w: (runs.resume, {"run": _over(w, Status.FAILED)}),
+    "attach": lambda w: (runs.attach, {"run": _submitted(w).url}),
+    "runs_in": lambda w: (runs.runs_in, {"root": w.new("")}),
+    "Run": lambda w: (
         lambda **values: runs.Run(**values).status(),
         {"url": _submitted(w).url},
     ),
-    "runs.Run.result": lambda w: (_over(w, Status.DONE).result, {}),
+    "Run.result": lambda w: (_over(w, Status.DONE).result, {}),
     **{
-        f"runs.Run.{method}": lambda w, method=method: (getattr(_submitted(w), method), {})
+        f"Run.{method}": lambda w, method=method: (getattr(_submitted(w), method), {})
         for method in ("cancel", "logs", "progress", "record", "state", "status")
     },
 }

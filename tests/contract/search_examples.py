@@ -22,12 +22,12 @@ def _search(w: World) -> search.PatternSearch:
 
 
 SEARCH_EXAMPLES: dict[str, Example] = {
-    "search.Field": lambda w: (
+    "Field": lambda w: (
         lambda **values: search.Field(**values).draw(2),
         {"places": PLACES, "kernel": RBF()},
     ),
     **{
-        f"search.Field.{method}": lambda w, method=method, given=given: (
+        f"Field.{method}": lambda w, method=method, given=given: (
             getattr(_field(), method),
             given,
         )
@@ -37,22 +37,22 @@ SEARCH_EXAMPLES: dict[str, Example] = {
             ("gain", {"place": 1}),
         )
     },
-    "search.Field.observe": lambda w: (_field().observe, {"place": 1, "values": [0.1, 0.2]}),
-    "search.ProbitRegions": lambda w: (search.ProbitRegions, {"weights": np.ones((2, 5))}),
-    "search.ProbitRegions.of_means": lambda w: (
+    "Field.observe": lambda w: (_field().observe, {"place": 1, "values": [0.1, 0.2]}),
+    "ProbitRegions": lambda w: (search.ProbitRegions, {"weights": np.ones((2, 5))}),
+    "ProbitRegions.of_means": lambda w: (
         search.ProbitRegions.of_means,
         {"regions": REGIONS, "n_places": 5, "scale": 10.0, "offset": -1.0},
     ),
-    "search.BagRegions": lambda w: (
+    "BagRegions": lambda w: (
         search.BagRegions,
         {"model": w.classifier, "regions": REGIONS, "label": "a"},
     ),
-    "search.PatternSearch": lambda w: (
+    "PatternSearch": lambda w: (
         lambda **values: search.PatternSearch(**values).suggest(),
         {"field": _field(), "classifier": search.ProbitRegions(np.ones((2, 5, 2)))},
     ),
-    "search.PatternSearch.suggest": lambda w: (_search(w).suggest, {}),
-    "search.PatternSearch.observe": lambda w: (
+    "PatternSearch.suggest": lambda w: (_search(w).suggest, {}),
+    "PatternSearch.observe": lambda w: (
         _search(w).observe,
         {"place": 1, "values": [0.1, 0.2]},
     ),

@@ -15,18 +15,20 @@ from bagbasis import (
     DoubleBasisRegressor,
     KernelSmoother,
     MomentsEmbedding,
+    PointTransformer,
     TripleBasisRegressor,
+    as_bags,
+    as_responses,
+    evaluate,
+    features,
+    merge_stores,
 )
-from bagbasis.bags import as_bags, as_responses
-from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.divergences import DivergenceKernel, divergence_matrix
-from bagbasis.embeddings import Embedding, PointTransformer
-from bagbasis.errors import BagbasisError
-from bagbasis.evaluation import evaluate, permutation_importance
+from bagbasis.core.errors import BagbasisError
+from bagbasis.densities import DivergenceKernel, ExponentialFamilyDensity, divergence_matrix
+from bagbasis.embeddings import Embedding
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.models import features, iter_predictions, write_predictions
-from bagbasis.monitoring import DriftDetector, drift_test
-from bagbasis.store import merge_stores
+from bagbasis.models import iter_predictions, permutation_importance, write_predictions
+from bagbasis.operations import DriftDetector, drift_test
 from tests.contract.public import public_callables
 
 RNG = np.random.default_rng(0)
@@ -91,71 +93,63 @@ def detected(frames, url):
 
 
 CALLS = {
-    "bags.as_bags": lambda b, _: as_bags([FRAMES[0], *b]).points,
-    "bags.as_responses": lambda b, _: as_responses([FRAMES[0], *b], N + 1).points,
-    "densities.ExponentialFamilyDensity.log_density": lambda b, _: density().log_density(b[0]),
-    "densities.ExponentialFamilyDensity.score": lambda b, _: pd.DataFrame(
+    "as_bags": lambda b, _: as_bags([FRAMES[0], *b]).points,
+    "as_responses": lambda b, _: as_responses([FRAMES[0], *b], N + 1).points,
+    "ExponentialFamilyDensity.log_density": lambda b, _: density().log_density(b[0]),
+    "ExponentialFamilyDensity.score": lambda b, _: pd.DataFrame(
         density().score(b[0]), columns=b[0].columns
     ).reindex(columns=["u", "v", "w"]),
-    "divergences.DivergenceKernel.transform": lambda b, _: (
-        DivergenceKernel().fit(FRAMES).transform(b)
-    ),
-    "divergences.divergence_matrix": lambda b, _: divergence_matrix(FRAMES, b),
-    "embeddings.PointTransformer.transform_points": lambda b, _: (
+    "DivergenceKernel.transform": lambda b, _: DivergenceKernel().fit(FRAMES).transform(b),
+    "divergence_matrix": lambda b, _: divergence_matrix(FRAMES, b),
+    "PointTransformer.transform_points": lambda b, _: (
         PointTransformer(embedding=MomentsEmbedding()).fit(FRAMES).transform_points(b).points
     ),
-    "evaluation.evaluate": lambda b, _: evaluate(regressor(), b, Y).score,
-    "evaluation.permutation_importance": lambda b, _: np.array(
-        permutation_importance(regressor(), b, Y).drop
-    ),
-    "hypotheses.two_sample_test": lambda b, _: (
-        two_sample_test(FRAMES, b, n_permutations=9).statistic
-    ),
-    "models.DoubleBasisClassifier.bag_scores": lambda b, _: np.array(
+    "evaluate": lambda b, _: evaluate(regressor(), b, Y).score,
+    "permutation_importance": lambda b, _: np.array(permutation_importance(regressor(), b, Y).drop),
+    "two_sample_test": lambda b, _: two_sample_test(FRAMES, b, n_permutations=9).statistic,
+    "DoubleBasisClassifier.bag_scores": lambda b, _: np.array(
         classifier(uncertainty=True).bag_scores(b)
     ),
-    "models.DoubleBasisClassifier.decision_function": lambda b, _: classifier().decision_function(
-        b
-    ),
-    "models.DoubleBasisClassifier.predict": lambda b, _: classifier().predict(b) == "a",
-    "models.DoubleBasisClassifier.predict_proba": lambda b, _: classifier().predict_proba(b),
-    "models.DoubleBasisClassifier.score": lambda b, _: classifier().score(b, CLASSES),
-    "models.DoubleBasisRegressor.bag_scores": lambda b, _: np.array(
+    "DoubleBasisClassifier.decision_function": lambda b, _: classifier().decision_function(b),
+    "DoubleBasisClassifier.predict": lambda b, _: classifier().predict(b) == "a",
+    "DoubleBasisClassifier.predict_proba": lambda b, _: classifier().predict_proba(b),
+    "DoubleBasisClassifier.score": lambda b, _: classifier().score(b, CLASSES),
+    "DoubleBasisRegressor.bag_scores": lambda b, _: np.array(
         regressor(uncertainty=True).bag_scores(b)
     ),
-    "models.DoubleBasisRegressor.conformalize": conformal,
-    "models.DoubleBasisRegressor.predict": lambda b, _: regressor().predict(b),
-    "models.DoubleBasisRegressor.predict_interval": lambda b, _: np.array(
+    "DoubleBasisRegressor.conformalize": conformal,
+    "DoubleBasisRegressor.predict": lambda b, _: regressor().predict(b),
+    "DoubleBasisRegressor.predict_interval": lambda b, _: np.array(
         regressor().conformalize(FRAMES, Y, cv=4).predict_interval(b, coverage=0.5)
     ),
-    "models.DoubleBasisRegressor.score": lambda b, _: regressor().score(b, Y),
-    "models.KernelSmoother.densities": lambda b, _: smoother().densities(b).coefficients,
-    "models.KernelSmoother.predict": lambda b, _: smoother().predict(b),
-    "models.KernelSmoother.predict_density": lambda b, _: smoother().predict_density(b, grid=4),
-    "models.KernelSmoother.sample": lambda b, _: smoother().sample(b, 5).points,
-    "models.KernelSmoother.score": lambda b, _: smoother().score(b, responses=ANSWERS),
-    "models.TripleBasisRegressor.bag_scores": lambda b, _: np.array(
+    "DoubleBasisRegressor.score": lambda b, _: regressor().score(b, Y),
+    "KernelSmoother.densities": lambda b, _: smoother().densities(b).coefficients,
+    "KernelSmoother.predict": lambda b, _: smoother().predict(b),
+    "KernelSmoother.predict_density": lambda b, _: smoother().predict_density(b, grid=4),
+    "KernelSmoother.sample": lambda b, _: smoother().sample(b, 5).points,
+    "KernelSmoother.score": lambda b, _: smoother().score(b, responses=ANSWERS),
+    "TripleBasisRegressor.bag_scores": lambda b, _: np.array(
         triple(uncertainty=True).bag_scores(b)
     ),
-    "models.TripleBasisRegressor.densities": lambda b, _: triple().densities(b).coefficients,
-    "models.TripleBasisRegressor.predict": lambda b, _: triple().predict(b),
-    "models.TripleBasisRegressor.predict_density": lambda b, _: triple().predict_density(b, grid=4),
-    "models.TripleBasisRegressor.sample": lambda b, _: triple().sample(b, 5).points,
-    "models.TripleBasisRegressor.score": lambda b, _: triple().score(b, ANSWERS),
-    "models.features": lambda b, url: np.asarray(
+    "TripleBasisRegressor.densities": lambda b, _: triple().densities(b).coefficients,
+    "TripleBasisRegressor.predict": lambda b, _: triple().predict(b),
+    "TripleBasisRegressor.predict_density": lambda b, _: triple().predict_density(b, grid=4),
+    "TripleBasisRegressor.sample": lambda b, _: triple().sample(b, 5).points,
+    "TripleBasisRegressor.score": lambda b, _: triple().score(b, ANSWERS),
+    "features": lambda b, url: np.asarray(
         features(stored(b, url / "s"), MomentsEmbedding().fit(FRAMES))
     ),
-    "models.iter_predictions": lambda b, url: np.concatenate(
+    "iter_predictions": lambda b, url: np.concatenate(
         [one.prediction for one in iter_predictions(regressor(), stored(b, url / "s"))]
     ),
-    "models.write_predictions": written,
-    "monitoring.DriftDetector.predict": lambda b, _: (
+    "write_predictions": written,
+    "DriftDetector.predict": lambda b, _: (
         DriftDetector(n_permutations=9, n_frequencies=8).fit(FRAMES).predict(b).p_value
     ),
-    "monitoring.DriftDetector.test": detected,
-    "monitoring.drift_test": lambda b, _: drift_test(FRAMES, b, n_permutations=9).statistic,
-    "store.BagStore.append": lambda b, url: stored(FRAMES, url / "s").append(b).read().points,
-    "store.merge_stores": lambda b, url: (
+    "DriftDetector.test": detected,
+    "drift_test": lambda b, _: drift_test(FRAMES, b, n_permutations=9).statistic,
+    "BagStore.append": lambda b, url: stored(FRAMES, url / "s").append(b).read().points,
+    "merge_stores": lambda b, url: (
         merge_stores(
             [stored(FRAMES, url / "s"), _with_other_ids(b, url / "t")],
             url / "m",
@@ -165,28 +159,28 @@ CALLS = {
         .points
     ),
     **{
-        f"embeddings.{name}.transform": lambda b, _, kind=kind: kind().fit(FRAMES).transform(b)
+        f"{name}.transform": lambda b, _, kind=kind: kind().fit(FRAMES).transform(b)
         for name, kind in KINDS.items()
     },
 }
 # calls of these names in which no second set of named coordinates meets the first
 ALONE = {
-    "clusters.connect": "no bags",
-    "datasets.GMMComponents.densities": "of one set",
-    "datasets.SyntheticMapping.densities": "of one set",
-    "densities.Densities.sample": "takes no bags",
-    "densities.ExponentialFamilyDensity.sample": "takes no bags",
-    "densities.choose_smoothness": "of one set",
-    "divergences.PSDRepair.transform": "matrices",
-    "divergences.PrecomputedNystroem.transform": "matrices",
-    "embeddings.Embedding.transform": "abstract",
-    "embeddings.EmbeddingSpec.embed": "abstract",
-    "embeddings.SeriesEmbedding.transform": "arrays of series",
-    "evaluation.judge_fit": "fits models to the bags that they are judged on",
-    "models.StreamingRidge.predict": "scikit-learn's check of columns",
-    "objectives.IndependentSubspaces.transform": "rows",
-    "objectives.register_images": "pictures",
-    "tuning.tune": "of one set",
+    "connect": "no bags",
+    "GMMComponents.densities": "of one set",
+    "SyntheticMapping.densities": "of one set",
+    "Densities.sample": "takes no bags",
+    "ExponentialFamilyDensity.sample": "takes no bags",
+    "choose_smoothness": "of one set",
+    "PSDRepair.transform": "matrices",
+    "PrecomputedNystroem.transform": "matrices",
+    "Embedding.transform": "abstract",
+    "EmbeddingSpec.embed": "abstract",
+    "SeriesEmbedding.transform": "arrays of series",
+    "judge_fit": "fits models to the bags that they are judged on",
+    "StreamingRidge.predict": "scikit-learn's check of columns",
+    "IndependentSubspaces.transform": "rows",
+    "register_images": "pictures",
+    "tune": "of one set",
 }
 VERBS = {
     "predict", "score", "transform", "predict_proba", "predict_interval", "predict_density",

@@ -7,11 +7,10 @@ import inspect
 import pytest
 
 import bagbasis
-from bagbasis import hypotheses, ingest, retraining, tuning
+from bagbasis import hypotheses, ingest, models, operations
 from bagbasis.core import constraints_of
-from bagbasis.embeddings import EMBEDDINGS
-from bagbasis.parameters import Boolean, Integer, ListOf, None_, OneOf, Open, Real, Seed, Share
-from bagbasis.random_features import RANDOM_FEATURES
+from bagbasis.core.parameters import Boolean, Integer, ListOf, None_, OneOf, Open, Real, Seed, Share
+from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 from tests.contract.docstrings import MISSING, described, docstring_of, entries
 
 COMPONENTS = [
@@ -23,8 +22,8 @@ COMPONENTS = [
     bagbasis.KernelSmoother,
     *(hypotheses.two_sample_test, hypotheses.independence_test, hypotheses.fit_test),
     ingest.TableIngest,
-    *(retraining.Window, retraining.DriftGate, retraining.Retraining),
-    tuning.Search,
+    *(operations.Window, operations.DriftGate, operations.Retraining),
+    models.Search,
 ]
 
 

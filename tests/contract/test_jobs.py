@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from pydantic import BaseModel
 
-from bagbasis.errors import MOST_CHARACTERS, ConfigError
+from bagbasis.core.errors import MOST_CHARACTERS, ConfigError
 from bagbasis.jobs.cli import run_job
 from bagbasis.jobs.configs.config import JobConfig, load_config
 from bagbasis.jobs.shell import JOBS, import_job
@@ -56,7 +56,7 @@ def valid(job: str, w: World) -> dict[str, str]:
         "tune": {
             "data_url": w.larger.url, "model_url": w.new(), "target": "y", "out_dir": w.new(""),
             "model.validation_fraction": "0.3", "search.embedding": "{n_per_dim: [3]}",
-            "search.random_features.scale_multiplier": "[1]",
+            "random_features.scale_multiplier": "[1]",
             "model.random_features.n_features": "16",
         },
         "retrain": {

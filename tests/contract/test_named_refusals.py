@@ -8,6 +8,7 @@ import pytest
 from bagbasis import (
     Bags,
     BagStore,
+    Box,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
@@ -16,13 +17,10 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.bags import Box
-from bagbasis.errors import BagbasisError, DataError, ParameterError
-from bagbasis.evaluation import permutation_importance
+from bagbasis.core.errors import BagbasisError, DataError, ParameterError
 from bagbasis.jobs.runs import runs_in
-from bagbasis.models import iter_predictions
-from bagbasis.registry import Registry
-from bagbasis.tuning import Search, tune
+from bagbasis.models import Search, iter_predictions, permutation_importance, tune
+from bagbasis.operations import Registry
 from tests.contract.world import World
 
 MASKED = np.ma.masked_array(np.ones((6, 2)), mask=np.eye(6, 2))

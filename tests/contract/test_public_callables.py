@@ -21,9 +21,9 @@ from sklearn.exceptions import NotFittedError
 
 from bagbasis import connect
 from bagbasis.core import constraints_of
-from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
+from bagbasis.core.errors import MOST_CHARACTERS, BagbasisError, ClusterError
+from bagbasis.core.systems import addresses_needed
 from bagbasis.jobs.runs import LAUNCHERS
-from bagbasis.systems import addresses_needed
 from tests.contract.examples import EXAMPLES
 from tests.contract.public import PUBLIC
 from tests.contract.values import WHICH, annotations_of, is_open, junk_for

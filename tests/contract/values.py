@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from bagbasis.core.constraints import members_of
-from bagbasis.parameters import Constraint, Integer, Open, Real
+from bagbasis.core.parameters import Constraint, Integer, Open, Real
 
 TENTH = 0.1  # of the parameters are given every value
 WHICH = pytest.mark.parametrize("which", ["four", pytest.param("all", marks=pytest.mark.long)])

@@ -18,12 +18,12 @@ from bagbasis import (
     KernelSmoother,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    Responses,
     TripleBasisRegressor,
 )
-from bagbasis.bags import Responses
-from bagbasis.bases import index_set
 from bagbasis.densities import Densities
-from bagbasis.registry import Registry
+from bagbasis.embeddings import index_set
+from bagbasis.operations import Registry
 
 N = 12
 

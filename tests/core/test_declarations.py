@@ -24,10 +24,9 @@ from bagbasis.core import (
     parameters_of,
     plain_signature,
 )
-from bagbasis.embeddings import EMBEDDINGS
-from bagbasis.errors import ParameterError
-from bagbasis.random_features import RANDOM_FEATURES
-from bagbasis.sklearn_bases import BaseEstimator
+from bagbasis.core.errors import ParameterError
+from bagbasis.core.sklearn_bases import BaseEstimator
+from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 
 Tail = Annotated[float, Real(gt=0, lt=0.5)]
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bagbasis import ExtremesEmbedding, HDDEmbedding
 from bagbasis.core import ComponentRegistry, NameIn
-from bagbasis.embeddings import EMBEDDINGS, ExtremesEmbedding, HDDEmbedding
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import EMBEDDINGS
 
 OTHER_PACKAGE = Path(__file__).parent / "example_package"
 
@@ -57,7 +58,7 @@ with warnings.catch_warnings(record=True) as told:
 texts = sorted(str(one.message) for one in told)
 assert "broken" in texts[0] and "update or uninstall wavelets" in texts[0], texts
 assert "'moments' of wavelets" in texts[1] and "left out" in texts[1], texts
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
 from bagbasis.jobs.configs.sections import build, named_embedding
 section = named_embedding("centre")
 assert section.power == 1.0

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from bagbasis.bags import Bags, Responses
-from bagbasis.bags.bags import offsets_of
+from bagbasis import Bags, Responses
+from bagbasis.data.bags.bags import offsets_of
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 

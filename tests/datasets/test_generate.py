@@ -11,7 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.bags import Bags, concatenate
+from bagbasis import Bags, BagStore
+from bagbasis.core.errors import DataError, ParameterError, StoreError, WriterBusyError
+from bagbasis.data.bags.bags import concatenate
+from bagbasis.data.store.schema import Array
 from bagbasis.datasets import (
     BLOCK,
     Dataset,
@@ -22,11 +25,8 @@ from bagbasis.datasets import (
     generate,
 )
 from bagbasis.datasets.base import Block, ResponseDataset
-from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
-from bagbasis.store import BagStore
-from bagbasis.store.schema import Array
+from tests.data.store.processes import running
 from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted, generate_and_die
-from tests.store.processes import running
 from tests.workers import two_workers
 
 

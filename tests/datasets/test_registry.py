@@ -8,9 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
-from bagbasis.bags import Box
+from bagbasis import Box
+from bagbasis.core.errors import ParameterError
 from bagbasis.datasets import DATASETS, Dataset, Dirichlet, make_dataset, register_dataset
-from bagbasis.errors import ParameterError
 from bagbasis.jobs.experiments import data  # noqa: F401 (registers the experiments' datasets)
 
 EVERY = [

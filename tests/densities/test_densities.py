@@ -7,10 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-from bagbasis.bags import Box
-from bagbasis.bases import BASES, index_set
+from bagbasis import Box
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.densities import Densities
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.embeddings import BASES, index_set
 from tests.oracles.densities import density_by_loop
 
 BOX = [(-10.0, 10.0), (2.0, 2.5), (-1.0, 3.0)]

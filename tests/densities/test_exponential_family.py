@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagbasis import Bags, BagStore
+from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.densities.fisher_sums import Spectrum
-from bagbasis.errors import BagbasisError
 from bagbasis.hypotheses import fit_test
 from tests.oracles import score_matching
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.bags import Bags
+from bagbasis import Bags
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.densities import estimate_densities, kde_at
-from bagbasis.errors import DataError, ParameterError
 from tests.oracles.densities import kernel_density_by_loop
 
 BOX = [(-10.0, 10.0), (0.0, 0.5), (3.0, 4.0)]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, ProjectionEmbedding
-from bagbasis.bags import Box
-from bagbasis.bases import BASES, index_set
-from bagbasis.bases.smoothness import choose_bandwidth
+from bagbasis import Bags, BagStore, Box, ProjectionEmbedding
+from bagbasis.core.errors import BagError, DataError, ParameterError
 from bagbasis.densities import Smoothness, choose_smoothness, estimate_densities
-from bagbasis.errors import BagError, DataError, ParameterError
+from bagbasis.embeddings import BASES, index_set
+from bagbasis.embeddings.bases.smoothness import choose_bandwidth
 from bagbasis.execution.costs import pass_limits
 from tests.oracles.densities import kernel_score_by_loop
 from tests.oracles.series import index_set_by_loop, leave_one_out_score

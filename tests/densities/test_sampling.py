@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from bagbasis.bags import Bags, Box
-from bagbasis.bases import BASES, index_set
+from bagbasis import Bags, Box
 from bagbasis.densities import Densities
 from bagbasis.densities.rejection import cell_bounds
+from bagbasis.embeddings import BASES, index_set
 
 N = 20_000
 

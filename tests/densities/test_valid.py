@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bagbasis.bags import Box
-from bagbasis.bases import BASES, index_set
+from bagbasis import Box
 from bagbasis.densities import Densities
 from bagbasis.densities.valid_densities import quasi_random_points, solve_thresholds
+from bagbasis.embeddings import BASES, index_set
 from tests.oracles.densities import density_by_loop, threshold_by_bisection
 
 FINITE = st.floats(-50, 50)

@@ -11,14 +11,14 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     KernelSmoother,
+    LearnedFourierFeatures,
     NystroemFeatures,
+    StreamingRidge,
     TripleBasisRegressor,
     neural,
 )
-from bagbasis.divergences import DivergenceKernel
+from bagbasis.densities import DivergenceKernel
 from bagbasis.embeddings import EMBEDDINGS, SeriesEmbedding
-from bagbasis.models import StreamingRidge
-from bagbasis.random_features import LearnedFourierFeatures
 
 OF_ROWS = {
     "ridge": StreamingRidge(),

@@ -30,7 +30,7 @@ from bagbasis import (
     PointTransformer,
     evaluate,
 )
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_frame
 
 RNG = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_permutation_importance_takes_a_column_of_bags():
     assert found.importances_mean[0] > 0.5
     with pytest.raises(DataError, match=r"bags\.to_column\(\)"):
         permutation_importance(model, bags, Y)
-    assert len(bagbasis.evaluation.permutation_importance(model, BAGS, Y).names) == 2
+    assert len(bagbasis.models.permutation_importance(model, BAGS, Y).names) == 2
 
 
 def test_partial_dependence_takes_the_table_of_an_embedding():
@@ -273,7 +273,7 @@ def test_stores_are_indexed(store):
 def test_stores_are_iterated(store, monkeypatch):
     """Part by part, in order; the bags of later parts are not read before they are needed."""
     parts = [(start, start + 4) for start in range(0, N, 4)]
-    monkeypatch.setattr("bagbasis.store.exchange.exports.partitions", lambda *_: parts)
+    monkeypatch.setattr("bagbasis.data.store.exchange.exports.partitions", lambda *_: parts)
     reads = []
     read = BagStore.read
     monkeypatch.setattr(BagStore, "read", lambda *args: reads.append(args[1:]) or read(*args))

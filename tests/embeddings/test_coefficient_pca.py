@@ -18,12 +18,12 @@ from bagbasis import (
     connect,
     load_model,
 )
+from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.embeddings.composed.row_moments import LANCZOS, RowMoments, principal_axes, signed
-from bagbasis.errors import ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
+from tests.data.store.processes import loaded
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.principal import components_by_svd
-from tests.store.processes import loaded
 
 BAGS, Y = labelled_bags(150)
 S = 25  # coefficients of `inner`

@@ -20,6 +20,7 @@ from bagbasis import (
     BagOfWordsEmbedding,
     Bags,
     BagStore,
+    Box,
     CoefficientPCA,
     DoubleBasisRegressor,
     EmbeddingUnion,
@@ -36,11 +37,10 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.bags import Box
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
-from bagbasis.errors import DataError, ParameterError
 from tests.oracles.labelled import labelled_bags, stored
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisClassifier, ExtremesEmbedding, MomentsEmbedding
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.random((size, 3)) for size in (1, 30, 257, 1000)]

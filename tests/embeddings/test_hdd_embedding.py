@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, ProjectionEmbedding
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.embeddings.hdd import OF_BEST_BANDWIDTH, HDDEmbedding
 from bagbasis.embeddings.hdd_measures import DISTANCES
-from bagbasis.errors import DataError, ParameterError
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop
 

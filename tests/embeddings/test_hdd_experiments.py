@@ -7,9 +7,9 @@ import pytest
 
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.datasets import make_dataset
+from bagbasis.embeddings import FourierSpec
 from bagbasis.embeddings.hdd import HDDEmbedding
 from bagbasis.jobs.experiments.data.samples import truncated_mixtures
-from bagbasis.random_features import FourierSpec
 from tests.oracles.hdd import kappa
 
 N_MIXTURES = 20

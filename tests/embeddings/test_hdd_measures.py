@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, TOTAL_MASS, lambda_nodes
-from bagbasis.errors import ParameterError
 from tests.oracles.hdd import CHECK_POINTS, CHECK_VALUES, kappa, kappa_of_nodes
 
 LOG_RATIOS = np.linspace(0.02, 11.0, 4001)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.bags import Bags, Box
+from bagbasis import Bags, Box
+from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from bagbasis.embeddings.hdd_spec import HDDSpec, reached
-from bagbasis.errors import ParameterError
 from tests.oracles.hdd import direct_embedding, kappa, kappa_of_nodes, midpoints, reflected_density
 from tests.oracles.series import index_set_by_loop, product_function
 

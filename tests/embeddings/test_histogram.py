@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, HistogramEmbedding
+from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings.hdd_measures import TOTAL_MASS
 from bagbasis.embeddings.histogram import COUNTS_IN_TABLE, HistogramSpec
-from bagbasis.errors import ParameterError
 from tests.oracles.hdd import kappa
 from tests.oracles.ragged import random_bags
 

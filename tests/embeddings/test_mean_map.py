@@ -7,11 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from bagbasis import Bags, BagStore, MeanMapEmbedding, RandomFourierFeatures
-from bagbasis.bags import Box
+from bagbasis import Bags, BagStore, Box, MeanMapEmbedding, RandomFourierFeatures
+from bagbasis.core.errors import BagError, DataError, ParameterError
 from bagbasis.embeddings import mmd_squared
-from bagbasis.errors import BagError, DataError, ParameterError
-from bagbasis.random_features.frequencies import draw_frequencies
+from bagbasis.embeddings.random_features.frequencies import draw_frequencies
 from tests.oracles.mean_map import CHECK_MMD, check_samples, kernel, mmd_squared_by_pairs
 from tests.oracles.ragged import random_bags
 

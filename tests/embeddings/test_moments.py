@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bagbasis import MomentsEmbedding
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.embeddings import MomentsSpec
-from bagbasis.errors import DataError, ParameterError
 
 pytestmark = pytest.mark.portable
 

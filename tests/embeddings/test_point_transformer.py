@@ -23,10 +23,10 @@ from bagbasis import (
     connect,
     load_model,
 )
+from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
 from bagbasis.embeddings.composed import point_transformer
-from bagbasis.errors import BagbasisWarning, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.fitting import warn_of_outside
+from bagbasis.models.fitting.feature_map import warn_of_outside
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, 3)

@@ -7,11 +7,10 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.bags import Bags, Box
+from bagbasis import Bags, BagStore, Box, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.densities import choose_smoothness
 from bagbasis.embeddings import EMBEDDINGS, ProjectionSpec, spec_from_dict, spec_to_dict
-from bagbasis.errors import ModelError, ParameterError
 from tests.oracles.ragged import random_bags
 from tests.oracles.series import basis_function, index_set_by_loop, project_by_loop
 

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 
-from bagbasis.embeddings import MomentsEmbedding, SeriesEmbedding, bags_of_series
-from bagbasis.errors import DataError, ParameterError
+from bagbasis import MomentsEmbedding
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.embeddings import SeriesEmbedding, bags_of_series
 from bagbasis.jobs.experiments.data.real.series import read_series
 
 RNG = np.random.default_rng(0)

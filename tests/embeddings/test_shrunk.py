@@ -21,10 +21,10 @@ from bagbasis import (
     SlicedWassersteinEmbedding,
     load_model,
 )
+from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.embeddings.composed.shrunk import SEED
-from bagbasis.errors import ModelError, ParameterError
-from bagbasis.fitting.bag_noise import N_DRAWS, bag_variances
-from bagbasis.fitting.feature_map import FeatureMap
+from bagbasis.models.fitting.bag_noise import N_DRAWS, bag_variances
+from bagbasis.models.fitting.feature_map import FeatureMap
 from tests.oracles.labelled import stored
 from tests.oracles.shrunk import shrink, variances_of_means
 

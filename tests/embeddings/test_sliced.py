@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from bagbasis import SlicedWassersteinEmbedding
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
 
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]

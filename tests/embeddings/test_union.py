@@ -21,9 +21,9 @@ from bagbasis import (
     connect,
     load_model,
 )
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import FourierSpec
 from bagbasis.execution.costs import pass_limits
-from bagbasis.random_features import FourierSpec
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import chosen_features, posed
 

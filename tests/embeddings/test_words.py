@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bagbasis import BagOfWordsEmbedding
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.embeddings import BagOfWordsSpec
-from bagbasis.errors import DataError, ParameterError
 
 RNG = np.random.default_rng(0)
 PLACES = np.array([[0.2, 0.2], [0.8, 0.3], [0.5, 0.9]])

@@ -16,8 +16,8 @@ from bagbasis import (
     RandomFourierFeatures,
     connect as connected,
 )
-from bagbasis.errors import BagbasisError
-from bagbasis.labelled.labels import Targets
+from bagbasis.core.errors import BagbasisError
+from bagbasis.data.labelled.labels import Targets
 from tests.execution.logged import LoggedBags, checkpoints, many_tasks
 from tests.oracles.planned import chosen_features, posed
 

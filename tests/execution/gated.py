@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labelled import LabelledBags
 
 PATIENCE = 60.0  # seconds until a test that waits for nothing fails
 

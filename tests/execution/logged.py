@@ -8,14 +8,14 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.fitting.checkpoints import Checkpoints
-from bagbasis.fitting.plan import FitPlan
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
-from bagbasis.outcomes.reals import Reals
+from bagbasis.models.fitting.checkpoints import Checkpoints
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.reals import Reals
+from tests.data.store.processes import context
 from tests.execution.gated import Gate, alive, until
-from tests.store.processes import context
 
 N_TASKS, EVERY, FREE = 32, 4, 14
 

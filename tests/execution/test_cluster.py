@@ -17,13 +17,14 @@ from bagbasis import (
     connect,
     features,
 )
-from bagbasis.errors import DataError
-from bagbasis.execution import current_client, lane, map_reduce, map_tasks
+from bagbasis.core.errors import DataError
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.fitting.plan import FitPlan
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
-from bagbasis.outcomes.reals import Reals
+from bagbasis.execution.lanes import lane
+from bagbasis.execution.tasks import current_client, map_reduce, map_tasks
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.reals import Reals
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
 from tests.oracles.labelled import labelled_bags, stored

@@ -17,10 +17,10 @@ from bagbasis import (
 from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.homes import Homes
 from bagbasis.execution.lanes import use_cores
-from bagbasis.fitting import feature_rows
+from bagbasis.models.fitting import feature_rows
+from tests.data.store.processes import loaded
 from tests.execution.gated import kill
 from tests.oracles.labelled import labelled_bags, stored
-from tests.store.processes import loaded
 
 ALPHAS = 0.1, "validation"
 

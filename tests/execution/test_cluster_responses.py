@@ -8,11 +8,16 @@ import threading
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from bagbasis.clusters import connect
-from bagbasis.errors import DataError
+from bagbasis import (
+    BagStore,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    connect,
+)
+from bagbasis.core.errors import DataError
+from bagbasis.data.labelled.labels import ResponseBags
 from bagbasis.execution.costs import pass_limits
-from bagbasis.labelled.labels import ResponseBags
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags
 

@@ -12,9 +12,8 @@ from distributed import Client
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding
-from bagbasis.errors import ParameterError
-from bagbasis.execution import lane
-from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores, one_blas_thread, task_lane
+from bagbasis.core.errors import ParameterError
+from bagbasis.execution.lanes import CORES_VARIABLE, lane, lane_cores, one_blas_thread, task_lane
 from bagbasis.hypotheses import fit_test, two_sample_test
 
 pytestmark = pytest.mark.portable

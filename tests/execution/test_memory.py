@@ -10,29 +10,28 @@ from distributed import Client, LocalCluster
 
 from bagbasis import (
     Bags,
+    Box,
     DoubleBasisRegressor,
     KernelSmoother,
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.bags import Box
-from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.core.errors import ParameterError
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
+from bagbasis.data.labelled.splits import Split
+from bagbasis.embeddings import EMBEDDINGS, FourierSpec
 from bagbasis.embeddings.base import ChoiceSample
-from bagbasis.errors import ParameterError
+from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
 from bagbasis.execution.tasks import lane_memory
-from bagbasis.fitting.feature_map import FeatureMap
-from bagbasis.fitting.plan import FitPlan
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
-from bagbasis.labelled.splits import Split
 from bagbasis.models import stacking
+from bagbasis.models.fitting.feature_map import FeatureMap
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
-from bagbasis.outcomes.reals import Reals
-from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.fourier import frequency_bytes
 from tests.oracles.labelled import labelled_bags, stored
 
 PARTITION = 2**16  # bytes

@@ -72,9 +72,9 @@ ADDRESSES = """
 import resource
 import numpy as np
 from bagbasis import DoubleBasisRegressor, RandomFourierFeatures
-from bagbasis.errors import ExhaustedError, ParameterError
+from bagbasis.core.errors import ExhaustedError, ParameterError
 from bagbasis.execution.memory import memory_limit
-from bagbasis.systems import addresses_needed
+from bagbasis.core.systems import addresses_needed
 
 def limited_to(n):
     resource.setrlimit(resource.RLIMIT_AS, (n, resource.RLIM_INFINITY))

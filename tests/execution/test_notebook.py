@@ -6,7 +6,8 @@ import runpy
 
 import pytest
 
-from bagbasis.execution import map_tasks, notebook
+from bagbasis.execution import notebook
+from bagbasis.execution.tasks import map_tasks
 
 KERNEL = """
 from numba import njit

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis.execution import map_tasks, progress
+from bagbasis.execution import progress
 from bagbasis.execution.progress import Tally
+from bagbasis.execution.tasks import map_tasks
 
 
 @given(

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from bagbasis import connect
-from bagbasis.execution import map_reduce
-from bagbasis.execution.tasks import _fold
+from bagbasis.execution.tasks import _fold, map_reduce
 from tests.execution.fitting import fitted
 from tests.execution.gated import alive, kill, until
 from tests.execution.logged import EVERY, N_TASKS, FolderKeeper, Log, process, scheduler, worker

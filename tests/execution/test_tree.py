@@ -6,10 +6,9 @@ import dask
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bagbasis.errors import ParameterError
-from bagbasis.execution import map_reduce
+from bagbasis.core.errors import ParameterError
 from bagbasis.execution.costs import SPLIT_EVERY
-from bagbasis.execution.tasks import _delayed_leaves, _fold, _tree
+from bagbasis.execution.tasks import _delayed_leaves, _fold, _tree, map_reduce
 
 
 def merged(a, b):

@@ -8,8 +8,9 @@ import threading
 import pytest
 from distributed import Client as DaskClient, LocalCluster
 
-from bagbasis.errors import ClusterError
-from bagbasis.execution import map_reduce, map_tasks, waiting
+from bagbasis.core.errors import ClusterError
+from bagbasis.execution import waiting
+from bagbasis.execution.tasks import map_reduce, map_tasks
 from tests.execution.gated import until
 
 

@@ -8,7 +8,8 @@ from scipy import stats
 from scipy.linalg import hadamard as hadamard_matrix
 
 from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError
+from bagbasis.embeddings.random_features.kernels.hadamard_kernels import walsh_hadamard_rows
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses import (
     BlockMMD,
@@ -22,7 +23,6 @@ from bagbasis.hypotheses.kernels.features import Fastfood, FourierFeatures
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, p_values
 from bagbasis.hypotheses.two_samples import comparison
-from bagbasis.random_features.kernels.hadamard_kernels import walsh_hadamard_rows
 from tests.hypotheses.test_exact_mmd import GOLDEN
 from tests.oracles.hypotheses import (
     circular_discrepancies,

@@ -7,12 +7,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from bagbasis import BagStore, MomentsEmbedding
+from bagbasis.core.errors import DataError
 from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.embeddings import MomentsEmbedding
-from bagbasis.errors import DataError
 from bagbasis.hypotheses import fit_test, two_sample_test
-from bagbasis.monitoring import DriftDetector, drift_test
-from bagbasis.store import BagStore
+from bagbasis.operations import DriftDetector, drift_test
 
 RNG = np.random.default_rng(0)
 N = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.hypotheses import MeanEmbeddings, UnbiasedMMD, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.samples.samples import read_samples

@@ -12,7 +12,8 @@ import pytest
 from scipy import stats
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
-from bagbasis.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError
+from bagbasis.core.parameters import Integer, Table
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
 from bagbasis.hypotheses.nulls.laws import (
@@ -27,7 +28,6 @@ from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, spli
 from bagbasis.hypotheses.registry import Statistic, find_statistic
 from bagbasis.hypotheses.result import HypothesisResult
 from bagbasis.hypotheses.samples.samples import as_sample, is_bags, read_samples
-from bagbasis.parameters import Integer, Table
 from tests.oracles.hypotheses import kernel_by_formula
 
 pytestmark = pytest.mark.portable

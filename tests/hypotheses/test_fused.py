@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.errors import BagbasisError
-from bagbasis.execution import lane
+from bagbasis.core.errors import BagbasisError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.lanes import lane, use_cores
 from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.kernels.scales import Scales

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import BagbasisError, DataError, ParameterError
+from bagbasis.core.errors import BagbasisError, DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses.dependence.feature_dependence import (
     KCCA,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bagbasis.core.errors import BagbasisError, DataError
 from bagbasis.densities import Densities
-from bagbasis.errors import BagbasisError, DataError
 from bagbasis.hypotheses import NFSIC, independence_test
 from bagbasis.hypotheses.dependence import nfsic
 from bagbasis.hypotheses.dependence.nfsic import Locations, LocationSums, learn_locations

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 from bagbasis.hypotheses import independence_test, two_sample_test
-from bagbasis.monitoring import DriftDetector
+from bagbasis.operations import DriftDetector
 
 X = np.arange(60.0)
 FEW = {"n_permutations": 99}

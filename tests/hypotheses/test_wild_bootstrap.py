@@ -9,8 +9,8 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import chi2
 
-from bagbasis.errors import BagbasisError
-from bagbasis.execution import lane
+from bagbasis.core.errors import BagbasisError
+from bagbasis.execution.lanes import lane
 from bagbasis.hypotheses import TWO_SAMPLE, FourierMMD, Fuse, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel
 from bagbasis.hypotheses.nulls.wild_bootstrap import (

@@ -9,9 +9,9 @@ from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.tables import TableIngest
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import ClusterEngine, LocalEngine
+from tests.data.store.conftest import url  # noqa: F401 - the same places for stores
 from tests.ingest.stored_arrays import SIZES
 from tests.oracles.ragged import random_bags, random_responses
-from tests.store.conftest import url  # noqa: F401 - the same places for stores
 from tests.workers import two_workers
 
 SMALL = 2**12  # bytes: the tests' tables are cut into about ten pieces and ranges

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bagbasis.store import BagStore
+from bagbasis import BagStore
 
 COLUMNS = {"id_column": "bag", "coordinates": ["u", "v"]}
 RESPONSES = {"response_coordinates": ["s", "t", "w"], "response_id_column": "name"}

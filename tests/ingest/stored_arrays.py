@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.bags import Box
+from bagbasis import Box
 from tests.oracles.ragged import assert_same_responses
 
 SIZES = [1, 2, 255, 256, 257, 3, 40, 1]

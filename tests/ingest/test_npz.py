@@ -8,13 +8,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from bagbasis.bags import Box
-from bagbasis.bags.bags import offsets_of
-from bagbasis.errors import BagbasisError, DataError
+from bagbasis import BagStore, Box
+from bagbasis.core.errors import BagbasisError, DataError
+from bagbasis.data.bags.bags import offsets_of
+from bagbasis.data.storage.urls import normalize_url
+from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.ingest.arrays import ingest_npz
-from bagbasis.storage.urls import normalize_url
-from bagbasis.storage.zarr_stores import exists
-from bagbasis.store import BagStore
 from tests.ingest.stored_arrays import SIZES, assert_holds, assert_holds_responses
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 from bagbasis.ingest import (
     ingest_arrays,
     ingest_catalogue,

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import StoreError
+from bagbasis.core.errors import StoreError
 from bagbasis.jobs.cli import cli
 from bagbasis.jobs.shell import HEADINGS, JOBS
 from tests.jobs.running import CONFIGS, bags, done, refused, settings
@@ -67,7 +67,7 @@ for job in {list(JOBS)}:
 
 def test_help_imports_nothing_heavy():
     """bags --help answers at once: neither the library nor pydantic is imported for it."""
-    heavy = {"bagbasis.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
+    heavy = {"bagbasis.data.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
     code = f"import sys, bagbasis.jobs.cli; print(sorted({heavy} & set(sys.modules)))"
     process = python("-c", code)
     assert process.communicate()[0].strip() == "[]"

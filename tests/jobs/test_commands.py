@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bagbasis.jobs.cli import cli
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.jobs.running import done, refused
 from tests.models.predicting import fitted
 

@@ -9,9 +9,10 @@ import pytest
 from pydantic import Field
 
 from bagbasis import ProjectionEmbedding
-from bagbasis.config_errors import accepted_by
 from bagbasis.core import Parameter, parameters_of
-from bagbasis.errors import ConfigError
+from bagbasis.core.config_errors import accepted_by
+from bagbasis.core.errors import ConfigError
+from bagbasis.core.parameters import Integer, OneOf
 from bagbasis.jobs.configs.config import (
     ReportConfig,
     Section,
@@ -20,7 +21,6 @@ from bagbasis.jobs.configs.config import (
     read_yaml,
 )
 from bagbasis.jobs.configs.sections import named_section, union_of
-from bagbasis.parameters import Integer, OneOf
 from tests.jobs.running import CONFIGS, refused, settings
 
 FIT = CONFIGS / "fit.yaml"

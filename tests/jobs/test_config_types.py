@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bagbasis.config_errors import accepted_by
-from bagbasis.embeddings.base import BOX
-from bagbasis.jobs.configs.sections import EmbeddingSection, build
-from bagbasis.jobs.configs.types import type_of
-from bagbasis.parameters import (
+from bagbasis.core.config_errors import accepted_by
+from bagbasis.core.parameters import (
     Boolean,
     False_,
     Instance,
@@ -28,6 +25,9 @@ from bagbasis.parameters import (
     Text,
     Url,
 )
+from bagbasis.embeddings.base import BOX
+from bagbasis.jobs.configs.sections import EmbeddingSection, build
+from bagbasis.jobs.configs.types import type_of
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.clusters.profiles import Profile, load_profile
-from bagbasis.config_errors import key_sections
+from bagbasis.core.config_errors import key_sections
 from bagbasis.datasets import make_dataset
+from bagbasis.execution.clusters.profiles import Profile, load_profile
 from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.configs.config import ClusterConfig, load_config
 from bagbasis.jobs.configs.model_sections import ModelSection

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bagbasis import HDDEmbedding, ProjectionEmbedding
+from bagbasis.core.errors import ConfigError
 from bagbasis.embeddings import EMBEDDINGS
-from bagbasis.errors import ConfigError
 from bagbasis.jobs.commands import demo, fit
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.sections import NAMED, build, section_of

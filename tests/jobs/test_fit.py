@@ -11,7 +11,7 @@ import pytest
 import zarr
 
 from bagbasis import load_model
-from bagbasis.errors import ConfigError, ModelError
+from bagbasis.core.errors import ConfigError, ModelError
 from bagbasis.jobs.commands import fit
 from bagbasis.jobs.runs import LAUNCHERS, Status, record as states, resume, submit
 from bagbasis.jobs.runs.launchers import launch_here

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import BagStore, load_model
-from bagbasis.evaluation import evaluate
+from bagbasis import BagStore, evaluate, load_model
 from bagbasis.jobs.commands.serving.champion_app import Champion
 from bagbasis.jobs.commands.serving.requests import answer
 from bagbasis.models import stacking
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.jobs.running import done, refused, settings
 
 SMALL = settings(model__embedding="moments", model__random_features__n_features=32)

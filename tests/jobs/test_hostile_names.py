@@ -11,7 +11,7 @@ import pytest
 from matplotlib.text import Text
 
 from bagbasis import BagStore, DoubleBasisRegressor
-from bagbasis.errors import BagbasisWarning
+from bagbasis.core.errors import BagbasisWarning
 from bagbasis.jobs.pictures.evaluation import (
     draw_confusion,
     draw_predictions,
@@ -86,7 +86,7 @@ def predictions(ids, path):
     return pd.read_csv(path)
 
 
-@pytest.mark.filterwarnings("ignore::bagbasis.errors.BagbasisWarning")
+@pytest.mark.filterwarnings("ignore::bagbasis.core.errors.BagbasisWarning")
 def test_line_breaks_in_ids(tmp_path):
     """Of any kind: a row stays a row, and ids come back whole."""
     kinds = ["\r", "\n", "\r\n", ",", '"', "\u2028", "\x0b", " "]
@@ -96,7 +96,7 @@ def test_line_breaks_in_ids(tmp_path):
     assert table.notna().all(axis=None)
 
 
-@pytest.mark.filterwarnings("ignore::bagbasis.errors.BagbasisWarning")
+@pytest.mark.filterwarnings("ignore::bagbasis.core.errors.BagbasisWarning")
 def test_cells_that_are_formulas(tmp_path):
     """They are quoted, unchanged, and a warning says what a spreadsheet would do."""
     ids = ["=cmd|'/C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1"] + [f"b{i}" for i in range(20)]

@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.evaluation import evaluate
+from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, evaluate
 from bagbasis.jobs.pictures import bag_dots, errors_page
 from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
 from bagbasis.jobs.pictures.model_part import compare

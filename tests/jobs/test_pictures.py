@@ -8,19 +8,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.bags import Box
+from bagbasis import BagStore, Box
+from bagbasis.core.errors import ConfigError
 from bagbasis.embeddings import SeriesShape
-from bagbasis.errors import ConfigError
 from bagbasis.jobs.pictures import densities, evaluation, scales, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.errors_page import probability_table, reliability
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from bagbasis.jobs.pictures.rounds import draw_rounds
 from bagbasis.jobs.pictures.tuning import draw_tuning
-from bagbasis.tuning import Rung, Score
-from tests.evaluation.judged import class_errors, real_errors
+from bagbasis.models import Rung, Score
 from tests.jobs.running import assert_picture
+from tests.models.evaluation.judged import class_errors, real_errors
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import StoreError
+from bagbasis.core.errors import StoreError
 from bagbasis.jobs.files import plain, write_report
 from tests.jobs.running import done, refused, settings
 

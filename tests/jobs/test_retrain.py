@@ -12,15 +12,15 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bagbasis import BagStore, load_model
+from bagbasis.data.storage.lock import writer_lock
 from bagbasis.jobs.commands.retrain import EXIT_CODES
 from bagbasis.jobs.commands.retrain_report import lines_of, markdown
 from bagbasis.jobs.runs import attach
-from bagbasis.registry import Registry
-from bagbasis.storage.lock import writer_lock
+from bagbasis.operations import Registry
+from tests.data.store.processes import running
 from tests.jobs.pages import Page
 from tests.jobs.running import assert_picture, bags, done, refused, settings
-from tests.retraining.problems import create, difference, grow
-from tests.store.processes import running
+from tests.operations.retraining.problems import create, difference, grow
 
 MODEL = {
     "model__embedding__n_per_dim": 3,

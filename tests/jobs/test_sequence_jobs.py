@@ -15,9 +15,8 @@ import pytest
 import zarr
 from pydantic import TypeAdapter
 
-from bagbasis import Bags, BagStore, load_model, neural
-from bagbasis.errors import ModelError
-from bagbasis.evaluation import evaluate
+from bagbasis import Bags, BagStore, evaluate, load_model, neural
+from bagbasis.core.errors import ModelError
 from bagbasis.jobs.commands.serving.champion_app import Champion
 from bagbasis.jobs.commands.serving.requests import answer
 from bagbasis.jobs.configs import SequenceSection
@@ -26,7 +25,7 @@ from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.shell import import_job
 from bagbasis.models import save_model
 from bagbasis.neural import SequenceClassifier, SequenceRegressor, load_network
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.execution import gated
 from tests.execution.gated import Gate, until
 from tests.jobs.running import done, refused, settings

@@ -13,10 +13,10 @@ import pytest
 from distributed import Security
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, load_model
-from bagbasis.errors import ConfigError
+from bagbasis.core.errors import ConfigError
 from bagbasis.jobs.commands.serving.requests import Served, answer
 from bagbasis.jobs.commands.serving.serve import own_token
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.execution.gated import until
 from tests.jobs.running import refused
 from tests.jobs.serving import serving

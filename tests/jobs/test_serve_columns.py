@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.errors import ModelError
+from bagbasis.core.errors import ModelError
 from bagbasis.jobs.commands.serving.requests import Served, answer
 
 RNG = np.random.default_rng(0)

@@ -5,8 +5,7 @@ import logging
 
 import numpy as np
 
-from bagbasis import BagStore
-from bagbasis.bags import Box
+from bagbasis import BagStore, Box
 from bagbasis.execution import lanes
 from bagbasis.jobs import files, warm_up
 from bagbasis.jobs.commands.stores.info import with_short_classes
@@ -62,5 +61,5 @@ def test_what_is_said_of_the_moment_is_no_worry_of_a_report():
     """That kernels are compiled once is logged; among the warnings it would alarm each newcomer."""
     with files._logged() as found:
         lanes._log_unless_heard(lanes.COMPILING)
-        logging.getLogger("bagbasis.store").warning("a box is narrow")
+        logging.getLogger("bagbasis.data.store").warning("a box is narrow")
     assert found == ["a box is narrow"]

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagStore, load_model
-from bagbasis.errors import EXHAUSTED, ExhaustedError
+from bagbasis.core.errors import EXHAUSTED, ExhaustedError
+from bagbasis.core.systems import addresses_needed
+from bagbasis.data.store import schema
 from bagbasis.jobs.shell import FAILED, WRONG_CONFIG, guarded
 from bagbasis.models import loading
-from bagbasis.store import schema
-from bagbasis.systems import addresses_needed
 from tests.jobs.running import CONFIGS, settings
 
 pytestmark = pytest.mark.long

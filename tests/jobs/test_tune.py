@@ -12,18 +12,18 @@ import pytest
 import yaml
 
 from bagbasis import BagStore, load_model
-from bagbasis.errors import ConfigError, ModelError
-from bagbasis.evaluation import judge_fit
+from bagbasis.core.errors import ConfigError, ModelError
 from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
 from bagbasis.jobs.configs.sections import EMBEDDINGS, named_embedding
 from bagbasis.jobs.pictures import compare_judged
 from bagbasis.jobs.terminal import Terminal
+from bagbasis.models import judge_fit
+from tests.data.store.processes import running
 from tests.execution.gated import until
 from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
-from tests.store.processes import running
 
 SMALL = settings(
     model__random_features__n_features=64,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisRegressor
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.execution.gated import until
 from tests.jobs.serving import serving
 

@@ -12,7 +12,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.storage.zarr_stores import read_group
+from bagbasis.data.storage.zarr_stores import read_group
 from tests.oracles.labelled import labelled_bags
 
 N = 70

@@ -20,10 +20,10 @@ from bagbasis import (
     cross_val_score,
     load_model,
 )
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.embeddings import FourierSpec, NystroemSpec
 from bagbasis.execution.lanes import use_cores
-from bagbasis.fitting.choice.short_list import short_list
-from bagbasis.random_features import FourierSpec, NystroemSpec
+from bagbasis.models.fitting.choice.short_list import short_list
 
 SMALL = RandomFourierFeatures(n_features=64)
 
@@ -81,7 +81,7 @@ def test_few_bags_choose_the_penalty_by_folds(monkeypatch):
     bags, y = bags_of()
     of_few = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
     given = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
-    monkeypatch.setattr("bagbasis.fitting.fit_parameters.FEW_BAGS", len(bags) - 1)
+    monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FEW_BAGS", len(bags) - 1)
     of_many = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
     assert of_few.alpha == of_many.alpha == "gcv"
     assert (of_few.alpha_scores_ != of_many.alpha_scores_).any()
@@ -104,7 +104,7 @@ def test_noise_that_differs_from_bag_to_bag_does_not_cost_the_default_much(monke
     floor = np.mean(truth**2 / (2 * 3 * new.sizes))  # of the estimate that knows the law
     default = DoubleBasisRegressor().fit(bags, y)
     assert ((default.predict(new) - truth) ** 2).mean() < 1.2 * floor
-    monkeypatch.setattr("bagbasis.fitting.fit_parameters.FEW_BAGS", 0)
+    monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FEW_BAGS", 0)
     by_gcv = DoubleBasisRegressor().fit(bags, y)
     assert ((by_gcv.predict(new) - truth) ** 2).mean() > 1.4 * floor
 
@@ -132,8 +132,8 @@ def test_the_second_basis_of_a_choice_is_landmarks(kind):
 
 def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypatch):
     """Of bags of many points few are read to choose on; the fit has the others, too."""
-    monkeypatch.setattr("bagbasis.fitting.choice.sample.MOST_BAGS", 32)
-    monkeypatch.setattr("bagbasis.fitting.choice.sample.LEAST_BAGS", 32)
+    monkeypatch.setattr("bagbasis.models.fitting.choice.sample.MOST_BAGS", 32)
+    monkeypatch.setattr("bagbasis.models.fitting.choice.sample.LEAST_BAGS", 32)
     bags, y = bags_of(60)
     found = DoubleBasisRegressor().fit(bags, y)
     assert found.report_["choice"]["n_bags"] < 60

@@ -14,12 +14,12 @@ from bagbasis import (
     RandomFourierFeatures,
     features,
 )
-from bagbasis.errors import DataError, ModelError, ParameterError
+from bagbasis.core.errors import DataError, ModelError, ParameterError
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.fitting.plan import FitPlan
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
-from bagbasis.outcomes.reals import Reals
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.reals import Reals
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(30, most=9)
@@ -185,7 +185,7 @@ def test_one_array_is_not_a_list_of_bags():
 def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     """Bags that got past validation with a NaN are refused when they are embedded, by the
     position among all bags."""
-    monkeypatch.setattr("bagbasis.fitting.feature_map.ROWS_PER_BLOCK", 8)
+    monkeypatch.setattr("bagbasis.models.fitting.feature_map.ROWS_PER_BLOCK", 8)
     bags = Bags.from_list(BAGS)
     model = small(embedding=ProjectionEmbedding(basis=basis, n_per_dim=3), precision=precision).fit(
         bags, Y

@@ -14,9 +14,9 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.errors import DataError
-from bagbasis.evaluation import permutation_importance
-from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.core.errors import DataError
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.models import permutation_importance
 from bagbasis.models.fitted_model import PredictedRows
 from bagbasis.models.ridge_model import RidgeModel
 from tests.oracles.labelled import labelled_bags, stored
@@ -203,7 +203,7 @@ def test_too_few_and_too_many_classes(monkeypatch):
     """One class cannot be told apart; a real-valued target is not a class."""
     with pytest.raises(DataError, match="needs two classes, the labels have 1"):
         classifier().fit(BAGS, np.zeros(200))
-    monkeypatch.setattr("bagbasis.outcomes.training_labels.MAX_CLASSES", 100)
+    monkeypatch.setattr("bagbasis.models.outcomes.training_labels.MAX_CLASSES", 100)
     with pytest.raises(DataError, match="more than 100 classes: is the target a real number"):
         classifier().fit(BAGS, Y)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagbasis import load_model
-from bagbasis.errors import BagError, DataError, ModelError, ParameterError
-from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.core.errors import BagError, DataError, ModelError, ParameterError
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.calibration import Calibration

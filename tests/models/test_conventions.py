@@ -23,8 +23,8 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.errors import DataError
-from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.core.errors import DataError
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, most=150)

@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 from bagbasis import load_model
-from bagbasis.errors import ModelError
+from bagbasis.core.errors import ModelError
 from bagbasis.models import saving
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored

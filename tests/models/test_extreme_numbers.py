@@ -19,17 +19,17 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.errors import DataError, ParameterError
-from bagbasis.evaluation import permutation_importance
-from bagbasis.fitting.accumulate import FitStatistics
-from bagbasis.fitting.partials import read_partial, write_partial
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
 from bagbasis.hypotheses import independence_test, two_sample_test
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.labelled.labels import Targets
+from bagbasis.models import permutation_importance
+from bagbasis.models.fitting.accumulate import FitStatistics
+from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.posterior import Posterior
+from bagbasis.models.ridge.penalties import Penalties
+from bagbasis.models.ridge.ridge import solve, solve_gcv, solve_validation
 from bagbasis.models.saving import save_model
-from bagbasis.solvers.penalties import Penalties
-from bagbasis.solvers.ridge import solve, solve_gcv, solve_validation
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import collected, feature_rows
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding, connect, load_model
-from bagbasis.bags import as_bags
-from bagbasis.errors import DataError, ModelError, ParameterError
-from bagbasis.labelled import Column, GroupFolds, IndexFolds
-from bagbasis.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding, as_bags, connect, load_model
+from bagbasis.core.errors import DataError, ModelError, ParameterError
+from bagbasis.data.labelled.column_splits import GroupFolds
+from bagbasis.data.labelled.columns import Column
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, IndexFolds, Split
 from bagbasis.models import write_predictions
 from bagbasis.models.intervals import calibration
 from bagbasis.models.intervals.fold_calibration import FoldCalibration

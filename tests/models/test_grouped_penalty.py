@@ -16,15 +16,15 @@ from bagbasis import (
     RandomFourierFeatures,
     cross_val_score,
 )
-from bagbasis.errors import ParameterError
-from bagbasis.fitting.partials import read_partial, write_partial
-from bagbasis.fitting.plan import FitPlan
-from bagbasis.fitting.planning import plan_fit
-from bagbasis.fitting.problem import pose_problem
-from bagbasis.labelled.column_splits import GroupFolds
-from bagbasis.labelled.columns import Column
-from bagbasis.labelled.splits import IndexFolds
+from bagbasis.core.errors import ParameterError
+from bagbasis.data.labelled.column_splits import GroupFolds
+from bagbasis.data.labelled.columns import Column
+from bagbasis.data.labelled.splits import IndexFolds
 from bagbasis.models.base import parameters_of
+from bagbasis.models.fitting.partials import read_partial, write_partial
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.fitting.planning import plan_fit
+from bagbasis.models.fitting.problem import pose_problem
 from tests.oracles import ridge
 
 GRID = [10.0**e for e in np.arange(-5, 3, 0.5)]

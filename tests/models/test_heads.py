@@ -26,14 +26,14 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.errors import ModelError, ParameterError
-from bagbasis.evaluation import judge_fit
+from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis.data.labelled.column_splits import GroupFolds
+from bagbasis.data.labelled.columns import Column
 from bagbasis.execution.costs import pass_limits
-from bagbasis.labelled import Column, GroupFolds
-from bagbasis.models import stacking
+from bagbasis.models import judge_fit, stacking
 from bagbasis.models.heads.line import PENALTIES, SPREAD, Line, best_shares
 from bagbasis.models.heads.trees import TreeInputs, Trees
-from bagbasis.retraining import Retraining
+from bagbasis.operations import Retraining
 from tests.oracles.labelled import stored
 
 N = 150

@@ -16,11 +16,10 @@ from bagbasis import (
     evaluate,
     load_model,
 )
-from bagbasis.errors import DataError, ParameterError
-from bagbasis.evaluation import judge_fit
-from bagbasis.labelled.holdout import Holdout
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.tuning import Search, tune
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.data.labelled.holdout import Holdout
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.models import Search, judge_fit, tune
 from tests.oracles.labelled import labelled_bags
 from tests.oracles.planned import planned, posed
 

@@ -23,15 +23,15 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.errors import ModelError, ParameterError
-from bagbasis.evaluation.cross_validation import _choose_folds
+from bagbasis.core.errors import ModelError, ParameterError
+from bagbasis.data.labelled.holdout import Holdout
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.embeddings import LearnedSpec
 from bagbasis.execution.costs import pass_limits
-from bagbasis.fitting import learning_passes
-from bagbasis.fitting.checkpoints import Checkpoints
-from bagbasis.labelled.holdout import Holdout
-from bagbasis.labelled.labelled import LabelledBags
-from bagbasis.random_features import LearnedSpec
-from bagbasis.tuning import Search, tune
+from bagbasis.models import Search, tune
+from bagbasis.models.evaluation.cross_validation import _choose_folds
+from bagbasis.models.fitting import learning_passes
+from bagbasis.models.fitting.checkpoints import Checkpoints
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import posed
 

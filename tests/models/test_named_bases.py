@@ -16,10 +16,11 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.embeddings import EMBEDDINGS, named_embedding
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
+from bagbasis.embeddings.random_features.registered import named_features
+from bagbasis.embeddings.registered import named_embedding
 from bagbasis.jobs.configs.sections import NAMED
-from bagbasis.random_features import RANDOM_FEATURES, named_features
 
 RNG = np.random.default_rng(2)
 BAGS = [0.3 + 0.4 * RNG.random((9, 2)) for _ in range(24)]

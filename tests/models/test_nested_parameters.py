@@ -19,7 +19,7 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
 
 BAGS = [np.random.default_rng(i).random((20, 2)) for i in range(24)]
 Y = np.array([bag.mean() for bag in BAGS])

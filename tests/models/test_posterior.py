@@ -10,12 +10,12 @@ from hypothesis import given, strategies as st
 from sklearn.covariance import OAS
 
 from bagbasis import Bags, DoubleBasisRegressor, TripleBasisRegressor, load_model
-from bagbasis.errors import ModelError, ParameterError
+from bagbasis.core.errors import ModelError, ParameterError
 from bagbasis.models import write_predictions
 from bagbasis.models.posterior import Posterior
-from bagbasis.solvers.penalties import Penalties
-from bagbasis.solvers.ridge import solve, solve_gcv
-from bagbasis.statistics.rows import RidgeRows
+from bagbasis.models.ridge.penalties import Penalties
+from bagbasis.models.ridge.ridge import solve, solve_gcv
+from bagbasis.models.ridge.rows import RidgeRows
 from tests.models.predicting import BAGS, CODES, N, Y, bases, classifier, fitted, regressor
 from tests.oracles.labelled import stored
 from tests.oracles.ridge import gp_variance, hat_matrix

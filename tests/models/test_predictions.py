@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisClassifier, ProjectionEmbedding, features
-from bagbasis.errors import DataError, ModelError, ParameterError
+from bagbasis.core.errors import DataError, ModelError, ParameterError
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.execution.costs import pass_limits
-from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import iter_predictions, write_predictions
 from tests.models.predicting import (
     BAGS,

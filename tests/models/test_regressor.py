@@ -14,9 +14,9 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from bagbasis.jobs.configs.model_sections import ModelSection
-from bagbasis.labelled.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 

@@ -18,9 +18,9 @@ from bagbasis import (
     ProjectionEmbedding,
     load_model,
 )
-from bagbasis.errors import ModelError
+from bagbasis.core.errors import ModelError
+from bagbasis.data.storage import folders
 from bagbasis.models import loading
-from bagbasis.storage import folders
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 from tests.oracles.labelled import stored
 

@@ -7,10 +7,9 @@ import shutil
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, KernelSmoother, ProjectionEmbedding
-from bagbasis.bags import Box
+from bagbasis import BagStore, Box, KernelSmoother, ProjectionEmbedding
+from bagbasis.core.errors import DataError, ModelError, ParameterError, StoreError
 from bagbasis.embeddings import ProjectionSpec
-from bagbasis.errors import DataError, ModelError, ParameterError, StoreError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, SmootherSums
 from tests.oracles import series

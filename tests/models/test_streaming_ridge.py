@@ -11,8 +11,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold
 
 from bagbasis import StreamingRidge
-from bagbasis.errors import DataError
-from bagbasis.statistics import RidgeStatistics, StatisticsBuilder
+from bagbasis.core.errors import DataError
+from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(2, 1, (301, 17))

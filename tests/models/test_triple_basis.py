@@ -8,19 +8,20 @@ import pytest
 from bagbasis import (
     Bags,
     BagStore,
+    Box,
     DoubleBasisRegressor,
     HDDEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    Responses,
     TripleBasisRegressor,
     load_model,
 )
-from bagbasis.bags import Box, Responses
+from bagbasis.core.errors import BagError, DataError, ModelError, ParameterError
+from bagbasis.data.labelled.splits import VALIDATION_SEED, Split
 from bagbasis.datasets import DensityMapping
 from bagbasis.datasets.density_mapping import mapped
 from bagbasis.densities import Densities
-from bagbasis.errors import BagError, DataError, ModelError, ParameterError
-from bagbasis.labelled.splits import VALIDATION_SEED, Split
 from bagbasis.models import judging
 from tests.oracles import series
 from tests.oracles.hdd import midpoints

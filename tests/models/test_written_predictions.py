@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagStore, DoubleBasisClassifier
-from bagbasis.errors import ModelError, ParameterError, StoreError
+from bagbasis.core.errors import ModelError, ParameterError, StoreError
 from bagbasis.models import iter_predictions, write_predictions
 from bagbasis.models.predictions import stored as stored_predictions
 from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor

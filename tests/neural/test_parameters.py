@@ -9,8 +9,8 @@ import pytest
 
 from bagbasis import neural
 from bagbasis.core import constraints_of
-from bagbasis.errors import BagbasisError, ParameterError
-from bagbasis.sklearn_bases import BaseEstimator
+from bagbasis.core.errors import BagbasisError, ParameterError
+from bagbasis.core.sklearn_bases import BaseEstimator
 from tests.contract.docstrings import described, docstring_of, entries
 from tests.contract.values import four_values
 

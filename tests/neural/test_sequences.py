@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore
-from bagbasis.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError
 from bagbasis.neural import (
     NextPointRegressor,
     SequenceClassifier,
@@ -137,8 +137,8 @@ def test_stores_are_read_in_runs(tmp_path, monkeypatch):
 
 def read_of(store):
     """Examples of 16 a batch."""
+    from bagbasis.models.outcomes.reals import Reals
     from bagbasis.neural.examples import labelled_examples
-    from bagbasis.outcomes import Reals
 
     return labelled_examples(Reals, store, None, "y", 0.0, 16, 0.2, 0)[0].examples
 

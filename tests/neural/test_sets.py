@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore
-from bagbasis.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError
 from bagbasis.neural import BagDensity, DeepSetsClassifier, DeepSetsRegressor, load_network
 from bagbasis.neural.deep_sets import DeepSet
 

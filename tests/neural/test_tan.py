@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags
-from bagbasis.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError
 from bagbasis.neural import TANDensity, load_network
 from bagbasis.neural.conditionals import CONDITIONALS, TransformedDensity, log_mixture
 from bagbasis.neural.transformations import CHAINS, Additive, Linear, Recurrent, make_chain

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from bagbasis.errors import ModelError, WriterBusyError
-from bagbasis.registry import Registry
-from bagbasis.store import BagStore
-from tests.store.processes import append_batch, batch, running
+from bagbasis import BagStore
+from bagbasis.core.errors import ModelError, WriterBusyError
+from bagbasis.operations import Registry
+from tests.data.store.processes import append_batch, batch, running
 
 N_ROUNDS = 2
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore, load_model
-from bagbasis.errors import ModelError, StoreError, WriterBusyError
-from bagbasis.storage.files import names_in, reading, writing
-from bagbasis.storage.lock import writer_lock
+from bagbasis.core.errors import ModelError, StoreError, WriterBusyError
+from bagbasis.data.storage.files import names_in, reading, writing
+from bagbasis.data.storage.lock import writer_lock
+from tests.data.storage.objects import among_objects
+from tests.data.store.processes import BATCH, append_batch, batch, check_two_appends, hold, model_of
 from tests.models.predicting import fitted
 from tests.object_stores.elsewhere import N_ROUNDS, append_rounds, elsewhere
-from tests.storage.objects import among_objects
-from tests.store.processes import BATCH, append_batch, batch, check_two_appends, hold, model_of
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import BotoCoreError
 
 from bagbasis import load_model
-from bagbasis.errors import ModelError
+from bagbasis.core.errors import ModelError
 from bagbasis.models import write_predictions
-from bagbasis.registry import Registry
+from bagbasis.operations import Registry
 from tests.models.predicting import BAGS, Y, fitted, ids_of
 from tests.object_stores.elsewhere import N_ROUNDS, elsewhere, promote_rounds
 from tests.oracles.labelled import stored

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, connect, load_model
-from bagbasis.errors import RunError
-from bagbasis.fitting import Checkpoints
+from bagbasis.core.errors import RunError
 from bagbasis.jobs.runs import attach, runs_in, submit
+from bagbasis.models import Checkpoints
 from tests.execution.logged import many_tasks
 from tests.models.predicting import BAGS, Y, regressor
 from tests.oracles.labelled import stored

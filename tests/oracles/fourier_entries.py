@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.kernels.fourier_kernels import sine_cosine
-from bagbasis.store.sampling import median_distance
+from bagbasis.data.store.sampling import median_distance
+from bagbasis.embeddings import FourierSpec
+from bagbasis.embeddings.random_features.kernels.fourier_kernels import sine_cosine
 
 from . import fourier
 from .implementation import DTYPES, Implementation

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags
-from bagbasis.bases import evaluate_basis
+from bagbasis.embeddings import evaluate_basis
 from bagbasis.embeddings.hdd_spec import HDDSpec
 from bagbasis.embeddings.refusals import refuse_outside
 

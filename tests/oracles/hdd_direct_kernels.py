@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.compiling import kernel, subkernel
+from bagbasis.core.compiling import kernel, subkernel
 from bagbasis.embeddings.kernels.hdd_kernels import _powers_of
 
 _F = np.float32

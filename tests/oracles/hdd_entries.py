@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import Bags
-from bagbasis.bags import Box
+from bagbasis import Bags, Box
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from bagbasis.embeddings.hdd_spec import HDDSpec
 

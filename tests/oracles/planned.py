@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bagbasis.fitting.feature_map import FeatureMap
-from bagbasis.fitting.plan import FitPlan
-from bagbasis.fitting.planning import choose_features, plan_fit
-from bagbasis.fitting.problem import Problem, pose_problem
 from bagbasis.models.base import parameters_of
+from bagbasis.models.fitting.feature_map import FeatureMap
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.fitting.planning import choose_features, plan_fit
+from bagbasis.models.fitting.problem import Problem, pose_problem
 
 
 def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **given: Any) -> Problem:

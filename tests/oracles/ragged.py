@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags import Bags, Responses
-from bagbasis.store import BagStore
+from bagbasis import Bags, BagStore, Responses
 
 SIZES = (1, 2, 255, 256, 257, 10_000)  # around powers of two, and one bag far larger than a chunk
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import RandomFourierFeatures
-from bagbasis.solvers.partial_regression import beside_linear, beside_own
-from bagbasis.solvers.penalties import Penalties
-from bagbasis.solvers.ridge import solve, solve_gcv, solve_validation
-from bagbasis.statistics.moments import MANY_TARGETS
-from bagbasis.statistics.rows import RidgeRows
-from bagbasis.statistics.statistics_kernels import linear_predictions
-from bagbasis.statistics.sums import RidgeStatistics, StatisticsBuilder
+from bagbasis.models.ridge.moments import MANY_TARGETS
+from bagbasis.models.ridge.partial_regression import beside_linear, beside_own
+from bagbasis.models.ridge.penalties import Penalties
+from bagbasis.models.ridge.ridge import solve, solve_gcv, solve_validation
+from bagbasis.models.ridge.rows import RidgeRows
+from bagbasis.models.ridge.statistics_kernels import linear_predictions
+from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 
 from . import ridge
 from .implementation import DTYPES, Implementation, Inputs

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import Bags
-from bagbasis.bags import Box
-from bagbasis.bases import BASES, evaluate_basis, evaluate_series, index_set, project
-from bagbasis.bases.smoothness import leave_one_out_sums
+from bagbasis import Bags, Box
+from bagbasis.embeddings import BASES, evaluate_basis, index_set
+from bagbasis.embeddings.bases.coefficients import project
+from bagbasis.embeddings.bases.functions import evaluate_series
+from bagbasis.embeddings.bases.smoothness import leave_one_out_sums
 
 from . import series
 from .implementation import DTYPES, Implementation, Inputs

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bagbasis import (
     Bags,
+    Box,
     HDDEmbedding,
     HistogramEmbedding,
     MeanMapEmbedding,
@@ -17,7 +18,6 @@ from bagbasis import (
     ProjectionEmbedding,
     SlicedWassersteinEmbedding,
 )
-from bagbasis.bags import Box
 from bagbasis.embeddings import EmbeddingSpec
 
 from .hdd import direct_embedding, midpoints

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagStore, MomentsEmbedding, PointTransformer
-from bagbasis.errors import DataError, ModelError, ParameterError
+from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.singlecell import (
     BagbasisSamples,
     BagbasisSupervised,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 
 from ...configs import ClusterConfig
 from ..hypotheses.common import BOUNDS
@@ -46,7 +46,7 @@ def read_watched(config: WatchedConfig) -> tuple[Any, str | None]:
         return (store, *(config.bags or (0, store.n_bags))), store.url
     if config.bags is not None:
         raise DataError(f"bags are of a store; {url} is a table, whose rows are watched")
-    from bagbasis.storage import reading
+    from bagbasis.data.storage.files import reading
 
     try:
         with reading(url) as path:

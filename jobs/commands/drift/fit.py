@@ -34,7 +34,7 @@ class Config(ReportConfig, WatchedConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save; returns the report."""
-    from bagbasis.monitoring import DriftDetector
+    from bagbasis.operations import DriftDetector
 
     begun = time.perf_counter()
     data, store_url = read_watched(config)

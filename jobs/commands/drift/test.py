@@ -31,7 +31,7 @@ class Config(ReportConfig, WatchedConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Test; returns the report."""
-    from bagbasis.monitoring import DriftDetector
+    from bagbasis.operations import DriftDetector
 
     detector = DriftDetector.load(config.detector_url)
     if config.alpha is not None:

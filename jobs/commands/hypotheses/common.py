@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
 
 from ...configs import DirectoryConfig
 from ...terminal import Terminal
 
 if TYPE_CHECKING:
-    from bagbasis.hypotheses import HypothesisResult, Statistic
+    from bagbasis.hypotheses import HypothesisResult
+    from bagbasis.hypotheses.registry import Statistic
 
 BOUNDS = "[first, last + 1] of the bags; null: all"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 
 from ...cluster import running_on
 from ...configs import ClusterConfig, EmbeddingSection, build

@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bagbasis import Bags
-from bagbasis.errors import BagbasisError, ModelError
-from bagbasis.registry import Registry
+from bagbasis.core.errors import BagbasisError, ModelError
+from bagbasis.operations import Registry
 
 from ...files import plain
 from ..model_place import open_model

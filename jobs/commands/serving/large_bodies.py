@@ -108,7 +108,7 @@ def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
     import pyarrow
     import pyarrow.json
 
-    from bagbasis.bags import as_bags
+    from bagbasis import as_bags
 
     from .requests import EXPECTED, check_n_bags
 
@@ -170,7 +170,7 @@ def _array(points: pyarrow.ListArray, where: str) -> NDArray[np.float64]:
 
 def serve_bodies(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer requests until the server is gone."""
-    from bagbasis.errors import BagbasisError
+    from bagbasis.core.errors import BagbasisError
 
     from ..model_place import open_model
     from .requests import Served, response

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bagbasis import Bags
-from bagbasis.bags import as_bags, checked_names
-from bagbasis.errors import shown
+from bagbasis import Bags, as_bags
+from bagbasis.core.errors import shown
+from bagbasis.data.bags.coordinates import checked_names
 
 from ...files import plain
 

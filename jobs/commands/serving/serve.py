@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bagbasis.clusters import is_loopback
-from bagbasis.errors import ConfigError, ParameterError, RunError, StoreError
-from bagbasis.registry import Registry
-from bagbasis.storage import PRIVATE, local_path, normalize_url, staged, storage_errors
+from bagbasis.core.errors import ConfigError, ParameterError, RunError, StoreError
+from bagbasis.data.storage.files import PRIVATE, staged, storage_errors
+from bagbasis.data.storage.urls import local_path, normalize_url
+from bagbasis.execution.clusters.profiles import is_loopback
+from bagbasis.operations import Registry
 
 from ...state import state_folder
 

@@ -29,8 +29,9 @@ class Config(ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Describe what is at the URL; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.errors import ModelError, StoreError
-    from bagbasis.storage import exists, normalize_url
+    from bagbasis.core.errors import ModelError, StoreError
+    from bagbasis.data.storage.urls import normalize_url
+    from bagbasis.data.storage.zarr_stores import exists
 
     from ..model_place import open_model
 
@@ -105,7 +106,7 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
 
 def describe_model(model: FittedModel) -> dict[str, Any]:
     """Return what was fitted, to which data, and how large the model is."""
-    from bagbasis.models import DoubleBasis
+    from bagbasis.models.base import DoubleBasis
 
     if not isinstance(model, DoubleBasis):
         return {

@@ -21,7 +21,7 @@ class Config(ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Merge the stores; returns the report."""
-    from bagbasis.store import merge_stores
+    from bagbasis import merge_stores
 
     store = merge_stores(config.stores, config.url, overwrite=config.overwrite)
     return report_changes(console, "Merged", store)

@@ -10,10 +10,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags import Bags, offsets_of
-from bagbasis.datasets import Block, Dataset
-from bagbasis.errors import DataError, ParameterError
-from bagbasis.storage import storage_errors
+from bagbasis import Bags
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.data.bags.bags import offsets_of
+from bagbasis.data.storage.files import storage_errors
+from bagbasis.datasets import Dataset
+from bagbasis.datasets.base import Block
 
 SIDE = 32
 RECORD = 1 + 3 * SIDE**2  # bytes: the label, then the red, the green and the blue plane

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 SIGMA = 0.1  # of both; the paper does not print it
 STEPS = 32  # intervals of the step functions

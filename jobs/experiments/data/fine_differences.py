@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 N_PUBLISHED = 200  # data sets of a size
 FIRST_SEED = 42  # of the first of them

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import solve
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 
 def closed_form_score(x: Floats, width: float, alpha: float) -> Callable[[Floats], Floats]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 
 def mixed_sources(sizes: Sequence[int], n: int, *, seed: int) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bagbasis import DoubleBasisClassifier, MomentsEmbedding, RandomFourierFeatures
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.search import BagRegions, Field, ProbitRegions, RegionClassifier
 
 NOISE = 0.01  # variance of an observation's error

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 from .samples import bags_by_owner
 

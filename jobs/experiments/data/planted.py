@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 PLANTED = 3  # coordinates the target depends on
 NOISE = 0.3  # standard deviation beside the target's three terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_digits
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 SCALES = np.array([0.0, 0.5, 0.9, 0.99, 0.999])
 LENGTH = 176

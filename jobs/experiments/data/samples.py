@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
-from bagbasis.bags import offsets_of
+from bagbasis.core.arrays import Floats
+from bagbasis.data.bags.bags import offsets_of
 
 # Of `Patches`.
 FIRING = (0.3, 1.2)  # Beta parameters of the rate at which a part makes a filter fire

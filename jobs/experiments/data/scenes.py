@@ -15,8 +15,8 @@ from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
-from bagbasis.bags import offsets_of
+from bagbasis.core.arrays import Floats
+from bagbasis.data.bags.bags import offsets_of
 
 Labels = NDArray[np.int64]
 

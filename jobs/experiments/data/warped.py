@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter, map_coordinates
 
-from bagbasis.arrays import Floats
-from bagbasis.objectives import Registration
+from bagbasis.core.arrays import Floats
+from bagbasis.hypotheses import Registration
 
 MARGIN = 24  # pixels around what is seen, so that a moved image is whole
 

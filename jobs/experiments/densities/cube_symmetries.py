@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagStore
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.embeddings import ProjectionSpec
-from bagbasis.execution import lane
-from bagbasis.solvers import Penalties, RidgeSolution, solve_validation
-from bagbasis.statistics import RidgeStatistics, StatisticsBuilder
+from bagbasis.execution.lanes import lane
+from bagbasis.models.ridge.penalties import Penalties
+from bagbasis.models.ridge.ridge import RidgeSolution, solve_validation
+from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 
 Rows = NDArray[np.float32]
 Pairs = tuple[Rows, Rows]

@@ -20,12 +20,12 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
+    evaluate,
     load_model,
 )
+from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.datasets import generate
 from bagbasis.densities import Densities
-from bagbasis.evaluation import evaluate
-from bagbasis.storage import exists
 
 from ...pictures import BLUE, GREY, ORANGE, draw_densities
 from ...terminal import Callback

@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from bagbasis.evaluation import evaluate
+from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, evaluate
 
 from ...pictures import BLUE, GREY
 from ...terminal import Callback

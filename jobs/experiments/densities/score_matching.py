@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.execution import use_cores
+from bagbasis.execution.lanes import use_cores
 from bagbasis.hypotheses import fit_test
 
 from ...pictures import BLUE, GREY, ORANGE

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import BagStore, DoubleBasisRegressor, KernelSmoother, load_model
+from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.datasets import SyntheticMapping as MappedBags, generate
-from bagbasis.storage import exists
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table, digest

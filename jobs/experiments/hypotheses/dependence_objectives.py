@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
-from bagbasis.execution import use_cores
-from bagbasis.objectives import (
+from bagbasis.core.arrays import Floats
+from bagbasis.execution.lanes import use_cores
+from bagbasis.hypotheses import (
     IndependentSubspaces,
     derivative_norms,
     register_images,

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.hypotheses import TWO_SAMPLE, WILD, HypothesisResult, two_sample_test
+from bagbasis.hypotheses import TWO_SAMPLE, HypothesisResult, two_sample_test
+from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...terminal import Callback
 from ..data.samples import blobs, histograms, ring, uniform
 from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table

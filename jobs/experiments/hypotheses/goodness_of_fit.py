@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import FSSD, MixtureScore, fit_test
 
 from .power_over_sizes import PowerOverSizes, Test

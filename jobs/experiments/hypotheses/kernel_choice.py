@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bagbasis.hypotheses import CRITERIA, two_sample_test
+from bagbasis.hypotheses import two_sample_test
+from bagbasis.hypotheses.two_samples.kernel_choice import CRITERIA
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.samples import blobs

@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from bagbasis.arrays import Floats, Integers
+from bagbasis import MeanMapEmbedding
+from bagbasis.core.arrays import Floats, Integers
 from bagbasis.densities import ExponentialFamilyDensity
-from bagbasis.embeddings import MeanMapEmbedding
 from bagbasis.hypotheses import (
     FIT,
     INDEPENDENCE,
     TWO_SAMPLE,
-    WILD,
     MixtureScore,
     fit_test,
     independence_test,
     two_sample_test,
 )
-from bagbasis.monitoring import DriftDetector
+from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
+from bagbasis.operations import DriftDetector
 
 from ...pictures import BLUE, ORANGE
 from ...terminal import Callback

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import two_sample_test
 
 from ...pictures import BLUE, GREY, ORANGE

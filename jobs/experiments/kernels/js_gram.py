@@ -16,10 +16,10 @@ from scipy.spatial.distance import pdist
 from scipy.special import rel_entr
 
 from bagbasis import Bags, HDDEmbedding, RandomFourierFeatures
+from bagbasis.data.storage.files import writing
 from bagbasis.densities import estimate_densities
-from bagbasis.storage import writing
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.samples import truncated_mixtures

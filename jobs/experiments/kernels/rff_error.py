@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from bagbasis import RandomFourierFeatures
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table

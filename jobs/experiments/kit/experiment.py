@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from bagbasis.execution import lane_cores
+from bagbasis.execution.lanes import lane_cores
 
 from ...configs import JobConfig, load_config, read_yaml
 from ...files import plain

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 from .experiment import Result, Table
 

@@ -10,8 +10,8 @@ from typing import Any
 from sklearn.kernel_ridge import KernelRidge
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
-from bagbasis.divergences import PSDRepair, divergence_matrix, kernel_matrix, median_scale
+from bagbasis.core.arrays import Floats
+from bagbasis.densities import PSDRepair, divergence_matrix, kernel_matrix, median_scale
 
 
 @dataclass(frozen=True)

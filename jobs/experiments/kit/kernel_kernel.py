@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
-from bagbasis.bags import Box
-from bagbasis.embeddings import ChoiceSample, Embedding, ProjectionSpec
-from bagbasis.execution import lane
+from bagbasis import Bags, BagStore, Box, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
+from bagbasis.embeddings import Embedding, ProjectionSpec
+from bagbasis.embeddings.base import ChoiceSample
+from bagbasis.execution.lanes import lane
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...configs import Section
 from .learning import Learner, Training, count
 from .timing import least_in_turn

@@ -23,8 +23,8 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.arrays import Floats
-from bagbasis.bags import concatenate
+from bagbasis.core.arrays import Floats
+from bagbasis.data.bags.bags import concatenate
 from bagbasis.datasets import Dataset
 
 from ...configs import Section

@@ -6,8 +6,8 @@ import os
 import platform
 from typing import Any
 
-from bagbasis.execution import lane_cores
-from bagbasis.versions import version
+from bagbasis.core.versions import version
+from bagbasis.execution.lanes import lane_cores
 
 PACKAGES = (
     "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bagbasis.datasets import RandomDataset
+from bagbasis.datasets.base import RandomDataset
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.arrays import Floats
-from bagbasis.execution import part_of, use_cores
+from bagbasis.core.arrays import Floats
+from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.progress import part_of
 
 from ...terminal import Callback
 

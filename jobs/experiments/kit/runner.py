@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bagbasis.errors import ConfigError, StoreError
-from bagbasis.execution import current_client
-from bagbasis.storage import writing
+from bagbasis.core.errors import ConfigError, StoreError
+from bagbasis.data.storage.files import writing
+from bagbasis.execution.tasks import current_client
 
 from ...files import plain, write_report
 from ...markdown import markdown_table

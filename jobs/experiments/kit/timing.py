@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bagbasis.execution import use_cores
+from bagbasis.execution.lanes import use_cores
 
 DISTURBED = (
     "The machine was not kept free of other work: a single time out of line with its neighbours "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bagbasis import KernelSmoother, ProjectionEmbedding, TripleBasisRegressor
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback

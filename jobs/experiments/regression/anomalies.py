@@ -22,7 +22,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.datasets import Digits
 
 from ...pictures import BLUE, GREY, ORANGE

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from bagbasis.bags import offsets_of
-from bagbasis.datasets import ALPHA_RANGE, Dirichlet
+from bagbasis.data.bags.bags import offsets_of
+from bagbasis.datasets import Dirichlet
+from bagbasis.datasets.dirichlet import ALPHA_RANGE
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...terminal import Callback
 from ..kit.experiment import Params
 from ..kit.kernel_kernel import N_ROUNDS

@@ -28,9 +28,10 @@ from bagbasis import (
     MomentsEmbedding,
     NystroemFeatures,
 )
+from bagbasis.data.labelled.labelled import box_of_bags
 from bagbasis.datasets import Digits, GMMComponents
-from bagbasis.labelled import box_of_bags
-from bagbasis.tuning import Losses, Search, difference, tune
+from bagbasis.models import Search, tune
+from bagbasis.models.tuning.leads import Losses, difference
 
 from ...configs import labels_of, section_of
 from ...terminal import Callback

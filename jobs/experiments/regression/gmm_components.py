@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from bagbasis import Bags, DoubleBasisRegressor
 from bagbasis.datasets import GMMComponents
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...pictures import BLUE, ORANGE
 from ...terminal import Callback
 from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table

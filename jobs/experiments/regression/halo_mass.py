@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback

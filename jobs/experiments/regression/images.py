@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from bagbasis import Bags, DoubleBasisClassifier
-from bagbasis.datasets import MAX_INTENSITY, SIDE, Digits
+from bagbasis.datasets import Digits
+from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...configs import Section
 from ...terminal import Callback
 from ..data.cifar10 import CIFAR10

@@ -17,9 +17,9 @@ from bagbasis import (
     MomentsEmbedding,
     ProjectionEmbedding,
 )
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
+from bagbasis.data.labelled.labelled import box_of_bags
 from bagbasis.datasets import Digits, GMMComponents
-from bagbasis.labelled import box_of_bags
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback

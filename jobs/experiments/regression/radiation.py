@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback

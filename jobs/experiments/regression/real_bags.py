@@ -19,11 +19,12 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor
-from bagbasis.arrays import Floats
-from bagbasis.errors import BagbasisError
-from bagbasis.labelled import box_of_bags
-from bagbasis.models import DoubleBasis
-from bagbasis.tuning import Losses, Search, difference, tune
+from bagbasis.core.arrays import Floats
+from bagbasis.core.errors import BagbasisError
+from bagbasis.data.labelled.labelled import box_of_bags
+from bagbasis.models import Search, tune
+from bagbasis.models.base import DoubleBasis
+from bagbasis.models.tuning.leads import Losses, difference
 
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback

@@ -29,8 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
-from bagbasis.models import MomentsAndExtremes
+from bagbasis.core.arrays import Floats
+from bagbasis.models.heads.summaries import MomentsAndExtremes
 
 from ..data.real.recipe import Kind, LabelledSet
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bagbasis.search import Field, PatternSearch
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.patterns import PROBLEMS, THRESHOLD, Pattern

@@ -17,9 +17,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 from threadpoolctl import threadpool_limits
 
-from bagbasis.execution import lane_cores
+from bagbasis.execution.lanes import lane_cores
 
-from ....arrays import Floats
+from ....core.arrays import Floats
 
 ROWS_PER_BLOCK = 2048  # of kernel values
 KEPT_BYTES = 2**31  # of kernel values: with more they are computed anew in each iteration

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bagbasis.errors import ConfigError
+from bagbasis.core.errors import ConfigError
 
 from ...pictures import BLUE, GREY, ORANGE
 from ..kit.experiment import Experiment, Measure, Result, Scale, Table

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 from bagbasis.datasets import GMMComponents
 
 from ...terminal import Callback

@@ -25,13 +25,19 @@ from bagbasis import (
     RandomFourierFeatures as Fourier,
     connect,
 )
-from bagbasis.errors import ParameterError
-from bagbasis.execution import SPLIT_EVERY, RangeTask, lane, map_reduce, task_graph, use_cores
-from bagbasis.fitting import FeatureMap, FitPlan
-from bagbasis.labelled import LabelledBags, Targets
-from bagbasis.outcomes import Reals
-from bagbasis.solvers import Penalties, solve, solve_gcv
-from bagbasis.statistics import StatisticsBuilder
+from bagbasis.core.errors import ParameterError
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
+from bagbasis.execution.costs import SPLIT_EVERY
+from bagbasis.execution.lanes import lane, use_cores
+from bagbasis.execution.passes import RangeTask
+from bagbasis.execution.tasks import map_reduce, task_graph
+from bagbasis.models.fitting.feature_map import FeatureMap
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.reals import Reals
+from bagbasis.models.ridge.penalties import Penalties
+from bagbasis.models.ridge.ridge import solve, solve_gcv
+from bagbasis.models.ridge.sums import StatisticsBuilder
 
 from ...configs import Section
 from ...terminal import Callback

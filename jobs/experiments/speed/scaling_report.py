@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bagbasis.execution import SPLIT_EVERY, PassLimits
-from bagbasis.statistics import BLOCK_BYTES, BLOCK_ROWS
+from bagbasis.execution.costs import SPLIT_EVERY, PassLimits
+from bagbasis.models.ridge.sums import BLOCK_BYTES, BLOCK_ROWS
 
 from ..kit.experiment import Result, Table
 from ..kit.frame import Column, column, frame, table

@@ -28,9 +28,9 @@ from distributed import Client, Scheduler, Worker
 from distributed.security import Security
 from numpy.typing import NDArray
 
-from bagbasis.clusters import closed_http
-from bagbasis.errors import ClusterError
-from bagbasis.execution import Report
+from bagbasis import Report
+from bagbasis.core.errors import ClusterError
+from bagbasis.execution.clusters.tls import closed_http
 
 LOOPBACK = "127.0.0.1"
 PROCESSES = 2  # that the workers share

@@ -10,13 +10,18 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...bags import Bags, Box
 from ...core import Integer, Open, Share
-from ...errors import DataError
-from ...execution import SECONDS_PER_PRODUCT, Cost, Progress, multiply, note, rows_of, run_pass
-from ...labelled import Batch, LabelledBags
-from ...store import Range, RunSample
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...data.bags.bags import Bags
+from ...data.bags.box import Box
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.store.plan import Range
+from ...data.store.sampling import RunSample
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.passes import rows_of, run_pass
+from ...execution.products import multiply
+from ...execution.progress import Progress, note
 from ..base import ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
 from ..kinds import check_inner, embedding, from_params

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from ...arrays import Floats
 from ...core import Instance
-from ...errors import ParameterError, shown
+from ...core.arrays import Floats
+from ...core.errors import ParameterError, shown
 from ..base import EmbeddingSpec
 from ..kinds import is_below, with_name
 

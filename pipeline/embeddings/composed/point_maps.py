@@ -15,12 +15,12 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from ...arrays import Floats
-from ...bags import Bags
-from ...errors import BagError, ParameterError, shown
-from ...parameters import Boolean, Integer, Share
-from ...saved import Saved
-from ...sklearn_bases import BaseEstimator
+from ...core.arrays import Floats
+from ...core.errors import BagError, ParameterError, shown
+from ...core.parameters import Boolean, Integer, Share
+from ...core.saved import Saved
+from ...core.sklearn_bases import BaseEstimator
+from ...data.bags.bags import Bags
 from .row_moments import RowMoments, count_axes, principal_axes, signed
 
 EPS = float(np.finfo(np.float64).eps)

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ...arrays import Floats, Integers
-from ...bags import Bags, Box, as_bags, range_of
 from ...core import Instance, Integer, ListOf, Open, check_parameters
-from ...errors import BagError, DataError, ParameterError
-from ...execution import SECONDS_PER_PRODUCT, Cost, note
-from ...sklearn_bases import BaseEstimator
-from ...store import plan_partitions, spread_rows
+from ...core.arrays import Floats, Integers
+from ...core.errors import BagError, DataError, ParameterError
+from ...core.sklearn_bases import BaseEstimator
+from ...data.bags.bags import Bags, as_bags
+from ...data.bags.box import Box, range_of
+from ...data.store.plan import plan_partitions
+from ...data.store.sampling import spread_rows
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.progress import note
 from ..base import BagsLike, BoxLike, ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
 from ..kinds import check_inner, embedding, from_params, is_below, with_name

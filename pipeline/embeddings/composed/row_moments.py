@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from ...arrays import Floats
-from ...bags import Bags
-from ...execution import SECONDS_PER_PRODUCT, Cost, Folded, Progress, Reduction, run_pass
-from ...labelled import Batch, LabelledBags
-from ...store import Range
+from ...core.arrays import Floats
+from ...data.bags.bags import Bags
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.store.plan import Range
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.passes import Folded, Reduction, run_pass
+from ...execution.progress import Progress
 
 RowsOf = Callable[[Bags], NDArray[Any]]
 # Columns from which few axes are found by products alone: 4,000 in a fifth of the time.

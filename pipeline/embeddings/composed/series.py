@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ...bags import Bags
 from ...core import (
     Boolean,
     Integer,
@@ -24,9 +23,10 @@ from ...core import (
     checked,
     component,
 )
-from ...errors import DataError, shown
-from ...params import as_array
-from ...sklearn_bases import BaseEstimator, TransformerMixin, of_bags
+from ...core.errors import DataError, shown
+from ...core.params import as_array
+from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
+from ...data.bags.bags import Bags
 from ..base import Embedding, InnerEmbedding
 from ..mean_map import MeanMapEmbedding
 

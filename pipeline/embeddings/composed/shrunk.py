@@ -9,11 +9,12 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...bags import Bags, Box, take_rows
 from ...core import Open
-from ...errors import DataError
-from ...execution import Cost
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...data.bags.bags import Bags, take_rows
+from ...data.bags.box import Box
+from ...execution.costs import Cost
 from ..base import ChoiceSample, Embedding, EmbeddingSpec, InnerEmbedding
 from ..description import Description
 from ..kinds import check_inner, embedding, from_params

@@ -10,8 +10,6 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...bags import Bags, Box, take_rows
 from ...core import (
     Boolean,
     Instance,
@@ -23,9 +21,12 @@ from ...core import (
     check_parameters,
     checked,
 )
-from ...errors import DataError, ParameterError, shown
-from ...execution import Cost
-from ...store import MEDIAN_ROWS, median_distance, spread_rows
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError, ParameterError, shown
+from ...data.bags.bags import Bags, take_rows
+from ...data.bags.box import Box
+from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ...execution.costs import Cost
 from ..base import ChoiceSample, Embedding, EmbeddingSpec
 from ..description import Description
 from ..hdd import HDDEmbedding

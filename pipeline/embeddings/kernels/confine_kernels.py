@@ -1,8 +1,9 @@
+# mypy: disallow-untyped-defs=False
 """One point scaled to the unit cube: where the kernels of several embeddings begin."""
 
 from __future__ import annotations
 
-from ...compiling import subkernel
+from ...core.compiling import subkernel
 
 
 @subkernel()

@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-defs=False
 """HDD embeddings from a density's coefficients: grid values, √w · p^{α/2+iλ}, projection."""
 
 from __future__ import annotations
@@ -7,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiling import UNSIGNED as _U, kernel, subkernel
-from ...sine_kernels import FAST, sine_cosine_of
+from ...core.compiling import UNSIGNED as _U, kernel, subkernel
+from ...core.sine_kernels import FAST, sine_cosine_of
 
 _F = np.float32
 # ln 2 in parts: the leading one has trailing zero bits, so that q · part is exact

@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """Histograms of ragged bags and their homogeneous feature maps."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel, subkernel
+from ...core.compiling import kernel, subkernel
 from .confine_kernels import confine
 
 

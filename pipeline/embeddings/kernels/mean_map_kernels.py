@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-defs=False
 """Means of random sines and cosines over ragged bags.
 
 Points are taken one at a time, frequencies along vector registers, so that the sums are plain
@@ -14,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiling import kernel
-from ...sine_kernels import FAST, half_turn
+from ...core.compiling import kernel
+from ...core.sine_kernels import FAST, half_turn
 
 BLOCK = 256  # points summed in the working precision before they are added in double
 

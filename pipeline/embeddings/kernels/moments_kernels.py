@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """Means and covariances of ragged bags."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel
+from ...core.compiling import kernel
 from .confine_kernels import confine
 
 

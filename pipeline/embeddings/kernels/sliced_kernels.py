@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """Quantiles of projected points of ragged bags."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import UNSIGNED as _U, kernel, subkernel
+from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .confine_kernels import confine
 
 LANES = 16  # directions that are sorted together, by vectors

@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-defs=False
 """Gaussian density estimates of ragged bags on a grid.
 
 A point is spread on the midpoints in its reach alone (Greengard and Lee 2004): what it gives to
@@ -9,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bases import BLOCK, load_block
-from ...compiling import UNSIGNED as _U, kernel, subkernel
-from ...random_features import decay
+from ...core.compiling import UNSIGNED as _U, kernel, subkernel
+from ..bases.projection_kernels import BLOCK, load_block
+from ..random_features.kernels.landmark_kernels import decay
 
 FAST = {"contract", "nsz"}
 CHUNK = 8  # midpoints of the last coordinate that are written in one unrolled loop

@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """Shares of ragged bags' points by their nearest centre."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel
+from ...core.compiling import kernel
 from .confine_kernels import confine
 
 

@@ -13,7 +13,7 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import get_client
 
-from ...errors import BagbasisError, ClusterError
+from ...core.errors import BagbasisError, ClusterError
 from ..progress import Progress, Tally, listening, worker_report
 from ..tasks import RETRIES
 from ..waiting import gathered

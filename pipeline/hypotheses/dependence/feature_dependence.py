@@ -10,11 +10,11 @@ import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
-from ...arrays import Floats
-from ...errors import ParameterError
-from ...execution import SECONDS_PER_PRODUCT, Cost
-from ...parameters import Integer, Real, Table
-from ...sums import Sums
+from ...core.arrays import Floats
+from ...core.errors import ParameterError
+from ...core.parameters import Integer, Real, Table
+from ...core.sums import Sums
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..declared import MOST_FEATURES
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...arrays import Floats, Integers
-from ...execution import check_memory
+from ...core.arrays import Floats, Integers
+from ...execution.passes import check_memory
 from ..registry import Measured
 from .pairs import DependenceStatistic, Pairs
 

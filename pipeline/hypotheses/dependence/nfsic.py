@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 
-from ...arrays import Floats
-from ...errors import DataError
-from ...execution import Cost
-from ...parameters import Integer, ShareOrZero, Table
-from ...saved import Saved
-from ...store import MEDIAN_ROWS, spread_rows
-from ...sums import Sums
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...core.parameters import Integer, ShareOrZero, Table
+from ...core.saved import Saved
+from ...core.sums import Sums
+from ...data.store.sampling import MEDIAN_ROWS, spread_rows
+from ...execution.costs import Cost
 from ..declared import MOST_LOCATIONS
 from ..kernels.kernels import Kernel
 from ..nulls.draws import near_rows

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ...arrays import Floats, Integers
-from ...execution import Cost
-from ...sums import Sums
+from ...core.arrays import Floats, Integers
+from ...core.sums import Sums
+from ...execution.costs import Cost
 from ..kernels.kernels import Kernel, resolve_kernel
 from ..nulls.laws import Null, mixture_null, permutation_null
 from ..nulls.orders import permuted_orders, shifted_orders

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from ...arrays import Floats, Integers
-from ...sums import Sums
+from ...core.arrays import Floats, Integers
+from ...core.sums import Sums
 
 LEAST_EIGENVALUE = 1e-10  # of the largest: Nyström features leave out what is rounding beside it
 

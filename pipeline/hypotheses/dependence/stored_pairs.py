@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...arrays import Floats
-from ...errors import DataError
-from ...execution import Folded, Reduction, run_pass
-from ...labelled import Batch, LabelledBags, Targets
-from ...store import MEDIAN_ROWS, BagStore, RunSample
-from ...sums import Sums
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...core.sums import Sums
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.labelled.labels import Targets
+from ...data.store.sampling import MEDIAN_ROWS, RunSample
+from ...data.store.store import BagStore
+from ...execution.passes import Folded, Reduction, run_pass
 from ..samples.row_sources import EmbedBags, EmbeddedRows
 from ..samples.samples import read_samples
 from ..samples.variables import VariableLike, target_rows

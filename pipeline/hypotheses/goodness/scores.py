@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
 
-from ...arrays import Floats, Integers
-from ...densities import Densities
-from ...errors import DataError, ParameterError, shown
-from ...params import as_array
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError, ParameterError, shown
+from ...core.params import as_array
+from ...densities.series import Densities
 
 STEP = 1e-6  # of a box's side: differences of a series then have nine digits
 

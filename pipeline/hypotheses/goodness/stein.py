@@ -13,9 +13,9 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.spatial.distance import cdist
 
-from ...arrays import Floats, Integers
-from ...execution import multiply
-from ...sums import Sums
+from ...core.arrays import Floats, Integers
+from ...core.sums import Sums
+from ...execution.products import multiply
 from ..kernels.kernels import tiles
 from ..samples.held_out import climb
 from .scores import Scored

@@ -13,9 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...execution import SECONDS_PER_PRODUCT, Cost, even_edges, run_kernel
-from ...random_features import sine_cosine, walsh_hadamard_rows
+from ...core.arrays import Floats, Integers
+from ...embeddings.random_features.kernels.fourier_kernels import sine_cosine
+from ...embeddings.random_features.kernels.hadamard_kernels import walsh_hadamard_rows
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.pool import even_edges, run_kernel
 from .kernels import Kernel
 
 SECONDS_PER_FEATURE = 2e-9  # of a sine and its cosine, or of a kernel value, on one core

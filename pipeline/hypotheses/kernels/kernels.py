@@ -9,13 +9,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from ...arrays import Floats
-from ...errors import DataError
-from ...parameters import None_, OneOf, Real, Table, keep_checked
-from ...random_features import LAPLACIAN, SCALES, draw_frequencies, kernel_profile
-from ...saved import Saved
-from ...store import MEDIAN_ROWS, spread_rows
-from ...units import in_units, units_of
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...core.parameters import None_, OneOf, Real, Table, keep_checked
+from ...core.saved import Saved
+from ...core.units import in_units, units_of
+from ...data.store.sampling import MEDIAN_ROWS, spread_rows
+from ...embeddings.random_features.base import SCALES
+from ...embeddings.random_features.frequencies import draw_frequencies
+from ...embeddings.random_features.kernel_profiles import LAPLACIAN, kernel_profile
 from ..declared import KERNEL, WIDTH
 
 TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB

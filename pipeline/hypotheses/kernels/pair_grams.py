@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats
-from ...execution import check_memory, even_edges, run_kernel
-from ...store import spread_rows
+from ...core.arrays import Floats
+from ...data.store.sampling import spread_rows
+from ...execution.passes import check_memory
+from ...execution.pool import even_edges, run_kernel
 from .kernels import AnyKernel, tiles
 from .pairing_kernels import permuted_products, permuted_products_of_widths
 

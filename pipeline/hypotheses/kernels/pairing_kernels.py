@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """Inner products of centred Gram matrices, one of two with its rows in other orders."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel
+from ...core.compiling import kernel
 
 
 @kernel()

@@ -1,11 +1,12 @@
+# mypy: disallow-untyped-defs=False
 """Sums over the rows of units: of sines and cosines at one scale, and of kernel values; serial."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel
-from ...sine_kernels import FAST, half_turn
+from ...core.compiling import kernel
+from ...core.sine_kernels import FAST, half_turn
 
 _F = np.float32
 ONE, TWO = _F(1), _F(2)

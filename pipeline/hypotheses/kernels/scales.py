@@ -15,12 +15,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from ...arrays import Floats, Integers
-from ...errors import DataError
-from ...execution import Cost, run_parts
-from ...random_features import LAPLACIAN, SCALES as WIDTH_RANGE
-from ...saved import Saved
-from ..kernels.kernels import Kernel
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...core.saved import Saved
+from ...embeddings.random_features.base import SCALES as WIDTH_RANGE
+from ...embeddings.random_features.kernel_profiles import LAPLACIAN
+from ...execution.costs import Cost
+from ...execution.pool import run_parts
+from .kernels import Kernel
 from .scale_kernels import add_waves
 
 N_WIDTHS = 10  # per kernel: neighbours differ by a factor of about 1.5

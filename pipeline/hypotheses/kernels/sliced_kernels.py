@@ -1,10 +1,11 @@
+# mypy: disallow-untyped-defs=False
 """Wasserstein distances of two parts of sorted numbers; serial."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel
+from ...core.compiling import kernel
 
 
 @kernel()

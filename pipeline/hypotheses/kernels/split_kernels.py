@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-defs=False
 """Sums of a symmetric matrix over the pairs of a set of units, for many random sets; serial.
 
 A set is a row of zeros and ones, so that the matrix' rows are only added, never multiplied. All 16
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...compiling import kernel
+from ...core.compiling import kernel
 
 COLUMNS = 64  # that are summed at a time: 16 sums of them are 8 KiB
 SETS = 512  # whose sums are in the cache: 256 KiB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Floats
+from ...core.arrays import Floats
 
 # Blocks of frequencies, the other streams of a seed, count from 0; these from 2^63 on. Locations
 # are drawn for two samples and orders for pairs: no test draws both.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ...arrays import Floats
+from ...core.arrays import Floats
 from .draws import generator_of
 from .permutation import p_values
 

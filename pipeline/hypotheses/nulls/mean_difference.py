@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats
+from ...core.arrays import Floats
 from ..declared import MOST_PERMUTATIONS
 from .permutation import p_values, split_blocks
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...arrays import Integers
-from ...errors import DataError
+from ...core.arrays import Integers
+from ...core.errors import DataError
 from .draws import generator_of
 
 Index = Integers

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import Floats, Integers
-from ...execution import check_memory
+from ...core.arrays import Floats, Integers
+from ...execution.passes import check_memory
 from .draws import generator_of
 
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import fftconvolve
 from scipy.special import chdtrc, chdtri
 
-from ...arrays import Floats, Integers
+from ...core.arrays import Floats, Integers
 from .draws import generator_of
 from .laws import Null, permutation_null
 

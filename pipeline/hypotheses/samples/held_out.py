@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from ...arrays import Floats, Integers
-from ...errors import DataError
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
 from ..nulls.draws import generator_of
 
 Index = Integers

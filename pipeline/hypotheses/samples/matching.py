@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...bags import BagIds, Bags, as_bags, has_index, in_order_of, is_groups
-from ...labelled import ids_of
-from ...store import BagStore
+from ...data.bags.alignment import has_index, in_order_of
+from ...data.bags.bags import Bags, as_bags
+from ...data.bags.frames import is_groups
+from ...data.bags.ids import BagIds
+from ...data.labelled.alignment import ids_of
+from ...data.store.store import BagStore
 
 
 def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:

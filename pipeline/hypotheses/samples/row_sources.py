@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from ...arrays import Floats, Integers
-from ...bags import Bags
-from ...embeddings import EmbeddingSpec
-from ...execution import Folded, Reduction, check_memory, rows_of, run_pass
-from ...labelled import Batch, LabelledBags
-from ...store import RunSample, spread_rows
+from ...core.arrays import Floats, Integers
+from ...data.bags.bags import Bags
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.store.sampling import RunSample, spread_rows
+from ...embeddings.base import EmbeddingSpec
+from ...execution.passes import Folded, Reduction, check_memory, rows_of, run_pass
 from ..kernels.features import FeatureMap
 from ..kernels.scales import Scales
 from .thinning import thin_bags

@@ -11,15 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from ...arrays import Floats, Integers
-from ...bags import Bags, Box, Names, concatenate, is_groups, names_of_table, order_of
 from ...core import None_, OneOf
-from ...embeddings import ChoiceSample, Embedding, EmbeddingSpec, MeanMapEmbedding
-from ...errors import DataError, ParameterError, shown
-from ...execution import check_memory
-from ...labelled import LabelledBags, box_of_bags
-from ...params import as_array
-from ...store import CHOICE_SAMPLE, BagStore, spread_rows
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError, ParameterError, shown
+from ...core.params import as_array
+from ...data.bags.bags import Bags, concatenate
+from ...data.bags.box import Box
+from ...data.bags.coordinates import Names, order_of
+from ...data.bags.frames import is_groups, names_of_table
+from ...data.labelled.labelled import LabelledBags, box_of_bags
+from ...data.store.sampling import CHOICE_SAMPLE, spread_rows
+from ...data.store.store import BagStore
+from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec
+from ...embeddings.mean_map import MeanMapEmbedding
+from ...execution.passes import check_memory
 from ..kernels.features import FeatureMap
 from ..result import plural
 from .row_sources import ArrayRows, EmbeddedRows

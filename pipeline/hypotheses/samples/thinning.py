@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...bags import Bags, Names, as_bags, concatenate, offsets_of
-from ...errors import DataError
-from ...labelled import LabelledBags
-from ...store import CHOICE_SAMPLE, BagStore, Range
+from ...core.errors import DataError
+from ...data.bags.bags import Bags, as_bags, concatenate, offsets_of
+from ...data.bags.coordinates import Names
+from ...data.labelled.labelled import LabelledBags
+from ...data.store.plan import Range
+from ...data.store.sampling import CHOICE_SAMPLE
+from ...data.store.store import BagStore
 from ..result import plural
 
 LEFT_OUT = 0.05  # of a set's bags, at most

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import Floats, Integers
-from ...bags import Bags, as_bags, is_groups
-from ...errors import DataError, shown
-from ...params import as_array
-from ...store import BagStore
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError, shown
+from ...core.params import as_array
+from ...data.bags.bags import Bags, as_bags
+from ...data.bags.frames import is_groups
+from ...data.store.store import BagStore
 from .samples import Sample, as_points, as_sample, is_bags, label_codes, missing_in, read_samples
 
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]

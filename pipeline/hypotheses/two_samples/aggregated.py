@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import rankdata
 
-from ...arrays import Floats
+from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.laws import Null, permutation_null
 from ..registry import Measured

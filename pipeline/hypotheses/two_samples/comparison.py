@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats
-from ...errors import DataError
-from ...execution import check_memory
-from ...store import MEDIAN_ROWS
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...data.store.sampling import MEDIAN_ROWS
+from ...execution.passes import check_memory
 from ..kernels.features import FeatureMap
 from ..kernels.kernels import Kernel
 from ..nulls.wild_bootstrap import (

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from ...arrays import Floats, Integers
+from ...core.arrays import Floats, Integers
 from ..samples.row_sources import ArrayRows
 from .comparison import TwoSamples
 

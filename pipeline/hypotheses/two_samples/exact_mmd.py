@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...store import spread_rows
+from ...core.arrays import Floats, Integers
+from ...data.store.sampling import spread_rows
 from ..kernels.kernels import AnyKernel, Kernel, NegativeDistance, tiles
 from ..nulls.laws import Null, gamma_null, mixture_null, pearson_null, permutation_null
 from ..nulls.permutation import TIE, draw_splits

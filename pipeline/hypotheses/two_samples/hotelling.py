@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Floats, Integers
-from ...errors import DataError
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
 
 ROUNDING = 1e-12  # of the squares of features: smaller variances are those of equal ones
 RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Floats
-from ...store import spread_rows
+from ...core.arrays import Floats
+from ...data.store.sampling import spread_rows
 from ..kernels.kernels import Kernel, resolve_kernel
 from ..nulls.permutation import draw_splits
 from ..samples.samples import Sample

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ...arrays import Floats
-from ...execution import Cost
+from ...core.arrays import Floats
+from ...execution.costs import Cost
 from ..kernels.features import FeatureMap, feature_cost
 from ..kernels.kernels import Kernel
 from ..samples.held_out import kernel_gradient

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arrays import Floats
-from ...errors import DataError, ParameterError
-from ...parameters import Integer, Open, ShareOrZero, Table
-from ...params import as_array
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Integer, Open, ShareOrZero, Table
+from ...core.params import as_array
 from ..kernels.kernels import Kernel
 from ..nulls.draws import generator_of, near_rows
 from ..nulls.laws import Null, permutation_null, weighted_chi_square_null

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...arrays import Floats, Integers
-from ...execution import run_parts
+from ...core.arrays import Floats, Integers
+from ...execution.pool import run_parts
 from ..kernels.kernels import Kernel, tiles
 from ..kernels.scale_kernels import add_pairs
 from ..kernels.split_kernels import mirror

@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...execution import multiply, run_parts
+from ...core.arrays import Floats, Integers
+from ...execution.pool import run_parts
+from ...execution.products import multiply
 from ..kernels.scales import MOST_UNITS, Scales
 from ..kernels.split_kernels import sum_over_sets
 from ..nulls.draws import generator_of

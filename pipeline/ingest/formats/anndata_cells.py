@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...errors import DataError, closest, shown
-from ...execution import Progress
-from ...parameters import Function, ListOf, None_, Text, Url, checked
-from ...store import BagStore
+from ...core.errors import DataError, closest, shown
+from ...core.parameters import Function, ListOf, None_, Text, Url, checked
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
 from ..tables import NamedBatches
 from .anndata_files import (
     Cells,

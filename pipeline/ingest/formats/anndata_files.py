@@ -18,8 +18,9 @@ import scipy.sparse as sp
 import zarr
 from numpy.typing import NDArray
 
-from ...errors import BagbasisError, DataError, needing_extra, refuse_exhaustion, shown
-from ...storage import filesystem, local_path, normalize_url, zarr_store
+from ...core.errors import BagbasisError, DataError, needing_extra, refuse_exhaustion, shown
+from ...data.storage.urls import filesystem, local_path, normalize_url
+from ...data.storage.zarr_stores import zarr_store
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
-from ...bags import Box
 from ...core import Table
-from ...execution import Progress
-from ...parameters.ingest import FILES
-from ...store import BagStore
+from ...core.parameters.ingest import FILES
+from ...data.bags.box import Box
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
 from ..arrays import check_mode, ingest_arrays
 from ..calls import check_known_ids
 from .folders import Source, bag_files, targets_of_files

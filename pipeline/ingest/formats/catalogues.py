@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...bags import HONOURED, IGNORED, REFUSED, FormatRules, has_meaning, unpacked
-from ...errors import DataError, ParameterError, closest, needing_extra, shown
-from ...parameters import Integer, ListOf, None_, Text, Url, checked
-from ...storage import local_path, normalize_url
-from ...store import BagStore
+from ...core.errors import DataError, ParameterError, closest, needing_extra, shown
+from ...core.parameters import Integer, ListOf, None_, Text, Url, checked
+from ...data.bags.format_rules import FormatRules
+from ...data.bags.packed_attributes import HONOURED, IGNORED, REFUSED, has_meaning, unpacked
+from ...data.storage.urls import local_path, normalize_url
+from ...data.store.store import BagStore
 from ..tables import reader_of
 from .frames import ingest_frame, labels_of
 

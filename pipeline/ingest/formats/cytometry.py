@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...arrays import Floats
-from ...bags import FormatRules
 from ...core import Table
-from ...errors import DataError, closest, needing_extra, shown
-from ...parameters.ingest import FCS
+from ...core.arrays import Floats
+from ...core.errors import DataError, closest, needing_extra, shown
+from ...core.parameters.ingest import FCS
+from ...data.bags.format_rules import FormatRules
 from ..calls import function_of
 from .bag_files import FileIngest
 from .folders import check_finite, reading_bag

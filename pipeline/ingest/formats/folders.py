@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...bags import arrow_reader
-from ...errors import DataError, ParameterError, closest, refuse_exhaustion, shown
-from ...storage import filesystem, normalize_url, visible_files
+from ...core.errors import DataError, ParameterError, closest, refuse_exhaustion, shown
+from ...data.bags.frames import arrow_reader
+from ...data.storage.hidden import visible_files
+from ...data.storage.urls import filesystem, normalize_url
 from ..tables import plain_reader, read_labels, spill_folder, write_parquet
 from .frames import arrow_errors
 

@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 
-from ...bags import arrow_reader, is_groups, split_groups
-from ...errors import BagbasisError, DataError, ParameterError, shown
-from ...parameters.ingest import refuse_gone
-from ...params import checked
-from ...store import BagStore
+from ...core.errors import BagbasisError, DataError, ParameterError, shown
+from ...core.parameters.ingest import refuse_gone
+from ...core.params import checked
+from ...data.bags.frames import arrow_reader, is_groups, split_groups
+from ...data.store.store import BagStore
 from ..tables import (
     SORT_BYTES,
     Database,

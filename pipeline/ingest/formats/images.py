@@ -12,12 +12,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from ...bags import MOST_DIMS, PACKED, WHOLE, Box, FormatRules, box_of
-from ...errors import DataError, ParameterError, needing_extra, shown
-from ...parameters import Boolean, Integer, Items, Url, checked, is_iterable
-from ...params import as_array, check_dtype
-from ...storage import local_path, normalize_url, visible_files
-from ...store import BagStore
+from ...core.errors import DataError, ParameterError, needing_extra, shown
+from ...core.parameters import Boolean, Integer, Items, Url, checked, is_iterable
+from ...core.params import as_array, check_dtype
+from ...data.bags.box import MOST_DIMS, Box
+from ...data.bags.format_rules import FormatRules
+from ...data.bags.packed_points import PACKED, WHOLE, box_of
+from ...data.storage.hidden import visible_files
+from ...data.storage.urls import local_path, normalize_url
+from ...data.store.store import BagStore
 from ..arrays import ingest_arrays
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bags import days_of, has_meaning, unpacked
 from ...core import Table
-from ...errors import DataError, closest, needing_extra, shown
-from ...parameters.ingest import PATCHES
+from ...core.errors import DataError, closest, needing_extra, shown
+from ...core.parameters.ingest import PATCHES
+from ...data.bags.packed_attributes import days_of, has_meaning, unpacked
 from ..calls import function_of
 from .bag_files import FileIngest
 from .catalogues import HDF5_RULES

@@ -14,8 +14,8 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from ...bags import plain_column
-from ...errors import DataError
+from ...core.errors import DataError
+from ...data.bags.arrow_arrays import plain_column
 
 ARROW = (".feather", ".arrow", ".ipc")
 JSON = (".jsonl", ".ndjson")  # an object per line

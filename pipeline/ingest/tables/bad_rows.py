@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ParameterError
-from ...store import EXACT, beyond_exact
+from ...core.errors import ParameterError
+from ...data.store.targets import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
 from .scans import SQL_TYPES, Scan, is_nan

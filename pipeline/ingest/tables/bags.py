@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...bags import AnyRagged, Bags, Responses, offsets_of
-from ...errors import DataError
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...data.bags.bags import AnyRagged, Bags, offsets_of
+from ...data.bags.responses import Responses
 from .surveys import CheckedTable
 from .values import Columns
 

@@ -13,7 +13,7 @@ import fsspec
 from fsspec.spec import AbstractFileSystem
 from fsspec.utils import read_block
 
-from ...storage import filesystem
+from ...data.storage.urls import filesystem
 
 
 class DuckFiles(AbstractFileSystem):

@@ -11,8 +11,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ...errors import DataError, StoreError, refuse_exhaustion
-from ...execution import available_memory, lane_cores
+from ...core.errors import DataError, StoreError, refuse_exhaustion
+from ...execution.lanes import lane_cores
+from ...execution.memory import available_memory
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import LOCKED

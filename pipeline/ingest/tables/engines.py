@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ...errors import DataError
-from ...execution import Progress, Report, map_tasks, shuffle_frames, silent
-from ...storage import temporary_folder
+from ...core.errors import DataError
+from ...data.storage.temporary import temporary_folder
+from ...execution.dask_data.frames import shuffle_frames
+from ...execution.progress import Progress, Report, silent
+from ...execution.tasks import map_tasks
 from .database import Database
 from .files import TableFile
 from .scans import Coding, Scan, scans_of

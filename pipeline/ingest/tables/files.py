@@ -23,8 +23,9 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from ...errors import DataError
-from ...storage import filesystem, normalize_url, visible_files
+from ...core.errors import DataError
+from ...data.storage.hidden import visible_files
+from ...data.storage.urls import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING

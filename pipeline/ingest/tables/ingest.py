@@ -16,12 +16,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ...bags import Box, box_or_quantile, merged_by_float32, points_dtype, too_coarse
-from ...errors import DataError, ParameterError
-from ...execution import Progress, current_client
-from ...parameters import Instance, None_, Table, checked
-from ...parameters.ingest import TABLES
-from ...store import BagStore, check_parameters
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Instance, None_, Table, checked
+from ...core.parameters.ingest import TABLES
+from ...data.bags.box import Box, box_or_quantile
+from ...data.bags.packed_points import points_dtype
+from ...data.bags.precision import merged_by_float32, too_coarse
+from ...data.store.creation import check_parameters
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
+from ...execution.tasks import current_client
 from ..arrays import check_mode, new_store
 from ..calls import check_known_ids, function_of, refusing_gone
 from .database import Database

@@ -14,8 +14,8 @@ import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError
-from ...execution import silent
+from ...core.errors import DataError
+from ...execution.progress import silent
 from .database import Database
 from .engines import SORT_BYTES, LocalEngine, spill_folder
 from .files import UNTYPED, Source, TableFile, open_table

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bags import Box
-from ...errors import DataError
-from ...execution import Progress, silent, watched
-from ...store import AppendSession, BagStore
+from ...core.errors import DataError
+from ...data.bags.box import Box
+from ...data.store.store import BagStore
+from ...data.store.writer import AppendSession
+from ...execution.notebook import watched
+from ...execution.progress import Progress, silent
 from ..boxes import warnings_of_range
 from .bags import Labelled, SortedRows, join_tables
 from .database import Database

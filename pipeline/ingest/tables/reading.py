@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
-from ...errors import ParameterError, closest
-from ...params import check_choice, check_fields, check_integer
+from ...core.errors import ParameterError, closest
+from ...core.params import check_choice, check_fields, check_integer
 
 DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of the columns
 MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # of the order of bytes

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Floats
-from ...bags import Box
-from ...errors import DataError
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...data.bags.box import Box
 from .bad_rows import (
     Problem,
     check_expressions,

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from ...errors import DataError, ParameterError, closest
+from ...core.errors import DataError, ParameterError, closest
 from .reading import ReadOptions
 
 LOCKED: dict[

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from ...arrays import Floats, Integers
+from ...core.arrays import Floats, Integers
 from ..model_state import OptionalPart
 
 PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any to all but all

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Floats
-from ...bags import Bags
-from ...execution import Cost
+from ...core.arrays import Floats
+from ...data.bags.bags import Bags
+from ...execution.costs import Cost
 
 SECONDS_PER_EXTREME = 5e-9  # of a coordinate of a point
 GAPS_BYTES = 2**27  # of the points of a block, in double

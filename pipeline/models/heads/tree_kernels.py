@@ -1,8 +1,9 @@
+# mypy: disallow-untyped-defs=False
 """The kernel of trees: walks from roots to leaves, and adds what the leaves hold."""
 
 from __future__ import annotations
 
-from ...compiling import kernel
+from ...core.compiling import kernel
 
 
 @kernel()

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
-from ...arrays import Floats
-from ...bags import Bags
-from ...errors import ParameterError
-from ...execution import Cost, even_edges, run_kernel
-from ...fitting import FeatureMap
-from ...versions import version
+from ...core.arrays import Floats
+from ...core.errors import ParameterError
+from ...core.versions import version
+from ...data.bags.bags import Bags
+from ...execution.costs import Cost
+from ...execution.pool import even_edges, run_kernel
+from ..fitting.feature_map import FeatureMap
 from ..model_state import OptionalPart
 from .summaries import MomentsAndExtremes
 from .tree_kernels import add_trees

@@ -14,12 +14,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...arrays import Floats
-from ...errors import DataError, ParameterError
-from ...execution import Progress, Reduction, run_pass
-from ...labelled import Batch, Column, LabelledBags, hash_index
-from ...parameters import Share
-from ...store import ListedBags
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Share
+from ...data.labelled.columns import Column
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.labelled.splits import hash_index
+from ...data.store.changes import ListedBags
+from ...execution.passes import Reduction, run_pass
+from ...execution.progress import Progress
 from ..fitted_model import ScoringModel
 from ..model_state import OptionalPart
 

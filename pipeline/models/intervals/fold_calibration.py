@@ -18,32 +18,27 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...errors import DataError
-from ...execution import (
-    SECONDS_PER_PRODUCT,
-    Progress,
-    Reduction,
-    check_memory,
-    even_edges,
-    lane,
-    run_kernel,
-    run_pass,
-)
-from ...fitting import FeatureMap, FitPlan
-from ...labelled import (
-    Batch,
-    Column,
-    Folds,
-    GroupFolds,
-    IndexFolds,
-    LabelledBags,
-    Weights,
-)
-from ...outcomes import Outcome
-from ...solvers import RidgeSolution, Rows, beside_linear, rows_serve, solve, solve_bytes
-from ...statistics import RidgeStatistics, Summary, linear_predictions
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...data.labelled.column_splits import GroupFolds
+from ...data.labelled.columns import Column
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.labelled.splits import Folds, IndexFolds
+from ...data.labelled.weights import Weights
+from ...execution.costs import SECONDS_PER_PRODUCT
+from ...execution.lanes import lane
+from ...execution.passes import Reduction, check_memory, run_pass
+from ...execution.pool import even_edges, run_kernel
+from ...execution.progress import Progress
+from ..fitting.feature_map import FeatureMap
+from ..fitting.plan import FitPlan
 from ..model_state import OptionalPart
+from ..outcomes.base import Outcome
+from ..ridge.partial_regression import Rows, beside_linear
+from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes
+from ..ridge.statistics_kernels import linear_predictions
+from ..ridge.summary import Summary
+from ..ridge.sums import RidgeStatistics
 from .calibration import choose_calibrating, join_rows, rank_of
 from .interval_kernels import interval_ends
 

@@ -1,8 +1,9 @@
+# mypy: disallow-untyped-defs=False
 """The kernel of intervals from folds: the r-th smallest of sums of predictions and errors."""
 
 from __future__ import annotations
 
-from ...compiling import kernel, subkernel
+from ...core.compiling import kernel, subkernel
 
 MOST_HALVINGS = 100  # of a bracket; equal errors would be halved until numbers have no digits
 

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...arrays import Floats
-from ...bags import Bags, as_bags
-from ...densities import Densities
-from ...embeddings import ProjectionSpec
-from ...errors import ParameterError
-from ...execution import lane
-from ...outcomes import Densities as ResponseDensities
-from ...parameters import Boolean, Integer, None_, checked
-from ...params import as_array
+from ...core.arrays import Floats
+from ...core.errors import ParameterError
+from ...core.parameters import Boolean, Integer, None_, checked
+from ...core.params import as_array
+from ...data.bags.bags import Bags, as_bags
+from ...densities.series import Densities
+from ...embeddings.projection import ProjectionSpec
+from ...execution.lanes import lane
 from ..fitted_model import JudgedModel, ScoringModel, mean_of
+from ..outcomes.densities import Densities as ResponseDensities
 
 Model = TypeVar("Model", bound=JudgedModel)
 

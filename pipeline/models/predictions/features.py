@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...bags import Bags
-from ...embeddings import Embedding
-from ...errors import ParameterError
-from ...execution import Cost, lazy_pass, plan_blocks, rows_of
-from ...fitting import FeatureMap, in_embedded_order, resolve_features
-from ...labelled import Batch, LabelledBags
-from ...parameters import Instance, None_, Text, checked
-from ...random_features import RandomFeatures
-from ...store import BagStore, Range
+from ...core.errors import ParameterError
+from ...core.parameters import Instance, None_, Text, checked
+from ...data.bags.bags import Bags
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.store.plan import Range
+from ...data.store.store import BagStore
+from ...embeddings.base import Embedding
+from ...embeddings.random_features.base import RandomFeatures
+from ...execution.costs import Cost, plan_blocks
+from ...execution.passes import lazy_pass, rows_of
+from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 
 LazyArray = Any
 """A dask.array, which only `execution` may name."""

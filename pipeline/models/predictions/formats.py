@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ModelError, ParameterError, needing_extra, shown, warn
-from ...storage import filesystem, writing
+from ...core.errors import ModelError, ParameterError, needing_extra, shown, warn
+from ...data.storage.files import writing
+from ...data.storage.urls import filesystem
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -12,12 +12,8 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ...bags import arrow_stream
-from ...errors import ModelError, ParameterError, StoreError
-from ...execution import Progress, Reduction, iter_pass
-from ...labelled import Batch, LabelledBags
-from ...outcomes import Layout, Prediction
-from ...parameters import (
+from ...core.errors import ModelError, ParameterError, StoreError
+from ...core.parameters import (
     Boolean,
     Function,
     Instance,
@@ -31,19 +27,19 @@ from ...parameters import (
     Url,
     checked,
 )
-from ...saved import Format
-from ...storage import (
-    attributes_of,
-    check_replaceable,
-    filesystem,
-    holds_parts,
-    normalize_url,
-    open_group,
-    storage_errors,
-    writing_folder,
-    zarr_store,
-)
-from ...store import FILLS, BagStore, Range
+from ...core.saved import Format
+from ...data.bags.arrow_arrays import arrow_stream
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.storage.files import storage_errors
+from ...data.storage.folders import writing_folder
+from ...data.storage.urls import filesystem, normalize_url
+from ...data.storage.zarr_reading import open_group
+from ...data.storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
+from ...data.store.plan import Range
+from ...data.store.schema import FILLS
+from ...data.store.store import BagStore
+from ...execution.passes import Reduction, iter_pass
+from ...execution.progress import Progress
 from ..fitted_model import (
     COVERAGE,
     NO_COLUMNS,
@@ -56,6 +52,7 @@ from ..fitted_model import (
     names_fitted,
     take_subset,
 )
+from ..outcomes.base import Layout, Prediction
 from .features import prediction_ranges
 from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
 

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...bags import Bags
-from ...errors import ModelError
-from ...execution import Cost, Progress, Reduction, lane, run_pass
-from ...fitting import FeatureMap
-from ...outcomes import Outcome
+from ...core.arrays import Floats, Integers
+from ...core.errors import ModelError
+from ...data.bags.bags import Bags
+from ...execution.costs import Cost
+from ...execution.lanes import lane
+from ...execution.passes import Reduction, run_pass
+from ...execution.progress import Progress
 from ..fitted_model import in_fitted_order
+from ..fitting.feature_map import FeatureMap
+from ..outcomes.base import Outcome
 from ..ridge_model import NOT_FINITE
 from .sums import ROWS_PER_BLOCK, QuerySums, SmootherSums, TrainingRows, smoothing_cost
 

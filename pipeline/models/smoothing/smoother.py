@@ -11,8 +11,6 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ...arrays import Floats
-from ...bags import as_bags
 from ...core import (
     Function,
     ListOf,
@@ -26,25 +24,29 @@ from ...core import (
     checked,
     component,
 )
-from ...embeddings import EMBEDDINGS, Embedding, ProjectionEmbedding, named_embedding
-from ...errors import DataError, ParameterError
-from ...execution import Progress, check_memory, lane
-from ...fitting import FeatureMap, in_embedded_order, resolve_features
-from ...labelled import (
-    HOLDOUT,
-    BagsLike,
-    Holdout,
-    HoldoutLike,
-    LabelledBags,
-    LabelsLike,
-    with_missing,
-)
-from ...outcomes import Densities, Outcome, Reals
-from ...sklearn_bases import BaseEstimator, fresh, of_bags
-from ...store import DISTANCE_SAMPLE, BagStore, median_distance
-from ...units import units_of
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError
+from ...core.sklearn_bases import BaseEstimator, fresh, of_bags
+from ...core.units import units_of
+from ...data.bags.bags import as_bags
+from ...data.labelled.holdout import HOLDOUT, Holdout, HoldoutLike
+from ...data.labelled.inputs import BagsLike, LabelsLike
+from ...data.labelled.labelled import LabelledBags, with_missing
+from ...data.store.sampling import DISTANCE_SAMPLE, median_distance
+from ...data.store.store import BagStore
+from ...embeddings.base import Embedding
+from ...embeddings.kinds import EMBEDDINGS
+from ...embeddings.projection import ProjectionEmbedding
+from ...embeddings.registered import named_embedding
+from ...execution.lanes import lane
+from ...execution.passes import check_memory
+from ...execution.progress import Progress
 from ..base import EMBEDDING
+from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from ..judging import score_of
+from ..outcomes.base import Outcome
+from ..outcomes.densities import Densities
+from ..outcomes.reals import Reals
 from ..predictions.densities import DensityPrediction
 from ..ridge_model import NOT_FINITE
 from .model import SmootherModel

@@ -10,13 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Integers
-from ...errors import DataError
-from ...execution import SECONDS_PER_PRODUCT, Cost, Index, RowsOfBags, Source, multiply
-from ...fitting import FeatureMap
-from ...labelled import Batch, LabelledBags
-from ...outcomes import Outcome
-from ...store import PARTITION_BYTES
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.store.reading import PARTITION_BYTES
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.passes import Index, RowsOfBags, Source
+from ...execution.products import multiply
+from ..fitting.feature_map import FeatureMap
+from ..outcomes.base import Outcome
 
 ROWS_PER_BLOCK = 2048  # training bags whose closeness to all queries is in memory at a time
 SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one core

@@ -15,7 +15,7 @@ import pytest
 from flowio import FlowData, create_fcs
 
 from bagbasis import BagStore
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_fcs, ingest_patches
 from bagbasis.ingest.formats.patches import PatchIngest
 

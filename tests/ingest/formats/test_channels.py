@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flowio import create_fcs
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 from bagbasis.ingest import ingest_fcs
 from bagbasis.ingest.formats.cytometry import is_stained
 

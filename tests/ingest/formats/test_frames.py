@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_frame, ingest_tables
 from tests.ingest.long_tables import COLUMNS, assert_holds, long_table
 

@@ -11,9 +11,9 @@ import pytest
 from flowio import create_fcs
 from PIL import Image
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
+from bagbasis.data.storage.hidden import is_hidden, visible_files
 from bagbasis.ingest import ingest_fcs, ingest_images, ingest_patches, ingest_tables
-from bagbasis.storage import is_hidden, visible_files
 
 FOREIGN = [
     ".ipynb_checkpoints/{}",

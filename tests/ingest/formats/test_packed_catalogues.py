@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from astropy.io import fits
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 from bagbasis.ingest import ingest_catalogue, ingest_patches
 
 HALO = np.array([1, 1, 1, 2, 2, 2])

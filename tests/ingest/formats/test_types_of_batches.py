@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 from bagbasis.ingest import ingest_anndata, ingest_frame, ingest_tables
 from bagbasis.ingest.tables import NamedBatches, write_batches
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import TableIngest, ingest_frame, ingest_tables
 from bagbasis.ingest.tables import Database
 from tests.ingest.formats.test_frames import long_frame

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_arrays, ingest_frame, ingest_tables
 from tests.ingest.formats.test_frames import long_frame
 from tests.ingest.long_tables import COLUMNS

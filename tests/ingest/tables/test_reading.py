@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_tables
 from bagbasis.ingest.tables.reading import ReadOptions
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis.bags import Box
-from bagbasis.errors import BagbasisError, DataError, ParameterError, StoreError
+from bagbasis import BagStore, Box
+from bagbasis.core.errors import BagbasisError, DataError, ParameterError, StoreError
 from bagbasis.ingest.tables import TableIngest, ingest_tables
 from bagbasis.ingest.tables.passes import Tally
-from bagbasis.store import BagStore
 from tests.ingest.long_tables import (
     COLUMNS,
     RESPONSES,

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis.errors import DataError, ExhaustedError, StoreError
+from bagbasis.core.errors import DataError, ExhaustedError, StoreError
 from bagbasis.ingest.tables import ingest_tables
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import range_starts

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bagbasis.bags import Box
+from bagbasis import BagStore, Box
 from bagbasis.ingest.tables import TableIngest, ingest_tables
 from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import SORT_BYTES, LocalEngine
-from bagbasis.store import BagStore
+from tests.data.store.processes import running
 from tests.ingest.long_tables import (
     COLUMNS,
     RESPONSES,
@@ -28,7 +28,6 @@ from tests.ingest.long_tables import (
     scatter,
     write,
 )
-from tests.store.processes import running
 
 pytestmark = pytest.mark.usefixtures("client")
 

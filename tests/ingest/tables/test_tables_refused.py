@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis.errors import DataError, ParameterError, StoreError
+from bagbasis import BagStore
+from bagbasis.core.errors import DataError, ParameterError, StoreError
+from bagbasis.data.storage.zarr_writer import WriterStore
 from bagbasis.ingest.tables import ingest_tables
-from bagbasis.storage.zarr_writer import WriterStore
-from bagbasis.store import BagStore
 from tests.ingest.long_tables import COLUMNS, assert_holds, write
 
 pytestmark = pytest.mark.usefixtures("client")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis import Bags, KernelSmoother
-from bagbasis.bags import Box
+from bagbasis import Bags, Box, KernelSmoother
 from bagbasis.densities import kde_at
 from bagbasis.jobs.experiments.kit import kernel_kernel
 from bagbasis.jobs.experiments.kit.kernel_kernel import (

@@ -13,7 +13,7 @@ from bagbasis import (
     MomentsEmbedding,
 )
 from bagbasis.datasets import GMMComponents
-from bagbasis.divergences import divergence_matrix
+from bagbasis.densities import divergence_matrix
 from bagbasis.jobs.experiments.kit.gram_peer import GramPeer
 from bagbasis.jobs.experiments.kit.learning import (
     ALPHAS,

@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
-from bagbasis.divergences import divergence_matrix
+from bagbasis.densities import divergence_matrix
 from bagbasis.jobs.experiments.data.samples import blobs
 from bagbasis.jobs.experiments.kit.frame import select
 from bagbasis.jobs.experiments.kit.learning import draw_bags

@@ -18,7 +18,7 @@ from bagbasis.jobs.experiments.regression.real_bags import (
     verdicts,
 )
 from bagbasis.jobs.experiments.regression.real_bags_peers import PEERS, folds
-from bagbasis.tuning import Search
+from bagbasis.models import Search
 from tests.jobs.experiments.contract import Contract, result
 
 SETS = ["musk 1", "school classes", "motions"]

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bagbasis.bases import index_set
+from bagbasis.embeddings import index_set
 from bagbasis.jobs.experiments.densities.cube_symmetries import (
     AXES,
     CLASSES,

@@ -10,8 +10,8 @@ import pandas as pd
 import psutil
 import pytest
 
-from bagbasis.errors import ParameterError
-from bagbasis.execution import current_client
+from bagbasis.core.errors import ParameterError
+from bagbasis.execution.tasks import current_client
 from bagbasis.jobs.experiments.kit.frame import column, frame
 from bagbasis.jobs.experiments.kit.timing import exponent
 from bagbasis.jobs.experiments.speed import (
@@ -32,9 +32,9 @@ from bagbasis.jobs.experiments.speed.scaling_report import (
     task_cpu,
 )
 from bagbasis.jobs.experiments.speed.simulated_cluster import PROCESSES, simulated_cluster
-from bagbasis.statistics.gram_products import gram_bytes
-from bagbasis.statistics.sums import StatisticsBuilder
-from bagbasis.statistics.tiles.products import tile_bytes, tiles_serve
+from bagbasis.models.ridge.gram_products import gram_bytes
+from bagbasis.models.ridge.sums import StatisticsBuilder
+from bagbasis.models.ridge.tiles.products import tile_bytes, tiles_serve
 from tests.jobs.experiments.contract import Contract, make
 
 SMALL = make("scaling").settings

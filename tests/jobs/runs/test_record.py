@@ -9,14 +9,14 @@ import time
 import fsspec
 import pytest
 
-from bagbasis.errors import ConfigError, RunError, StoreError
+from bagbasis.core.errors import ConfigError, RunError, StoreError
+from bagbasis.data.storage.files import write_json
+from bagbasis.data.storage.lock import Hold, writer_lock
 from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.runs.record import BEAT, DEAD_SECONDS, STATE, read_object
 from bagbasis.jobs.runs.roots import remember
 from bagbasis.jobs.runs.submission import beside_output
-from bagbasis.storage.files import write_json
-from bagbasis.storage.lock import Hold, writer_lock
 from tests.jobs.running import refused
 from tests.jobs.runs.drivers import driven
 

@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags import Bags, Responses, concatenate, offsets_of
-from bagbasis.datasets import ResponseBlock, ResponseDataset, block_rng, register_dataset
-from bagbasis.errors import DataError, ParameterError
-from bagbasis.execution import lane
-from bagbasis.parameters import Integer, None_, Real
+from bagbasis import Bags, Responses
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.core.parameters import Integer, None_, Real
+from bagbasis.data.bags.bags import concatenate, offsets_of
+from bagbasis.datasets import register_dataset
+from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
+from bagbasis.execution.lanes import lane
 
 from .cosmology import A_EARLY, Cosmology
 from .initial_conditions import displacements, lattice, linear_density, perturbed, wrap

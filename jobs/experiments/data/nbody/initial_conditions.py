@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
-from bagbasis.arrays import Floats
-from bagbasis.execution import lane_cores
+from bagbasis.core.arrays import Floats
+from bagbasis.execution.lanes import lane_cores
 
 from .cosmology import Growth
 

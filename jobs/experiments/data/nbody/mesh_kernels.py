@@ -1,3 +1,4 @@
+# mypy: disallow-untyped-defs=False
 """Particles to mesh and back with the cloud-in-cell window, and the gradient between.
 
 Every cell adds its particles' shares in the order of the particles, whatever the threads, so the
@@ -6,7 +7,7 @@ same positions give the same bytes on any number of cores.
 
 from __future__ import annotations
 
-from bagbasis.compiling import kernel, subkernel
+from bagbasis.core.compiling import kernel, subkernel
 
 
 @subkernel(inline="always")

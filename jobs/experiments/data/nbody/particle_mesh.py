@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from bagbasis.arrays import Floats
-from bagbasis.execution import even_edges, lane_cores, run_kernel
+from bagbasis.core.arrays import Floats
+from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution.pool import even_edges, run_kernel
 
 from .cosmology import Growth
 from .initial_conditions import wavenumbers, wrap

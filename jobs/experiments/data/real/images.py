@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_sample_images
 
 from bagbasis import Bags
-from bagbasis.bags import offsets_of
+from bagbasis.data.bags.bags import offsets_of
 from bagbasis.datasets import Digits
 
 from ...kit.learning import draw_bags

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import Bags
-from bagbasis.bags import offsets_of
+from bagbasis.data.bags.bags import offsets_of
 
 from .recipe import LabelledSet, Recipe, packaged_file
 

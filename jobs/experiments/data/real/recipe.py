@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats, Integers
-from bagbasis.errors import DataError
+from bagbasis.core.arrays import Floats, Integers
+from bagbasis.core.errors import DataError
 
 Kind = Literal["classification", "regression"]
 

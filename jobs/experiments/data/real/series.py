@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
+from bagbasis.core.arrays import Floats
 
 from .recipe import LabelledSet, Recipe, packaged_file
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import Bags
-from bagbasis.arrays import Floats
-from bagbasis.bags import offsets_of
+from bagbasis.core.arrays import Floats
+from bagbasis.data.bags.bags import offsets_of
 
 from .recipe import LabelledSet, Recipe, packaged_file
 

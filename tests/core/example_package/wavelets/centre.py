@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis.core import Real
-from bagbasis.embeddings import Description, Embedding, EmbeddingSpec, embedding
+from bagbasis.embeddings import Description, Embedding, EmbeddingSpec
+from bagbasis.embeddings.kinds import embedding
 
 Power = Annotated[float, Real(gt=0, le=4)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.jobs.experiments.data.cifar10 import CIFAR10, CLASSES, FILES
 
 IMAGES_A_FILE = 60

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.spatial import cKDTree
 
+from bagbasis import BagStore
+from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.datasets.base import ResponseBlock
-from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.lanes import CORES_VARIABLE
 from bagbasis.jobs.experiments.data.nbody import NBody, cut
-from bagbasis.store import BagStore
 
 SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import hyp2f1
 
-from bagbasis.errors import ParameterError
+from bagbasis.core.errors import ParameterError
 from bagbasis.jobs.experiments.data.nbody import Cosmology
 from bagbasis.jobs.experiments.data.nbody.cosmology import transfer
 from tests.oracles.nbody import oscillating_transfer, rms_in_spheres

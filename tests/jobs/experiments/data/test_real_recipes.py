@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags
-from bagbasis.errors import DataError
+from bagbasis.core.errors import DataError
 from bagbasis.jobs.experiments.data.real.recipe import LabelledSet, packaged_file
 from bagbasis.jobs.experiments.data.real.registered import HELD_BACK, RECIPES
 

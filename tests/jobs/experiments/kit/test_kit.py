@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import bagbasis.jobs.commands.experiment
-from bagbasis.errors import ConfigError, StoreError
+from bagbasis.core.errors import ConfigError, StoreError
 from bagbasis.execution.lanes import lane_cores
 from bagbasis.jobs.experiments import EXPERIMENTS
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment, notes, runner

@@ -1,0 +1,1 @@
+"""Ragged sets of points in memory: bags, responses, their boxes and ids."""

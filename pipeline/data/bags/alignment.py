@@ -1,0 +1,91 @@
+"""Values of pandas beside ids of bags: they are put in the order of the ids, or refused."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import DataError, warn
+from .ids import BagIds
+
+if TYPE_CHECKING:
+    from pandas import Index
+
+BY_PLACE = "give its to_numpy() for values in the order of the bags"
+
+
+def has_index(values: object) -> bool:
+    """Return whether values are a Series or a DataFrame of pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, (pandas.Series, pandas.DataFrame))
+
+
+def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - of pandas
+    """Return a Series or DataFrame with its rows in the order of ids.
+
+    ``what`` is what messages call the values.
+
+    Raises
+    ------
+    DataError
+        An index that has an id twice, or other ids than the bags. An index 0, 1, … n − 1 beside
+        other ids is none that names bags: such values are taken in their order, with a warning.
+    """
+    wanted, given = _index_of(ids), _levels_in_order(values.index, ids)
+    if len(given) == len(wanted) and given.equals(wanted):
+        return values
+    is_plain = _is_plain(given, len(wanted))
+    twice = given.duplicated()
+    if twice.any():
+        again = _plain(given[int(np.argmax(twice))])
+        raise DataError(
+            f"{what}: its index has {again!r} twice, and a bag has one value; give one row per "
+            f"bag, or {BY_PLACE}"
+        )
+    places = given.get_indexer(wanted)
+    without = np.flatnonzero(places < 0)
+    if len(given) == len(wanted) and not len(without):
+        return values.iloc[places]
+    if is_plain:
+        warn(
+            f"{what} has the index 0 to {len(given) - 1}, and the bags have the ids "
+            f"{_plain(wanted[0])!r}, …: its values are taken in the order of the bags; give it "
+            f"the ids as its index, or {BY_PLACE}"
+        )
+        return values
+    unknown = np.flatnonzero(wanted.get_indexer_for(given) < 0)
+    parts = [f"the bag with id {_plain(wanted[i])!r} has no row" for i in without[:1].tolist()]
+    parts += [f"no bag has the id {_plain(given[i])!r}" for i in unknown[:1].tolist()]
+    raise DataError(
+        f"{what}: its index and the ids of the bags differ: {', and '.join(parts)} "
+        f"({len(given)} rows, {len(wanted)} bags); take the rows of these bags, or {BY_PLACE}"
+    )
+
+
+def _index_of(ids: BagIds) -> Index[Any]:
+    import pandas as pd  # noqa: PLC0415 - the caller has values of it
+
+    if len(ids) and isinstance(ids.values[0], tuple):
+        return pd.MultiIndex.from_tuples(ids.values.tolist())
+    return pd.Index(ids.values.tolist())
+
+
+def _levels_in_order(index: Any, ids: BagIds) -> Any:  # noqa: ANN401 - a MultiIndex or not
+    """Return an index of several levels with these in the order of the id columns, by name."""
+    names = list(index.names)
+    if index.nlevels == len(ids.columns) > 1 and set(names) == set(ids.columns):
+        return index.reorder_levels([names.index(name) for name in ids.columns])
+    return index
+
+
+def _is_plain(index: Index[Any], n_bags: int) -> bool:
+    """Whether an index only counts the rows, as pandas makes where none is given."""
+    values = index.to_numpy()
+    return values.dtype.kind == "i" and np.array_equal(values, np.arange(n_bags))
+
+
+def _plain(key: Any) -> Any:  # noqa: ANN401
+    """Return an id as messages show it: a number of Python, not of numpy."""
+    return key.item() if isinstance(key, np.generic) else key

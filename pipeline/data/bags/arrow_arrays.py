@@ -1,0 +1,158 @@
+"""Ragged points and columns as Arrow's arrays, which share their memory, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Integers
+from ...core.errors import DataError, needing_extra, shown
+
+POINTS = "points"  # the column of bags
+
+
+def library() -> ModuleType:
+    """Return pyarrow; DataError without it."""
+    with needing_extra("tables", "Arrow"):
+        import pyarrow as pa  # noqa: PLC0415 - an extra
+        import pyarrow.compute  # noqa: PLC0415
+    module: ModuleType = pa
+    return module
+
+
+def arrow_stream(columns: Mapping[str, Any], requested: object) -> object:
+    """Return the stream of a table (Arrow's C interface) of arrays (n,) or (n, k), or Arrow's."""
+    return arrow_table(columns).__arrow_c_stream__(requested)
+
+
+def arrow_table(columns: Mapping[str, Any]) -> Any:  # noqa: ANN401 - no types
+    """Return a pyarrow.Table of arrays (n,) or (n, k), or Arrow's."""
+    pa = library()
+    return pa.table({name: _column(pa, values) for name, values in columns.items()})
+
+
+def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401 - no types
+    """Return a list of points per set; each point is a list of fixed size. Nothing is copied."""
+    pa = library()
+    return pa.LargeListArray.from_arrays(pa.array(offsets), _column(pa, points))
+
+
+def plain_column(column: Any) -> Any:  # noqa: ANN401 - no types
+    """Return an array of Arrow with a plain type, which Parquet can store and DuckDB reads.
+
+    Views of lists become lists, runs their values, UUIDs texts, extension types their storage, and
+    views of texts in dictionaries, which polars' categories have, texts.
+    """
+    pa = library()
+    kind = column.type
+    if isinstance(kind, pa.UuidType):
+        texts = [None if one is None else str(one) for one in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain_column(column.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return plain_column(pa.compute.run_end_decode(column))
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        sizes = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int64))
+        return pa.LargeListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        texts = column.dictionary.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
+    return column
+
+
+def plain_table(table: Any) -> Any:  # noqa: ANN401 - no types
+    """Return a table of Arrow with the types of `plain_column`."""
+    pa = library()
+    columns = []
+    for column in table.columns:
+        kind = plain_column(pa.nulls(0, column.type)).type
+        columns.append(pa.chunked_array([*map(plain_column, column.chunks)], kind))
+    return pa.table(columns, names=table.column_names)
+
+
+def split_arrow(
+    data: object, column: str | None
+) -> tuple[NDArray[Any], Integers, list[str] | None]:
+    """Return points, shape (n, d), sizes and names of a column of lists of points.
+
+    Names are those of the fields of records.
+
+    Raises
+    ------
+    DataError
+        No table, no such column, a missing bag or number, or points of different dimensions.
+    """
+    pa = library()
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise DataError(f"data is {shown(data)}; expected a table with Arrow's __arrow_c_stream__")
+    try:
+        table = pa.RecordBatchReader.from_stream(data).read_all()
+        table = plain_table(table)
+    except pa.ArrowException as error:
+        raise DataError(f"the table cannot be read ({error})") from error
+    name = column
+    if name is None:
+        lists = [field.name for field in table.schema if _is_list(pa, field.type)]
+        if len(lists) != 1:
+            raise DataError(f"columns of lists are {shown(lists)}; name one with column=")
+        name = lists[0]
+    if name not in table.schema.names or not _is_list(pa, table.schema.field(name).type):
+        raise DataError(f"no column of lists is called {name!r}: {shown(table.schema.names)}")
+    lists = pa.concat_arrays(table[name].chunks) if table[name].num_chunks else table[name]
+    if not len(lists):
+        raise DataError(f"{name}: there are no bags")
+    lists = lists.cast(pa.large_list(lists.type.value_type))
+    sizes = lists.value_lengths()
+    points = lists.flatten()
+    if lists.null_count or points.null_count:
+        raise DataError(f"{name}: a bag or a point is missing")
+    n_points = sizes.to_numpy(zero_copy_only=False).astype(np.int64)
+    kind = points.type
+    fields = [kind.field(j).name for j in range(kind.num_fields)] if _is_struct(pa, kind) else None
+    return _points(pa, points, name), n_points, fields
+
+
+def _is_struct(pa: ModuleType, kind: object) -> bool:
+    return bool(pa.types.is_struct(kind))
+
+
+def _is_list(pa: ModuleType, kind: object) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _column(pa: ModuleType, values: Any) -> Any:  # noqa: ANN401 - arrays of either library
+    """Return a column: of a matrix one of lists of fixed size, of Arrow's array itself."""
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.ndim == 1:
+        return pa.array(values.astype(object) if values.dtype.kind == "T" else values)
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+
+
+def _points(pa: ModuleType, items: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - no types
+    """Return rows of numbers of lists, of records, or of numbers, which are points of R^1."""
+    if pa.types.is_struct(items.type):
+        return np.column_stack([_numbers(pa, items.field(j), name) for j in range(len(items.type))])
+    if not _is_list(pa, items.type):
+        return _numbers(pa, items, name)[:, None]
+    widths = pa.compute.unique(pa.compute.list_value_length(items)).to_pylist()
+    if len(widths) > 1:
+        raise DataError(f"{name}: points have {sorted(widths)} coordinates; expected one number")
+    return _numbers(pa, items.flatten(), name).reshape(len(items), -1)
+
+
+def _numbers(pa: ModuleType, values: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - no types
+    kind = values.type
+    if values.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        what = "a coordinate is missing" if values.null_count else f"coordinates are {kind}"
+        raise DataError(f"{name}: {what}; expected numbers")
+    numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return numbers

@@ -1,0 +1,497 @@
+"""`Bags`: a validated ragged collection of sample sets held in memory, and its base `Ragged`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.errors import BagbasisError, DataError, shown
+from ...core.parameters import ListOf, None_, Text, checked, is_iterable
+from ...core.params import check_dtype
+from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
+from .awkward_arrays import join_lists, split_lists
+from .checks import IdsLike, as_bag, as_offsets, as_points, check_finite
+from .coordinates import Names, checked_names, order_of
+from .frames import (
+    bags_of_frame,
+    check_no_table,
+    is_groups,
+    names_of_table,
+    points_frame,
+    ragged_dataset,
+)
+from .html import html_table
+from .ids import BagIds, Ids, as_ids, comparable
+
+if TYPE_CHECKING:
+    from awkward import Array
+    from pandas import DataFrame
+    from pyarrow import Table
+    from xarray import Dataset
+
+AnyRagged = TypeVar("AnyRagged", bound="Ragged")
+
+
+class Ragged(Sequence[np.ndarray]):
+    """A sequence of sets of points; set i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+
+    `Bags` and `Responses` say what their parameters are, and how many points a set must have.
+    """
+
+    __slots__ = ("_ids", "_names", "offsets", "points")
+
+    OWNER: ClassVar[str] = ""
+    """Put before a bag's name in messages, for points that are not the bag's own."""
+
+    points: NDArray[np.floating[Any]]
+    offsets: Integers
+    _names: tuple[str, ...] | None
+    _ids: BagIds | None
+
+    def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
+        self.points = as_points(points)
+        self.offsets = as_offsets(offsets, len(self.points))
+        self._check_sizes()
+        ids = None if ids is None else as_ids(ids, len(self))[0]
+        check_finite(self.points, self.offsets, ids, self.OWNER)
+        self._names = None
+        self._ids = None if ids is None else BagIds(comparable(ids))
+
+    @classmethod
+    def trusted(
+        cls,
+        points: NDArray[Any],
+        offsets: Integers,
+        names: Names = None,
+        ids: BagIds | None = None,
+    ) -> Self:
+        """Wrap arrays that are valid already (read from a store, generated), without copying."""
+        wrapped = object.__new__(cls)
+        wrapped.points = points
+        wrapped.offsets = offsets
+        wrapped._names = checked_names(names, points.shape[1])
+        wrapped._ids = ids
+        return wrapped
+
+    def named(self, names: Names) -> Self:
+        """Return the same points, whose coordinates have names: as many, or None."""
+        return self.trusted(self.points, self.offsets, names, self.bag_ids)
+
+    def with_ids(self, ids: BagIds | None) -> Self:
+        """Return the same sets with other ids, or without any."""
+        return self.trusted(self.points, self.offsets, self.coordinate_names, ids)
+
+    @property
+    def bag_ids(self) -> BagIds | None:
+        """The ids of the sets, of a table that has some; else None."""
+        return getattr(self, "_ids", None)  # bags that an earlier version pickled have none
+
+    def in_order_of(
+        self,
+        names: Names,
+        what: str,
+        reference: str,
+        error: type[BagbasisError] = DataError,
+    ) -> Self:
+        """Return the points with their coordinates in the order of ``names``, see `order_of`.
+
+        Raises
+        ------
+        BagbasisError
+            Coordinates of other names.
+        """
+        order = order_of(self.coordinate_names, names, what, reference, error)
+        if order is None:
+            return self
+        points = np.take(self.points, order, axis=1)
+        return self.trusted(points, self.offsets, names, self.bag_ids)
+
+    def _check_sizes(self) -> None:
+        """Raise DataError for the first set that may not have the size it has."""
+        raise NotImplementedError
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        return int(self.points.shape[1])
+
+    @property
+    def coordinate_names(self) -> list[str] | None:
+        """Names of the coordinates, as of the frames that the points are from; None without."""
+        names = getattr(self, "_names", None)  # unpickled points of earlier versions have none
+        return None if names is None else list(names)
+
+    @property
+    def n_points(self) -> int:
+        """Points of all sets."""
+        return int(self.offsets[-1])
+
+    @property
+    def sizes(self) -> Integers:
+        """Points in each set, shape (n_sets,)."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        """Return the number of sets, those without points among them."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, key: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Return one set as a view for an integer; several for a slice, a mask or indices."""
+        if isinstance(key, (int, np.integer)):
+            i = range(len(self))[int(key)]
+            return self.points[self.offsets[i] : self.offsets[i + 1]]
+        ids = self.bag_ids
+        if isinstance(key, slice) and key.step in (None, 1):
+            start, stop, _ = key.indices(len(self))
+            offsets = self.offsets[start : max(start, stop) + 1]
+            points = self.points[offsets[0] : offsets[-1]]
+            some = ids and ids.take(slice(start, max(start, stop)))
+            return self.trusted(points, offsets - offsets[0], self.coordinate_names, some)
+        index = np.arange(len(self))[key]
+        sizes = self.sizes[index]
+        offsets = offsets_of(sizes)
+        rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        some = ids and ids.take(index)
+        return self.trusted(self.points[rows], offsets, self.coordinate_names, some)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Yield each set as a view of shape (n_i, n_dims)."""
+        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            yield self.points[start:stop]
+
+    def __add__(self, other: object) -> Self:
+        """Join two: the sets of the other one stand behind, in the order of our coordinates."""
+        if type(other) is not type(self):
+            return NotImplemented
+        if other.n_dims != self.n_dims:
+            raise DataError(f"points of {self.n_dims} and of {other.n_dims} dimensions do not join")
+        return concatenate([self, other])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return an array of sets of one size, or one of objects where that is asked for.
+
+        Raises
+        ------
+        DataError
+            Sets of different sizes are no array.
+        """
+        if dtype is not None and np.dtype(dtype) == object:
+            return self.to_column()[:, 0]
+        if len(np.unique(self.sizes)) > 1:
+            raise DataError(
+                "bags of different sizes are no matrix: scikit-learn's tools that make one of "
+                "what they get take bags.to_column(); scalers of points are PointTransformer's"
+            )
+        shaped = self.points.reshape(len(self), -1, self.n_dims)
+        return np.array(shaped, dtype=dtype, copy=copy)
+
+    def to_column(self) -> NDArray[np.object_]:
+        """Return an array of objects of shape (n_bags, 1), with a set in each row.
+
+        It is a table to tools of scikit-learn that need one, such as ``BaggingRegressor`` and
+        ``permutation_importance``; estimators of ours read it as bags.
+        """
+        column = np.empty((len(self), 1), dtype=object)
+        for i, one in enumerate(self):
+            column[i, 0] = one
+        return column
+
+    def to_arrow(self) -> Table:
+        """Return a pyarrow.Table with a row per set, whose list ``points`` is not copied.
+
+        Raises
+        ------
+        DataError
+            pyarrow is not installed.
+        """
+        return arrow_table({POINTS: arrow_lists(self.points, self.offsets)})
+
+    def to_pandas(self) -> DataFrame:
+        """Return a pandas.DataFrame with a row per point: ``bag``, its number, and coordinates.
+
+        These have their names, or ``x0``, ``x1``, ….
+
+        Raises
+        ------
+        DataError
+            pandas is not installed.
+        """
+        rows = {"bag": np.repeat(np.arange(len(self)), self.sizes)}
+        return points_frame(self.points, rows, self.coordinate_names or ())
+
+    def to_xarray(self) -> Dataset:
+        """Return an xarray.Dataset in CF's contiguous ragged layout: ``points``, ``row_size``.
+
+        Raises
+        ------
+        DataError
+            xarray is not installed.
+        """
+        return ragged_dataset(self.points, self.sizes)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give the sets to Arrow: a table with a row per set, whose ``points`` are not copied."""
+        lists = arrow_lists(self.points, self.offsets)
+        return arrow_stream({POINTS: lists}, requested_schema)
+
+    def __repr__(self) -> str:
+        """Describe the counts and the precision, not the data."""
+        return (
+            f"{type(self).__name__}(n_bags={len(self)}, n_points={self.n_points}, "
+            f"n_dims={self.n_dims}, dtype={self.points.dtype})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Describe the counts, sizes and ranges for a notebook."""
+        rows: dict[str, object] = {"bags": len(self), "points": self.n_points}
+        if self.n_points:
+            sizes = self.sizes
+            ends = zip(self.points.min(axis=0), self.points.max(axis=0), strict=True)
+            rows["points per bag"] = f"{sizes.min():,} to {sizes.max():,}, mean {sizes.mean():.4g}"
+            rows["coordinates"] = [f"{lo:.4g} to {hi:.4g}" for lo, hi in ends]
+        return html_table(type(self).__name__, {**rows, "dtype": self.points.dtype})
+
+
+class Bags(Ragged):
+    """Sample sets in memory; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+
+    Parameters
+    ----------
+    points : array_like, shape (n_points, n_dims)
+        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
+        real dtype becomes float64.
+    offsets : array_like of int, shape (n_bags + 1,)
+        Strictly increasing from 0 to n_points: a bag has at least one point.
+    ids : sequence of int or str, optional
+        What messages call the bags; default their positions. Labels, groups and weights that
+        have an index of pandas are put in the order of these ids.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, an empty bag, or a coordinate that is NaN or infinite; names the bag and
+        the row within it.
+    """
+
+    __slots__ = ()
+
+    @property
+    def ids(self) -> Ids | None:
+        """The id of each bag, shape (n_bags,): of a groupby, or an id column; else None."""
+        return None if self.bag_ids is None else self.bag_ids.values
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each bag, shape (n_bags, n_dims)."""
+        sums = np.add.reduceat(self.points, self.offsets[:-1], axis=0, dtype=np.float64)
+        return sums / self.sizes[:, None]
+
+    @classmethod
+    def from_list(
+        cls, arrays: Sequence[ArrayLike] | NDArray[Any], dtype: DTypeLike | None = None
+    ) -> Bags:
+        """Make Bags of one ``(n_i, n_dims)`` array each; one-dimensional arrays are bags in R^1.
+
+        Columns of frames are taken in the order of the first frame.
+
+        Raises
+        ------
+        DataError
+            No bags, an empty bag, differing dimensions, frames of other columns, or values that
+            are not finite numbers.
+        """
+        check_no_table(arrays)
+        if isinstance(arrays, Stored):
+            raise DataError(
+                f"expected bags in memory, got {shown(arrays)}; read some by its read()"
+            )
+        if isinstance(arrays, (str, bytes, Mapping)) or not is_iterable(arrays):
+            a_store = "; BagStore.open(url) opens a store" if isinstance(arrays, str) else ""
+            raise DataError(f"expected a list with one array per bag, got {shown(arrays)}{a_store}")
+        dtype = None if dtype is None else check_dtype("dtype", dtype)
+        parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
+        of_each = [names_of_table(array) for array in arrays]
+        parts, names = in_one_order(parts, of_each, lambda i: f"bag {i}")
+        if not parts:
+            raise DataError("no bags: the list is empty, so the dimension is not known")
+        n_dims = parts[0].shape[1]
+        for i, part in enumerate(parts):
+            if part.shape[1] != n_dims:
+                raise DataError(f"bag {i} has dimension {part.shape[1]}, bag 0 has {n_dims}")
+        sizes = np.array([len(part) for part in parts], dtype=np.int64)
+        points = np.concatenate(parts)
+        if dtype is not None:
+            with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
+                points = points.astype(dtype)
+        return cls(points, offsets_of(sizes)).named(names)
+
+    @classmethod
+    def from_awkward(cls, array: Array) -> Bags:
+        """Make Bags of an awkward array: a list of points per bag.
+
+        Points are lists of numbers of one length, or records of numbers, whose fields are the
+        coordinates. Lists of float32 or float64 that lie one behind the other are not copied.
+
+        Raises
+        ------
+        DataError
+            No such array, an empty bag, or values that are not finite numbers.
+        """
+        points, sizes, names = split_lists(array)
+        return cls(points, offsets_of(sizes)).named(names)
+
+    def to_awkward(self) -> Array:
+        """Return an awkward array of type n_bags * var * n_dims, which shares the points.
+
+        Raises
+        ------
+        DataError
+            awkward is not installed.
+        """
+        return join_lists(self.points, self.sizes)
+
+    @classmethod
+    @checked(column=Text | None_)
+    def from_arrow(cls, data: object, column: str | None = None) -> Bags:
+        """Make Bags of a table's column of lists, a row per bag.
+
+        Points are lists of numbers of one length, records of numbers, or numbers.
+
+        Parameters
+        ----------
+        data : table
+            Anything with Arrow's ``__arrow_c_stream__``: of pyarrow, polars, DuckDB, or of Bags.
+        column : str, optional
+            Default the only one of lists.
+
+        Raises
+        ------
+        DataError
+            No such table or column, an empty bag, values that are missing or not finite; or
+            pyarrow is not installed.
+        """
+        points, sizes, fields = split_arrow(data, column)
+        return cls(points, offsets_of(sizes)).named(fields)
+
+    @classmethod
+    @checked(id_column=Text | ListOf(Text) | None_, coordinates=ListOf(Text) | None_)
+    def from_frame(
+        cls,
+        frame: object,
+        id_column: str | Sequence[str] | None = None,
+        coordinates: Sequence[str] | None = None,
+    ) -> Bags:
+        """Make Bags of a table with a row per point.
+
+        Bags are in the order of their ids, as in ``frame.groupby(id_column)`` of pandas, and keep
+        the ids: labels, groups and weights with an index of pandas are aligned with these. Larger
+        tables than memory: `bagbasis.ingest.ingest_frame`, which also keeps ids and targets.
+
+        Parameters
+        ----------
+        frame : table
+            Of pandas (the id may be in its index) or polars (also lazy), of Arrow or
+            ``pyarrow.dataset``, or an xarray.Dataset. Of a groupby each group is a bag.
+        id_column : str or list of str, optional
+            Rows of one bag have the same. None for a groupby alone.
+        coordinates : list of str, optional
+            Columns of numbers; default all but those of the id.
+
+        Raises
+        ------
+        DataError
+            What is no table, a missing column or id, or values that are not finite numbers.
+        """
+        names = [id_column] if isinstance(id_column, str) else id_column
+        points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)
+        return cls(points, offsets_of(sizes)).named(columns).with_ids(ids)
+
+    def _check_sizes(self) -> None:
+        empty = np.flatnonzero(self.sizes <= 0)
+        if len(empty):
+            raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")
+
+
+class Stored:
+    """Bags on a disk: nobody takes them for a list of arrays, and reads all by the way."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> None:
+        """Raise DataError: numpy would read every bag."""
+        raise DataError(
+            f"expected an array, got {shown(self)}; read some of its bags by its read()"
+        )
+
+
+def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
+    """Return Bags as they are, or make them from a list of arrays."""
+    if isinstance(data, Bags):
+        return data
+    if is_groups(data):
+        return Bags.from_frame(data)
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise DataError("expected bags, got a sparse matrix; pass a list of arrays (.toarray())")
+    if isinstance(data, np.ndarray) and data.dtype == object and data.shape[1:] == (1,):
+        data = data[:, 0]  # `Ragged.to_column`
+    if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
+        raise DataError(
+            f"expected bags, got one array of shape {data.shape}; pass a list with one "
+            "(n_points, n_dims) array per bag, or Bags"
+        )
+    return Bags.from_list(data)
+
+
+def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
+    """Return the bags of ascending ``rows``, as a view when they are consecutive."""
+    if len(rows) == 0:
+        return bags[:0]
+    first, last = int(rows[0]), int(rows[-1])
+    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
+
+
+def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
+    """Join bags, or responses, one part behind the other, in the order of the first's names."""
+    of_each = [part.coordinate_names for part in parts]
+    points, names = in_one_order(
+        [part.points for part in parts], of_each, lambda i: f"part {i} of {len(parts)}"
+    )
+    sizes = np.concatenate([part.sizes for part in parts])
+    ids = parts[0].bag_ids
+    for part in parts[1:]:
+        ids = ids and ids.joined(part.bag_ids)
+    return type(parts[0]).trusted(np.concatenate(points), offsets_of(sizes), names, ids)
+
+
+def in_one_order(
+    parts: Sequence[NDArray[Any]], names: Sequence[Names], what: Callable[[int], str]
+) -> tuple[list[NDArray[Any]], Names]:
+    """Return points, each with the coordinates in the order of the first part that has names.
+
+    Raises
+    ------
+    DataError
+        Parts of other names; ``what`` tells how messages call a part.
+    """
+    first = next((i for i, own in enumerate(names) if own is not None), None)
+    if first is None:
+        return list(parts), None
+    expected, ordered = names[first], list(parts)
+    for i, own in enumerate(names):
+        if own is not None and own != expected:
+            order = order_of(own, expected, what(i), f"those of {what(first)} are")
+            ordered[i] = ordered[i] if order is None else np.take(ordered[i], order, axis=1)
+    return ordered, expected
+
+
+def offsets_of(sizes: Integers) -> Integers:
+    """Return the offsets, shape (n_bags + 1,), of bags of the given sizes."""
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets

@@ -1,0 +1,198 @@
+"""The box that is scaled to the unit cube [0, 1]^d before projection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core import Integer, ListOf, None_, Pair, Real, Text, checked, keep_checked
+from ...core.arrays import Integers
+from ...core.errors import DataError, ParameterError, shown
+from ...core.params import as_array
+
+BOUNDS = ListOf(Pair(Real(), Real()), 1)
+MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
+MARGIN = 0.01  # of the data's range, on each side of a measured box
+QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
+REACH = 0.25  # of the distance between the quantiles: how far beyond them a box may reach
+SAMPLE_VALUES = 2**18  # coordinates by which quantiles are estimated: some MiB …
+WIDTH = 512  # numbers of a row that are compared at once, by vector instructions
+SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
+
+
+@dataclass(frozen=True)
+class Box:
+    """An axis-aligned box, lo < hi in every dimension, in the units of the data."""
+
+    lo: Annotated[tuple[float, ...], ListOf(Real())]
+    hi: Annotated[tuple[float, ...], ListOf(Real())]
+
+    def __post_init__(self) -> None:
+        """Refuse ranges that are not finite with lo < hi."""
+        keep_checked(self)
+        if len(self.lo) != len(self.hi) or not self.lo:
+            raise DataError(f"box has {len(self.lo)} lower and {len(self.hi)} upper bounds")
+        _check_ranges(self.lo, self.hi, "box")
+
+    @classmethod
+    @checked(n_dims=Integer(1, MOST_DIMS))
+    def unit(cls, n_dims: int) -> Box:
+        """Return [0, 1]^d; ParameterError for n_dims beyond `MOST_DIMS`."""
+        return cls((0.0,) * n_dims, (1.0,) * n_dims)
+
+    @classmethod
+    @checked(n_dims=Integer(1) | None_, name=Text)
+    def of(
+        cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int | None, name: str = "box"
+    ) -> Box:
+        """Return the box given as one (lo, hi) per dimension; None is the unit cube.
+
+        ``name`` is what messages call it; ``n_dims`` None stands for as many as the box has.
+
+        Raises
+        ------
+        DataError
+            Another number of dimensions, or a range that is not finite with lo < hi.
+        ParameterError
+            ``n_dims`` beyond `MOST_DIMS`, without a box.
+        """
+        if box is None and n_dims is not None:
+            return cls.unit(n_dims)
+        if not isinstance(box, Box):
+            try:
+                bounds = np.array(box, dtype=np.float64)
+                bounds = bounds.reshape(len(bounds), 2)
+            except (TypeError, ValueError):
+                raise DataError(f"{name} {shown(box)} is not one (lo, hi) per dimension") from None
+            lo, hi = bounds.T.tolist()
+            _check_ranges(lo, hi, name)
+            box = cls(tuple(lo), tuple(hi))
+        if n_dims is not None and box.n_dims != n_dims:
+            raise DataError(f"{name} has {box.n_dims} dimensions, the points have {n_dims}")
+        return box
+
+    @classmethod
+    @checked(quantile=Real(ge=0, lt=0.5))
+    def around(
+        cls,
+        lo: ArrayLike,
+        hi: ArrayLike,
+        sample: NDArray[Any] | None = None,
+        quantile: float = QUANTILE,
+    ) -> Box:
+        """Return the measured range [lo, hi], widened by 1 % of it on each side.
+
+        With a ``sample`` of the points, shape (n, d), the box is cut first, so that a few outliers
+        do not stretch it: it ends at most a quarter of the quantiles' distance beyond the quantiles
+        ``quantile`` and 1 - ``quantile``. Rows of NaN are left out.
+
+        A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude times
+        1e-3, if that is more), so that its points lie in the middle of the box.
+        """
+        low, high = as_array("lo", lo, np.float64), as_array("hi", hi, np.float64)
+        if low.ndim != 1 or low.shape != high.shape:
+            raise DataError(f"lo and hi have shapes {low.shape} and {high.shape}; expected (d,)")
+        if sample is not None and getattr(sample, "shape", ())[1:] != low.shape:
+            raise DataError(f"sample is {shown(sample)}; expected an array (n, {len(low)})")
+        if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
+            first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
+            reach = REACH * (last - first)
+            cut = reach > 0  # else nearly all points are equal, and only the others have a range
+            low = np.where(cut, np.maximum(low, first - reach), low)
+            high = np.where(cut, np.minimum(high, last + reach), high)
+        flat = np.maximum(0.5, 1e-3 * np.abs(low))
+        margin = np.where(high > low, MARGIN * (high - low), flat)
+        return cls(tuple((low - margin).tolist()), tuple((high + margin).tolist()))
+
+    def in_order(self, order: Integers | None) -> Box:
+        """Return the box with its dimensions in another order; None: the box itself."""
+        if order is None:
+            return self
+        return Box(tuple(self.lo[j] for j in order), tuple(self.hi[j] for j in order))
+
+    @staticmethod
+    def sample_size(n_dims: int) -> int:
+        """Return about how many points `around` should estimate quantiles from."""
+        n_dims = Integer(1).check("n_dims", n_dims)
+        return max(SAMPLE_ROWS, SAMPLE_VALUES // n_dims)
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions of the box."""
+        return len(self.lo)
+
+    def count_outside(self, points: NDArray[Any]) -> int:
+        """Return how many points, shape (n, d), lie outside the box."""
+        return int(((points < self.lo) | (points > self.hi)).any(axis=1).sum())
+
+    @property
+    def bounds(self) -> list[list[float]]:
+        """One [lo, hi] per dimension, for JSON."""
+        return [list(pair) for pair in zip(self.lo, self.hi, strict=True)]
+
+    def to_unit(self, points: ArrayLike) -> NDArray[Any]:
+        """Map points to coordinates that lie in [0, 1] inside the box, float64."""
+        lo, hi = np.array(self.lo), np.array(self.hi)
+        return (self._points(points) - lo) / (hi - lo)
+
+    def from_unit(self, points: ArrayLike) -> NDArray[Any]:
+        """Undo `to_unit`."""
+        lo, hi = np.array(self.lo), np.array(self.hi)
+        return lo + self._points(points) * (hi - lo)
+
+    def _points(self, points: ArrayLike) -> NDArray[Any]:
+        array = as_array("points", points, np.float64)
+        if array.shape[-1:] != (self.n_dims,):
+            raise DataError(f"points have shape {array.shape}; expected (…, {self.n_dims})")
+        return array
+
+
+def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the least and the largest value of each coordinate of points, shape (n ≥ 1, d).
+
+    Many rows are compared as one wide row: with few coordinates numpy takes 35 times as long per
+    row.
+    """
+    rows = max(1, WIDTH // points.shape[1])
+    whole = len(points) // rows * rows
+    if whole:
+        wide = points[:whole].reshape(len(points) // rows, -1)
+        ends = (end.reshape(rows, -1) for end in (wide.min(axis=0), wide.max(axis=0)))
+        points = np.concatenate([*ends, points[whole:]])
+    return points.min(axis=0), points.max(axis=0)
+
+
+def measured_box(lo: ArrayLike, hi: ArrayLike) -> Box:
+    """Return the unit cube if it holds the range [lo, hi], else the range with a margin of 1 %."""
+    if (np.asarray(lo) >= 0).all() and (np.asarray(hi) <= 1).all():
+        return Box.unit(len(np.asarray(lo)))
+    return Box.around(lo, hi)
+
+
+def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
+    """Return the box that is given, or the quantile by which `Box.around` is to measure one.
+
+    Raises
+    ------
+    DataError, ParameterError
+        Neither None, a box (see `Box.of`), nor {"quantile": a share of the points}.
+    """
+    if box is None:
+        return QUANTILE
+    if not isinstance(box, Mapping):
+        return Box.of(box, n_dims, name)  # type: ignore[arg-type]  # which it checks
+    if set(box) != {"quantile"}:
+        raise ParameterError(
+            f'{name} is {dict(box)}; expected one (lo, hi) per dimension, or {{"quantile": share}}'
+        )
+    return Real(ge=0, lt=0.5).check(f"{name}'s quantile", box["quantile"])
+
+
+def _check_ranges(lo: Sequence[float], hi: Sequence[float], name: str) -> None:
+    for j, (a, b) in enumerate(zip(lo, hi, strict=True)):
+        if not (np.isfinite(a) and np.isfinite(b) and a < b):
+            raise DataError(f"{name}, dimension {j}: [{a}, {b}] is not a finite range, lo < hi")

@@ -1,0 +1,88 @@
+"""What points, offsets and one bag must be; refusals name the bag and the row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.arrays import Integers
+from ...core.errors import DataError
+from ...core.params import as_array
+from .frames import numbers_of_frame
+
+IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
+
+
+def check_finite(
+    points: NDArray[Any], offsets: Integers, ids: IdsLike | None = None, owner: str = ""
+) -> None:
+    """Raise DataError for the first NaN or infinite coordinate, naming bag and row.
+
+    ``owner`` stands before the bag's name, for points that are not its own.
+    """
+    finite = np.isfinite(points)
+    if finite.all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    bag = int(np.searchsorted(offsets, row, side="right") - 1)
+    raise DataError(
+        f"{owner}{bag_name(bag, ids)}, row {row - offsets[bag]}: coordinate {column} is "
+        f"{points[row, column]}; remove the point or the bag"
+    )
+
+
+def bag_name(bag: int, ids: IdsLike | None) -> str:
+    """Return what messages call a bag: by its id, else by its index."""
+    return f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
+
+
+def as_points(points: ArrayLike) -> NDArray[Any]:
+    """Return points as a contiguous float32 or float64 array; DataError for any other shape."""
+    array = as_array("points", points)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
+    return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
+
+
+def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
+    """Return the points of one bag, float32 or float64, shape (n_points, n_dims).
+
+    ``name`` is what messages call the bag; ``empty`` allows one without points.
+
+    Raises
+    ------
+    DataError
+        Another shape, no points, or values that are not real numbers.
+    """
+    is_frame = hasattr(array, "columns") and hasattr(array, "dtypes")
+    bag = as_array(name, array)
+    if is_frame and bag.dtype not in (np.float32, np.float64):
+        bag = numbers_of_frame(array, name)
+    if bag.ndim == 1:
+        bag = bag[:, None]
+    if bag.ndim != 2 or bag.shape[1] == 0:
+        raise DataError(f"{name} has shape {bag.shape}; expected (n_points, n_dims)")
+    if len(bag) == 0 and not empty:
+        raise DataError(f"{name} is empty; a bag needs at least one point")
+    return bag.astype(_float_dtype(bag, name), copy=False)
+
+
+def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
+    if array.dtype in (np.float32, np.float64):
+        return array.dtype
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name} has dtype {array.dtype}; expected real numbers")
+    return np.dtype(np.float64)
+
+
+def as_offsets(offsets: ArrayLike, n_points: int) -> Integers:
+    """Return offsets as contiguous int64; DataError unless they run from 0 to ``n_points``."""
+    array = as_array("offsets", offsets)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"offsets have dtype {array.dtype}; expected integers")
+    if array.ndim != 1 or len(array) == 0 or array[0] != 0 or array[-1] != n_points:
+        raise DataError(f"offsets must run from 0 to n_points = {n_points}, one more than bags")
+    return np.ascontiguousarray(array, dtype=np.int64)

@@ -1,0 +1,63 @@
+"""Names of coordinates, and the one comparison of them: wherever two sets of bags meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ...core.arrays import Integers
+from ...core.errors import BagbasisError, DataError, closest
+
+Names = Sequence[str] | None
+"""Names of coordinates, in their order; None where the data have none."""
+
+
+def checked_names(names: Iterable[object] | None, n_dims: int) -> tuple[str, ...] | None:
+    """Return names of coordinates; None unless there is a text for each coordinate."""
+    texts = () if names is None else tuple(names)
+    if len(texts) != n_dims or not all(isinstance(name, str) for name in texts):
+        return None
+    return tuple(str(name) for name in texts)
+
+
+def order_of(
+    names: Names,
+    expected: Names,
+    what: str,
+    reference: str,
+    error: type[BagbasisError] = DataError,
+) -> Integers | None:
+    """Return the positions in ``names`` of the expected names; None where nothing moves.
+
+    Nothing moves where the names are the same in the same order, or where one side has no names:
+    coordinates then correspond by position.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Names that the data have.
+    expected : sequence of str, optional
+        Names in the order that is wanted.
+    what, reference : str
+        The data, and what they are compared with, as in "these bags" and "the model was fitted".
+    error : subclass of BagbasisError
+        Class of the exception.
+
+    Raises
+    ------
+    BagbasisError
+        Names that are not the same, or that occur twice in another order.
+    """
+    if names is None or expected is None or tuple(names) == tuple(expected):
+        return None
+    missing = [name for name in expected if name not in names]
+    extra = [name for name in names if name not in expected]
+    both = f"{what}: the coordinates are {list(names)}, and {reference} {list(expected)}"
+    if missing or extra:
+        hints = [f"{name!r} is missing{closest(name, extra)}" for name in missing]
+        hints += [f"{name!r} is extra" for name in extra]
+        raise error(f"{both}: {', '.join(hints)}; rename the columns, or choose the same")
+    if len(names) != len(expected) or len(set(names)) < len(names):
+        raise error(f"{both}: a name occurs twice, so that their order is not known; rename it")
+    return np.array([list(names).index(name) for name in expected], dtype=np.int64)

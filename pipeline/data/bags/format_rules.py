@@ -1,0 +1,57 @@
+"""What is read from the files of other programs: each reader declares it here, once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ...core.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class FormatRules:
+    """What a reader does with the attributes of a format that change or qualify values.
+
+    A reader asks these rules for its refusals and warnings, so that what it does and what the
+    page "What is read from each format" says cannot differ.
+
+    Parameters
+    ----------
+    name : str
+        Name of the format, as in the documentation.
+    calls : tuple of str
+        Public functions that read the format.
+    honoured : mapping from attribute to str
+        What is done with each attribute that is honoured.
+    refused : mapping from attribute to str
+        What to do instead, for each attribute whose values are refused.
+    warned : mapping from attribute to str
+        What a logged warning says of each attribute that has no effect.
+    ignored : mapping from attribute to str
+        Why each further attribute has no effect.
+    """
+
+    ALL: ClassVar[dict[str, FormatRules]] = {}
+
+    name: str
+    calls: tuple[str, ...]
+    honoured: Mapping[str, str]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    warned: Mapping[str, str] = field(default_factory=dict)
+    ignored: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Add the rules to those of all formats."""
+        self.ALL[self.name] = self
+
+    def refusal(self, attribute: str, place: str, problem: str) -> DataError:
+        """Return the error for an attribute that is refused: place, problem, what to do."""
+        return DataError(f"{place}: {problem}; {self.refused[attribute]}")
+
+    def warn(self, attribute: str, place: str, problem: str) -> None:
+        """Log that an attribute has no effect."""
+        logger.warning("%s: %s; %s", place, problem, self.warned[attribute])

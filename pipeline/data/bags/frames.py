@@ -1,0 +1,375 @@
+"""Tables of other libraries, a row per point, as ragged points; and points as such tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Integers
+from ...core.errors import DataError, closest, needing_extra, shown
+from .arrow_arrays import library, plain_table
+from .ids import BagIds
+from .packed_attributes import decoded_dataset
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from xarray import Dataset
+
+Frame = Any
+"""A table of another library."""
+
+GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
+TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what these have
+FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
+MICROSECONDS_PER_DAY = 86_400_000_000.0
+COUNTS = "sample_dimension"  # the attribute of CF's counts
+
+
+def is_groups(data: object) -> bool:
+    """Return whether data are a groupby of pandas or polars."""
+    modules = ((sys.modules.get(module), name) for module, name in GROUPS)
+    return any(module and isinstance(data, getattr(module, name)) for module, name in modules)
+
+
+def check_no_table(data: object) -> None:
+    """Raise DataError for a table in place of a list of bags: its rows would each be a bag."""
+    if isinstance(data, (list, tuple, np.ndarray)):
+        return
+    if any(hasattr(data, name) for name in TABLES):
+        raise DataError(
+            f"expected bags, got a table ({type(data).__module__}.{type(data).__qualname__}): make "
+            "bags of its rows by Bags.from_frame(table, id_column=…), or a store by "
+            "bagbasis.ingest.ingest_frame"
+        )
+
+
+def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
+    """Return a table of any of these libraries as a pyarrow.RecordBatchReader; None for others.
+
+    Raises
+    ------
+    DataError
+        A data set of xarray whose rows are counted per bag.
+    """
+    pa = library()
+    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
+    polars, dataset = sys.modules.get("polars"), sys.modules.get("pyarrow.dataset")
+    if xarray and isinstance(frame, xarray.Dataset):
+        if any(COUNTS in variable.attrs for variable in frame.variables.values()):
+            raise DataError("the data set has ragged arrays: make a store by BagStore.from_xarray")
+        frame = decoded_dataset(frame).to_dataframe()
+    if pandas and isinstance(frame, pandas.DataFrame):
+        named = [one for one in frame.index.names if one is not None and one not in frame.columns]
+        if named:
+            frame = frame.reset_index(level=named)
+        _check_names(frame)
+        frame = _as_texts(frame, pandas)
+        with _readable():
+            return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    if polars and isinstance(frame, polars.LazyFrame):
+        frame = frame.collect()
+    if dataset and isinstance(frame, dataset.Dataset):
+        return frame.scanner().to_reader()
+    with _readable():
+        if hasattr(frame, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(frame)
+        if hasattr(frame, "__arrow_c_array__"):
+            return pa.table(frame).to_reader()
+    return None
+
+
+def _check_names(frame: Frame) -> None:
+    """Raise DataError for columns that Arrow would name as nobody asks for them."""
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            f"the table has columns of {frame.columns.nlevels} levels; give each one name: "
+            "frame.columns = ['_'.join(map(str, c)) for c in frame.columns]"
+        )
+    if not frame.columns.is_unique:
+        again = frame.columns[frame.columns.duplicated()][0]
+        raise DataError(f"two columns are called {again!r}; rename one")
+
+
+def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
+    """Return a frame with periods as their texts, where Arrow has their numbers since 1970.
+
+    Sparse columns become dense ones.
+    """
+    made = {}
+    for name, dtype in frame.dtypes.items():
+        if isinstance(dtype, pandas.PeriodDtype):
+            made[name] = frame[name].astype("string")
+        elif isinstance(dtype, pandas.SparseDtype):
+            made[name] = frame[name].sparse.to_dense()
+    return frame.assign(**{str(name): column for name, column in made.items()}) if made else frame
+
+
+def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
+    """Return the frame of a groupby and its keys; None for keys that are no names of columns."""
+    if hasattr(groups, "obj"):
+        frame, given = groups.obj, groups.keys
+    else:
+        frame, given = groups.df, list(groups.by)
+    keys = [given] if isinstance(given, str) else given
+    named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+    return frame, list(keys) if named else None
+
+
+def names_of_table(table: object) -> list[str] | None:
+    """Return the names of the columns of a frame, or of an Arrow table; None of anything else."""
+    columns = getattr(table, "column_names", None)
+    columns = getattr(table, "columns", None) if columns is None else columns
+    names = [] if columns is None or isinstance(columns, str) else list(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def bags_of_frame(
+    frame: Frame, ids: Sequence[str] | None, coordinates: Sequence[str] | None
+) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
+    """Return points of a table's bags, one bag behind the other, their sizes, columns and ids."""
+    if is_groups(frame):
+        if ids is not None:
+            raise DataError("the frame is grouped: leave id_column out")
+        return _of_groups(frame, coordinates)
+    with needing_extra("tables", "Bags.from_frame"):
+        import pandas as pd  # noqa: F401, PLC0415 - an extra
+    reader = arrow_reader(frame)
+    if reader is None:
+        raise DataError(f"expected a table, got {shown(frame)}")
+    with _readable():
+        table = reader.read_all()
+        rows = plain_table(table).to_pandas()
+    if not ids:
+        raise DataError(f"id_column is missing: name one of {shown(list(rows.columns))}")
+    for name in [*ids, *(coordinates or ())]:
+        if name not in rows.columns:
+            known = list(map(str, rows.columns))
+            raise DataError(f"no column {name!r}{closest(name, known)}; there are {shown(known)}")
+        if list(rows.columns).count(name) > 1:
+            raise DataError(f"two columns are called {name!r}; rename one")
+    chosen = coordinates or [name for name in rows.columns if name not in ids]
+    lists = [name for name in chosen if _has_lists(rows[name])]
+    if lists:
+        rows = _exploded(rows, lists, list(chosen))
+    missing = rows[list(ids)].isna().any(axis=1).to_numpy()
+    if missing.any():
+        raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
+    try:
+        codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
+    except TypeError as error:
+        raise DataError(
+            f"the id {' and '.join(ids)} has values that are not texts, numbers or dates ({error})"
+        ) from error
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes).astype(np.int64)
+    first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
+    keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
+    points = numbers_of_frame(rows[list(chosen)])[order]
+    return points, sizes, list(chosen), BagIds.of_keys(keys, ids)
+
+
+def _of_groups(
+    groups: Frame, coordinates: Sequence[str] | None
+) -> tuple[NDArray[Any], Integers, list[str], BagIds]:
+    """Return the points of groups in their order; each group's columns are its coordinates."""
+    keys = split_groups(groups)[1] or []
+    if getattr(groups, "maintain_order", True) is False:
+        raise DataError("groups of polars have no order: group_by(…, maintain_order=True)")
+    parts = list(groups)
+    ids = BagIds.of_keys([key for key, _ in parts], keys)
+    frames = [frame for _, frame in parts]
+    if not frames:
+        raise DataError("no bags: there are no groups")
+    if not hasattr(groups, "obj"):
+        frames = [frame.to_pandas() for frame in frames]
+    chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
+    points = [numbers_of_frame(frame[chosen]) for frame in frames]
+    sizes = np.array([len(one) for one in points], dtype=np.int64)
+    return np.concatenate(points), sizes, chosen, ids
+
+
+def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the coordinates of groups without some columns, and the value of these per bag.
+
+    Values are a Series of pandas each, in the order of the groups. A column of the grouped frame
+    that is not among the coordinates can be taken, too.
+
+    Raises
+    ------
+    DataError
+        No such column, or one that is not constant within a bag; names the bag.
+    """
+    keys = split_groups(groups)[1] or []
+    parts = list(groups)
+    if not parts:
+        raise DataError("no bags: there are no groups")
+    with needing_extra("tables", "columns of groups"):
+        import pandas as pd  # noqa: PLC0415 - an extra
+    columns = [name for name in parts[0][1].columns if name not in keys]
+    whole, order = _rows_in_order(groups, [frame for _, frame in parts])
+    sizes = np.array([len(frame) for _, frame in parts], dtype=np.int64)
+    ends = np.cumsum(sizes)
+    found: dict[str, Any] = {}
+    for name in names:
+        if name not in whole.columns:
+            known = list(map(str, whole.columns))
+            raise DataError(f"no column {name!r}{closest(name, known)}; there are {shown(known)}")
+        values = whole[name].iloc[order]
+        codes = pd.factorize(values, use_na_sentinel=False)[0]
+        first = np.repeat(codes[ends - sizes], sizes)
+        if (codes != first).any():
+            bag = int(np.searchsorted(ends, int(np.argmax(codes != first)), side="right"))
+            raise DataError(
+                f"column {name!r} has several values in the {bag_of_key(parts[bag][0])}, and a bag "
+                "has one label, group or weight; give one value per bag"
+            )
+        found[name] = values.iloc[ends - sizes].reset_index(drop=True)
+    return [name for name in columns if name not in names], found
+
+
+def bag_of_key(key: object) -> str:
+    """Return what messages call the bag of a group."""
+    return f"bag with id {key[0] if isinstance(key, tuple) and len(key) == 1 else key!r}"
+
+
+def _rows_in_order(groups: Frame, frames: Sequence[Frame]) -> tuple[Frame, Integers]:
+    """Return a pandas frame, and its rows group by group as the groups have them."""
+    import pandas as pd  # noqa: PLC0415 - an extra
+
+    if not hasattr(groups, "obj"):
+        whole = pd.concat([frame.to_pandas() for frame in frames], ignore_index=True)
+        return whole, np.arange(len(whole))
+    codes = groups.ngroup().to_numpy()
+    order = np.argsort(codes, kind="stable")
+    return groups.obj, order[np.count_nonzero(codes < 0) :]
+
+
+def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
+    """Return a frame's columns as float32 or float64, NaN where a value is missing.
+
+    Numbers, decimals, truth values and categories of these are numbers; dates and times are days
+    since 1970-01-01 in UTC, as an ingest has them.
+
+    Parameters
+    ----------
+    frame : data frame of pandas, or of a library that has its ``to_pandas``
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    DataError
+        A column of other values, or two of one name; names the column.
+    """
+    place = f"{name}: " if name else ""
+    if not hasattr(frame, "iloc"):
+        with _readable():
+            frame = frame.to_pandas()
+    if not frame.columns.is_unique:
+        again = frame.columns[frame.columns.duplicated()][0]
+        raise DataError(f"{place}two columns are called {again!r}; rename one")
+    dtypes = list(frame.dtypes)
+    dtype = np.float32 if dtypes and all(one == np.float32 for one in dtypes) else np.float64
+    if all(getattr(one, "kind", "O") in "biuf" for one in dtypes):
+        found: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
+        return found
+    columns = [_numbers_of(frame[column], f"{place}column {column!r}") for column in frame]
+    return np.column_stack(columns)
+
+
+def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pandas
+    """Return a column's values as float64."""
+    import pandas as pd  # noqa: PLC0415 - an extra; the column is of it
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype if column.notna().all() else object)
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biuf":
+        numbers: NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    values = column.dropna()
+    is_time = kind == "M" or (
+        kind == "O" and len(values) and all(isinstance(one, date) for one in values)
+    )
+    try:
+        if is_time:
+            moments = pd.to_datetime(values, utc=True).to_numpy().astype("M8[us]")
+            known = moments.astype(np.int64) / MICROSECONDS_PER_DAY
+        elif kind == "O" and all(isinstance(one, (Real, Decimal)) for one in values):
+            known = np.array([float(one) for one in values], dtype=np.float64)
+        else:
+            raise TypeError
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what} has {column.dtype}, no numbers: choose coordinates=") from error
+    found = np.full(len(column), np.nan)
+    found[column.notna().to_numpy()] = known
+    return found
+
+
+def _has_lists(column: Any) -> bool:  # noqa: ANN401 - of pandas
+    """Return whether a column's values are lists: its first one is."""
+    if getattr(column.dtype, "kind", "O") != "O":
+        return False
+    first = next((one for one in column if one is not None), None)
+    return isinstance(first, (list, np.ndarray))
+
+
+def _exploded(rows: Frame, lists: list[str], chosen: list[str]) -> Frame:
+    """Return a row per item of the lists of a row."""
+    other = next((name for name in chosen if name not in lists), None)
+    if other is not None:
+        raise DataError(
+            f"column {lists[0]!r} has lists, {other!r} has none; give all coordinates as lists, a "
+            "row per bag, or as numbers, a row per point"
+        )
+    sizes = [[-1 if one is None else len(one) for one in rows[name]] for name in lists]
+    for row, of_row in enumerate(zip(*sizes, strict=True)):
+        if len({*of_row}) > 1:
+            raise DataError(f"row {row}: lists of coordinates differ in length: {list(of_row)}")
+        if of_row[0] < 1:
+            raise DataError(f"row {row}: the list of {lists[0]!r} is empty or missing")
+    with _readable():
+        return rows.explode(lists, ignore_index=True).infer_objects()
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Re-raise what other libraries raise for a table that they cannot convert."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (library().ArrowException, *FOREIGN) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"the table cannot be read ({reason})") from error
+
+
+def points_frame(
+    points: NDArray[Any], columns: Mapping[str, Any], names: Sequence[str] = ()
+) -> DataFrame:
+    """Return a pandas frame with a row per point: columns of the caller's, then coordinates."""
+    with needing_extra("tables", "to_pandas"):
+        import pandas as pd  # noqa: PLC0415 - an extra
+    called = names or [f"x{j}" for j in range(points.shape[1])]
+    return pd.DataFrame({**columns, **{name: points[:, j] for j, name in enumerate(called)}})
+
+
+def ragged_dataset(points: NDArray[Any], sizes: Integers) -> Dataset:
+    """Return an xarray data set of points and their counts, CF conventions, §9.3.3."""
+    with needing_extra("xarray", "to_xarray"):
+        from xarray import Dataset  # noqa: PLC0415 - an extra
+    counts = {COUNTS: "point", "long_name": "number of points"}
+    variables: dict[str, Any] = {
+        "points": (("point", "coordinate"), points, {"long_name": "points of the bags"}),
+        "row_size": ("bag", sizes, counts),
+    }
+    # of the kinds that CF has, a profile is nearest: points of one instance in no order of time
+    return Dataset(variables, attrs={"Conventions": "CF-1.11", "featureType": "profile"})

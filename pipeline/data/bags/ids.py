@@ -1,0 +1,235 @@
+"""Bag ids: their two kinds, and how duplicates are refused while a store grows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError
+from ...core.params import as_array
+
+Ids = NDArray[Any]
+LARGEST_ID = 2**63 - 1
+LONGEST_ID = 2**15 - 2**3  # bytes of a text: 65,536 of them are one chunk, of less than 2 GiB
+
+
+def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
+    """Return ids as an array of shape (n_bags,), and whether it is of "int64" or "str".
+
+    Raises
+    ------
+    DataError
+        Another length, or values that are neither 64-bit integers nor (Unicode) strings.
+    """
+    array = as_array("ids", ids)
+    if array.dtype.kind == "U" and not isinstance(ids, np.ndarray):
+        array = np.array(ids, dtype=object)  # numpy's texts lose NULs at the end, and take numbers
+    if array.shape != (n_bags,):
+        raise DataError(f"ids have shape {array.shape}; expected one per bag, ({n_bags},)")
+    if array.dtype.kind in "iu":
+        if array.dtype.kind == "u" and n_bags and array.max() > LARGEST_ID:
+            raise DataError(f"id {array.max()} is too large; integer ids are below 2**63")
+        return array.astype(np.int64), "int64"
+    if array.dtype.kind in "UTO":
+        _check_lengths(array)
+    if array.dtype.kind in "UT" or all(isinstance(value, str) for value in array.tolist()):
+        try:
+            return array.astype(np.dtypes.StringDType()), "str"
+        except (TypeError, UnicodeError) as error:
+            raise DataError(f"an id is not valid Unicode ({error})") from error
+    raise DataError(f"ids have dtype {array.dtype}; expected integers or strings")
+
+
+@dataclass(frozen=True, eq=False)
+class BagIds:
+    """The ids of bags in memory.
+
+    Attributes
+    ----------
+    values : array, shape (n_bags,)
+        int64, or objects: texts, times, or a tuple per bag where several columns are the id.
+    columns : tuple of str
+        Names of the id columns; empty where they have none.
+    """
+
+    values: Ids
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of_keys(cls, keys: Sequence[Any], columns: Sequence[str] = ()) -> Self:
+        """Return the ids of bags by their keys; a tuple of one value is that value."""
+        single = [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
+        values = np.empty(len(single), dtype=object)
+        values[:] = single
+        return cls(values, tuple(columns))
+
+    def __len__(self) -> int:
+        """Count the ids."""
+        return len(self.values)
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Self:
+        """Return the ids of some bags."""
+        return replace(self, values=self.values[rows])
+
+    @property
+    def storable(self) -> Ids | None:
+        """The ids as a store keeps them, int64 or texts; None where they are neither."""
+        names = self.values.tolist()
+        if all(isinstance(name, str) for name in names):
+            return self.values
+        is_number = all(isinstance(name, int) and not isinstance(name, bool) for name in names)
+        if is_number and all(-(2**63) <= name <= LARGEST_ID for name in names):
+            return np.array(names, dtype=np.int64)
+        return None
+
+    def joined(self, other: Self | None) -> Self | None:
+        """Return the ids of two sets of bags; None unless both have ids of the same columns."""
+        if other is None or other.columns != self.columns:
+            return None
+        ours, theirs = self.values.astype(object), other.values.astype(object)
+        return replace(self, values=np.concatenate([ours, theirs]))
+
+
+def _check_lengths(ids: Ids) -> None:
+    """Raise DataError for a text of more bytes than a chunk of ids has room for."""
+    for bag, name in enumerate(ids.tolist()):
+        if isinstance(name, str) and 4 * len(name) > LONGEST_ID:
+            n_bytes = len(name.encode("utf-8", "replace"))
+            if n_bytes > LONGEST_ID:
+                raise DataError(
+                    f"the id {name[:20]!r}… of bag {bag} has {n_bytes} bytes; an id has at most "
+                    f"{LONGEST_ID}: give a shorter one"
+                )
+
+
+def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int64]:
+    """Return the positions of wanted ids among all ids of a store, shape (n_wanted,).
+
+    Raises
+    ------
+    DataError
+        An id that is not there, one given twice, or ids of another kind.
+    """
+    array, given = as_ids(wanted, as_array("ids", wanted).size)
+    if not len(array):
+        return np.empty(0, dtype=np.int64)
+    if given != kind:
+        raise DataError(f"the store has {kind} ids, got {given}")
+    ids, array = (comparable(one) for one in (ids, array))
+    order = np.argsort(ids, kind="stable")
+    at = np.minimum(np.searchsorted(ids[order], array), max(0, len(ids) - 1))
+    positions: NDArray[np.int64] = order[at] if len(ids) else at
+    names = array.tolist()
+    for name, known in zip(names, ids[positions] == array if len(ids) else at < 0, strict=True):
+        if not known:
+            raise DataError(f"no bag has the id {name!r}")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DataError(f"the id {name!r} is given twice")
+    return positions
+
+
+def comparable(ids: Ids) -> Ids:
+    """Return ids as numpy compares them whole: of its own texts it sees what is before a NUL."""
+    return ids if ids.dtype.kind == "i" else ids.astype(object)
+
+
+class TakenIds:
+    """The ids that a store holds, to which an append adds its own batch by batch.
+
+    If integer ids only grow, each batch is compared with the largest id so far, and the committed
+    ids are never read. The first batch that is not above the largest id loads them all.
+
+    Parameters
+    ----------
+    kind : {"int64", "str"}
+    max_id : int or None
+        The largest integer id held so far.
+    load : callable
+        Yields blocks of all ids held so far.
+    """
+
+    def __init__(self, kind: str, max_id: int | None, load: Callable[[], Iterable[Ids]]) -> None:
+        self.max_id = max_id
+        self._kind = kind
+        self._load: Callable[[], Iterable[Ids]] | None = load
+        self._runs: list[Ids] = []
+        self._names: set[str] = set()
+
+    def add(self, ids: Ids) -> None:
+        """Add new ids, at least one.
+
+        Raises
+        ------
+        DataError
+            An id that is there already; none of them is added then.
+        """
+        if self._kind == "str":
+            self._add_names(ids)
+        else:
+            self._add_numbers(ids)
+
+    def known(self, ids: Ids) -> NDArray[np.bool_]:
+        """Return which ids are there already, shape (n_ids,)."""
+        if self._kind == "str":
+            return self._known_names(ids.tolist())
+        return self._known_numbers(ids)
+
+    def _add_names(self, ids: Ids) -> None:
+        names = ids.tolist()
+        again = [name for name, count in Counter(names).items() if count > 1]
+        _refuse(again, ids[self._known_names(names)].tolist())
+        self._names.update(names)
+
+    def _known_names(self, names: list[str]) -> NDArray[np.bool_]:
+        if self._load is not None:
+            for block in self._load():
+                self._names.update(block.tolist())
+            self._load = None
+        return np.array([name in self._names for name in names], dtype=bool)
+
+    def _add_numbers(self, ids: Ids) -> None:
+        ordered = np.sort(ids)
+        again = ordered[1:][ordered[1:] == ordered[:-1]]
+        _refuse(again.tolist(), ordered[self._known_numbers(ordered)].tolist())
+        self._remember(ordered)
+        last = int(ordered[-1])
+        self.max_id = last if self.max_id is None else max(self.max_id, last)
+
+    def _known_numbers(self, ids: Ids) -> NDArray[np.bool_]:
+        known = np.zeros(len(ids), dtype=bool)
+        if self.max_id is None or not len(ids) or ids.min() > self.max_id:
+            return known
+        if self._load is not None:
+            blocks = list(self._load())
+            self._runs = [np.sort(np.concatenate(blocks))] if blocks else []
+            self._load = None
+        for run in self._runs:
+            at = np.minimum(np.searchsorted(run, ids), len(run) - 1)
+            known |= run[at] == ids
+        return known
+
+    def _remember(self, ordered: Ids) -> None:
+        """Keep sorted ids. Runs of similar length are merged, so that few runs are kept."""
+        if self._load is not None:
+            return  # `load` will yield them
+        self._runs.append(ordered)
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]))
+
+
+def _refuse(again: list[Any], known: list[Any]) -> None:
+    """Raise DataError for ids that were given twice, or that are there already."""
+    for name in again[:1]:
+        raise DataError(f"duplicate bag id {name!r}: it is given twice; ids are unique in a store")
+    for name in known[:1]:
+        raise DataError(
+            f"duplicate bag id {name!r}: the store or an earlier bag has it; leave its bag out, "
+            "as an ingest of tables does by known_ids: skip"
+        )

@@ -1,0 +1,172 @@
+"""`Responses`: one response bag per bag, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ...core.arrays import Integers
+from ...core.errors import DataError, shown
+from ...core.parameters import Integer, None_, checked
+from ...core.params import check_dtype
+from .bags import Bags, Ragged, in_one_order, offsets_of
+from .box import MOST_DIMS
+from .checks import IdsLike, as_bag
+from .coordinates import Names
+from .frames import names_of_table
+from .ids import as_ids
+
+MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB
+
+
+class Responses(Ragged):
+    """One response bag per bag, where there is one; a bag without points there has none.
+
+    The response of bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+
+    Parameters
+    ----------
+    points : array_like, shape (n_points, n_dims)
+        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
+        real dtype becomes float64.
+    offsets : array_like of int, shape (n_bags + 1,)
+        Non-decreasing from 0 to n_points.
+    ids : sequence of int or str, optional
+        What messages call the bags; default their positions.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, offsets that decrease, or a coordinate that is NaN or infinite; names the
+        bag and the row.
+    """
+
+    __slots__ = ()
+
+    OWNER: ClassVar[str] = "the response of "
+
+    @classmethod
+    @checked(n_bags=Integer(0, MOST_BAGS), n_dims=Integer(1, MOST_DIMS))
+    def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
+        """Make the responses of bags of which none has one."""
+        dtype = check_dtype("dtype", dtype)
+        return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
+
+    @property
+    def positions(self) -> Integers:
+        """Indices of the bags that have a response, ascending, shape (n_present,)."""
+        return np.flatnonzero(self.sizes)
+
+    @property
+    def present(self) -> Bags:
+        """The responses that are not empty, in the order of `positions`."""
+        offsets = np.append(0, self.offsets[1:][self.sizes > 0])
+        return Bags.trusted(self.points, offsets, self.coordinate_names)
+
+    def of(self, rows: Integers) -> Bags:
+        """Return the responses of bags that have one, by their positions."""
+        chosen = self[rows]
+        return Bags.trusted(chosen.points, chosen.offsets, self.coordinate_names)
+
+    def __repr__(self) -> str:
+        """Describe the counts and the precision, not the data."""
+        return (
+            f"Responses(n_bags={len(self)}, n_present={len(self.positions)}, "
+            f"n_points={self.n_points}, n_dims={self.n_dims}, dtype={self.points.dtype})"
+        )
+
+    def _check_sizes(self) -> None:
+        falling = np.flatnonzero(self.sizes < 0)
+        if len(falling):
+            raise DataError(
+                f"{self.OWNER}bag {falling[0]} ends before it begins: the offsets decrease"
+            )
+
+
+@checked(n_bags=Integer(), n_dims=Integer() | None_)
+def as_responses(
+    data: Responses | Bags | Sequence[ArrayLike | None],
+    n_bags: int,
+    n_dims: int | None = None,
+    ids: IdsLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Responses:
+    """Check and return the responses of ``n_bags`` bags as callers give them.
+
+    Parameters
+    ----------
+    data : Responses, Bags, or sequence with one item per bag
+        An item is an array of shape (m_i, n_dims), or of shape (m_i,) in one dimension; None or
+        an array without rows is a bag without a response. In Bags every bag has one.
+    n_dims : int, optional
+        Coordinates of a response point; default those of the first response.
+    ids : sequence of int or str, optional
+        What messages call the bags.
+    dtype : float32 or float64, optional
+        Default as given.
+
+    Raises
+    ------
+    DataError
+        Another number of bags, another dimension, no response at all where ``n_dims`` is not
+        given, or values that are not finite numbers; names the bag and the row.
+    """
+    if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
+        raise DataError(
+            f"expected responses, got one array of shape {data.shape}; pass a list with one "
+            "(n_points, n_dims) array per bag, None for a bag without"
+        )
+    if not isinstance(data, Sequence | np.ndarray) or isinstance(data, str | bytes):
+        raise DataError(f"expected one response per bag, or None, got {shown(data)}")
+    if len(data) != n_bags:
+        raise DataError(f"{len(data)} responses for {n_bags} bags; use None for a bag without")
+    ids = None if ids is None else as_ids(ids, n_bags)[0]
+    if not isinstance(data, (Responses, Bags)):
+        data = _join_responses(data, n_dims, ids)
+    elif n_dims not in (None, data.n_dims):
+        raise DataError(f"responses have dimension {data.n_dims}, expected {n_dims}")
+    dtype = None if dtype is None else check_dtype("dtype", dtype)
+    with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
+        points = data.points if dtype is None else data.points.astype(dtype, copy=False)
+    return Responses(points, data.offsets, ids).named(data.coordinate_names)
+
+
+def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
+    """Return the points of one response, shape (m, n_dims), m > 0; None where there is none.
+
+    ``name`` is what messages call the bag.
+    """
+    points = None if item is None else as_bag(item, f"{Responses.OWNER}{name}", empty=True)
+    return None if points is None or not len(points) else points
+
+
+def _join_responses(
+    items: Sequence[ArrayLike | None], n_dims: int | None, ids: IdsLike | None
+) -> Responses:
+    names = (
+        range(len(items)) if ids is None else [f"with id {i!r}" for i in np.asarray(ids).tolist()]
+    )
+    parts, sizes = list[NDArray[Any]](), np.zeros(len(items), dtype=np.int64)
+    of_each, owners = list[Names](), list[str]()
+    for i, item in enumerate(items):
+        part = as_response(item, f"bag {names[i]}")
+        if part is None:
+            continue
+        n_dims = part.shape[1] if n_dims is None else n_dims
+        if part.shape[1] != n_dims:
+            raise DataError(
+                f"{Responses.OWNER}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
+            )
+        parts.append(part)
+        of_each.append(names_of_table(item))
+        owners.append(f"{Responses.OWNER}bag {names[i]}")
+        sizes[i] = len(part)
+    if n_dims is None:
+        raise DataError("no bag has a response, so their dimension is not known")
+    if not parts:
+        return Responses.none(len(items), n_dims)
+    parts, columns = in_one_order(parts, of_each, owners.__getitem__)
+    return Responses.trusted(np.concatenate(parts), offsets_of(sizes), columns)

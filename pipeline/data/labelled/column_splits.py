@@ -1,0 +1,89 @@
+"""Bags chosen by a column of their store: whole groups, or the bags later than a time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Integers
+from .columns import Column
+from .splits import hash_values
+
+FOLD_SEED = 6  # apart from those of `splits`
+N_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSplit:
+    """Whole groups: those whose hash is below a limit, which `Holdout.resolve` finds."""
+
+    column: Column
+    below: float
+    seed: int
+
+    def of(self, index: Integers) -> NDArray[np.bool_]:
+        """See `splits.Membership`."""
+        return hash_values(self.column.at(index), self.seed) < self.below
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `splits.Membership`."""
+        return hash_values(self.column.members(start, stop), self.seed) < self.below
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `splits.Membership`."""
+        return {"groups": self.column.name, "below": self.below, "seed": self.seed}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFolds:
+    """Folds of whole groups, by a hash of the group: old bags keep theirs when a store grows.
+
+    Groups may be texts, of bags in memory.
+    """
+
+    column: Column
+    n_folds: int = N_FOLDS
+    seed: int = FOLD_SEED
+
+    @classmethod
+    def of_column(cls, column: Column) -> GroupFolds:
+        """Return the folds of a column; texts are numbered in their order."""
+        if column.given is None or column.given.dtype.kind in "iufb":
+            return cls(column)
+        _, codes = np.unique(column.given.astype(str), return_inverse=True)
+        return cls(replace(column, given=codes))
+
+    def of(self, index: Integers) -> Integers:
+        """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
+        shares = hash_values(self.column.at(index), self.seed)
+        return (shares * self.n_folds).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what tells these folds from others."""
+        given = self.column.given
+        digest = None if given is None else hashlib.sha256(given.tobytes()).hexdigest()
+        return {"groups": self.column.name, "given": digest, "n": self.n_folds, "seed": self.seed}
+
+
+@dataclass(frozen=True, eq=False)
+class TimeSplit:
+    """The bags later than a time."""
+
+    column: Column
+    after: float
+
+    def of(self, index: Integers) -> NDArray[np.bool_]:
+        """See `splits.Membership`."""
+        return np.asarray(self.column.at(index) > self.after)
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `splits.Membership`."""
+        return np.asarray(self.column.members(start, stop) > self.after)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `splits.Membership`."""
+        return {"time": self.column.name, "after": self.after}

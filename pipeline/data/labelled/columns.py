@@ -1,0 +1,120 @@
+"""Columns of bags that are not labels: groups, times and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.arrays import Integers
+from ...core.errors import DataError, ParameterError
+from ...core.params import as_array
+from ..bags.bags import Bags
+from ..store.store import BagStore
+from .alignment import aligned
+
+ROWS_PER_READ = 2**20  # bags whose values are read at a time
+MOST_HELD = 2**17  # bags whose values travel with every task: 1 MiB
+GAP = 2**14  # bags between two runs that are read apart
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One value per bag: a column of a store, or values of bags in memory.
+
+    Attributes
+    ----------
+    name : str
+        The store's, or what messages call the values.
+    store : BagStore, optional
+    given : array, shape (n_bags,), optional
+    """
+
+    name: str
+    store: BagStore | None = None
+    given: NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, data: Bags | BagStore, what: str, column: str | ArrayLike) -> Column:
+        """Return a named column of a store, or one value per bag.
+
+        Parameters
+        ----------
+        what : str
+            What messages call it, as "groups".
+
+        Raises
+        ------
+        DataError
+            A store without such a column, another number of values than bags, or an index that has
+            other ids than the bags, see `aligned`.
+        ParameterError
+            A name for bags in memory.
+        """
+        if not isinstance(column, str):
+            values = as_array(what, aligned(column, data, what))
+            if values.shape != (len(data),):
+                raise DataError(f"{what} has shape {values.shape}; expected ({len(data)},)")
+            found = cls(what, given=values)
+            found.members(0, len(data))  # none is missing
+            return found
+        if not isinstance(data, BagStore):
+            raise ParameterError(f"{what} names a target of a BagStore; give one value per bag")
+        data.target_columns([column])
+        return cls(column, store=data)
+
+    def held(self) -> Column:
+        """Return the column with its values in memory if there are few: they are read often."""
+        store = self.store
+        if store is None or store.n_bags > MOST_HELD or store.meta.n_changes:
+            return self
+        return Column(self.name, given=self.members(0, store.n_bags))
+
+    def members(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the values of bags start … stop − 1, shape (stop − start,); NaN of removed ones.
+
+        Raises
+        ------
+        DataError
+            A bag has none.
+        """
+        if self.store is None:
+            assert self.given is not None
+            values = self.given[start:stop]
+        else:
+            values = self.store.targets(start, stop, [self.name])[:, 0]
+        missing = _is_missing(values)
+        if self.store is not None:
+            missing &= self.store.present(start, stop)
+        if missing.any():
+            where = f"{self.store.url}: " if self.store else ""
+            raise DataError(f"{where}{self.name}: bag {start + int(missing.argmax())} has none")
+        return values
+
+    def at(self, index: Integers) -> NDArray[Any]:
+        """Return the values of some bags, shape (n,); a store's values are read run by run."""
+        if self.given is not None:
+            found: NDArray[Any] = self.given[index]
+            return found
+        steps = np.diff(index)
+        ends = np.flatnonzero((steps < 1) | (steps > GAP)) + 1
+        runs = [run for run in np.split(index, ends) if len(run)]
+        parts = [self.members(int(run[0]), int(run[-1]) + 1)[run - run[0]] for run in runs]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, NDArray[Any]]]:
+        """Yield ranges of bags and their values."""
+        for first in range(start, stop, ROWS_PER_READ):
+            last = min(stop, first + ROWS_PER_READ)
+            yield first, last, self.members(first, last)
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell NaN, NaT, None and the NA of pandas, which has no truth, from values."""
+    if values.dtype.kind != "O":
+        is_known: NDArray[np.bool_] = values == values
+        return ~is_known
+    return np.array([v is None or str(v == v) != "True" for v in values.flat]).reshape(values.shape)

@@ -1,0 +1,218 @@
+"""`Holdout`: which bags a fit leaves out to be evaluated on, as ``holdout=`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from ...core import Instance, MappingOf, Open, Real, ShareOrZero, Text
+from ...core.errors import DataError, ParameterError, shown
+from ..bags.bags import Bags
+from .column_splits import GroupSplit, TimeSplit
+from .columns import Column
+from .labelled import LabelledBags
+from .splits import HOLDOUT_SEED, VALIDATION_SEED, Membership, Split, hash_values
+
+KEYS = ("fraction", "groups", "after", "time", "below")
+EXPECTED = (
+    'a share, {"fraction": share, "groups": column} or {"after": date or number, "time": column}'
+)
+MOST_OFF = 2.0  # factor by which whole groups may miss the share of bags that was asked for
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """Bags left out of a fit: a share, whole groups, or those later than a time.
+
+    Attributes
+    ----------
+    fraction : float in [0, 1)
+        Of the bags; 0 with groups holds nothing out, and chooses validation by groups.
+    groups : str, optional
+        Column of the store whose equal values are held out together, of validation too.
+    after : str or float, optional
+        A date (2026-01-01) or number: later bags are held out.
+    time : str, optional
+        Column that ``after`` is compared with: numbers, for a date days since 1970-01-01, or
+        classes whose names are dates. None: the store's only column that is no target.
+    below : float, optional
+        Limit of the groups' hashes, which `resolve` has found.
+    """
+
+    fraction: float = 0.0
+    groups: str | None = None
+    after: str | float | None = None
+    time: str | None = None
+    below: float | None = None
+
+    @classmethod
+    def of(cls, given: HoldoutLike) -> Holdout:
+        """Return what ``holdout=`` says; ParameterError for anything else."""
+        if isinstance(given, Holdout):
+            return given
+        if not isinstance(given, Mapping):
+            return cls(ShareOrZero.check("holdout", given))
+        unknown = sorted(map(str, set(given) - set(KEYS)))
+        if unknown or not given:
+            raise ParameterError(f"holdout is {shown(given)}; expected {EXPECTED}")
+        made = cls(**given)
+        for key in ("groups", "time"):
+            name = getattr(made, key)
+            if not (name is None or isinstance(name, str)):
+                raise ParameterError(f"{key} of holdout is {shown(name)}; expected a column's name")
+        if made.after is None:
+            if made.time is not None:
+                raise ParameterError("time of holdout is the column that after= is compared with")
+            ShareOrZero.check("fraction of holdout", made.fraction)
+        elif made.fraction or made.groups is not None:
+            raise ParameterError("holdout has after and a fraction, or groups: choose one of them")
+        elif isinstance(made.after, date):  # as YAML reads it
+            made = replace(made, after=made.after.isoformat())
+        elif not isinstance(made.after, str):
+            Real(ge=-1e300, le=1e300).check("after of holdout", made.after)
+        return made
+
+    def __bool__(self) -> bool:
+        """Whether it holds bags out."""
+        return bool(self.fraction) or self.after is not None
+
+    @property
+    def saved(self) -> float | dict[str, Any]:
+        """What a model keeps, in types JSON knows: the share, or all fields that are set."""
+        if not self or (self.groups is None and self.after is None):
+            return float(self.fraction)
+        return {key: one for key, one in vars(self).items() if one is not None}
+
+    def resolve(self, bags: LabelledBags) -> Holdout:
+        """Return a holdout that keeps the same bags out after the data have grown.
+
+        Raises
+        ------
+        DataError
+            An unknown column, groups of which none can be held out, or no bag after the time.
+        ParameterError
+            Bags in memory have no columns; or the date cannot be parsed.
+        """
+        if self.after is not None:
+            refuse_offset(self.after)
+            found = replace(self, time=self.time or _only_column(bags))
+            split = found.split(bags)
+            assert split is not None
+            spans = range(bags.start, bags.end, 2**20)
+            counts = [split.members(a, min(bags.end, a + 2**20)).sum() for a in spans]
+            if not 0 < sum(counts) < bags.n_bags:
+                which = "all bags are" if sum(counts) else "no bag is"
+                raise DataError(f"{bags.url}: {which} after {self.after} by {found.time!r}")
+            return found
+        if self.groups is None or not self.fraction or self.below is not None:
+            return self
+        return replace(self, below=_limit(bags, self.groups, self.fraction, HOLDOUT_SEED))
+
+    def split(self, bags: LabelledBags) -> Membership | None:
+        """Return which bags are held out by a resolved holdout; None for none."""
+        if self.after is not None:
+            column = _column(bags, "time", self.time or _only_column(bags))
+            return TimeSplit(column, _number(bags, column.name, self.after))
+        if not self.fraction:
+            return None
+        if self.groups is None:
+            return Split(self.fraction, HOLDOUT_SEED)
+        below = self.resolve(bags).below
+        assert below is not None
+        return GroupSplit(_column(bags, "groups", self.groups), below, HOLDOUT_SEED)
+
+    def validation(self, fraction: float, bags: LabelledBags) -> Membership:
+        """Return the bags that a penalty is chosen on: a share of those that are not held out."""
+        if self.groups is None:
+            return Split(fraction, VALIDATION_SEED)
+        column = _column(bags, "groups", self.groups)
+        kept = LabelledBags(bags.data, None, bags.start, bags.stop, self.split(bags))
+        return GroupSplit(
+            column, _limit(kept, self.groups, fraction, VALIDATION_SEED), VALIDATION_SEED
+        )
+
+
+HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
+"""Of functions that fit: a fraction of the bags, what `Holdout` is made of, or one."""
+NO_HOLDOUT = Holdout()
+
+HoldoutLike = float | Mapping[str, Any] | Holdout
+"""What ``holdout=`` takes."""
+
+
+def _column(bags: LabelledBags, what: str, name: str) -> Column:
+    if isinstance(bags.data, Bags):
+        raise ParameterError(f"{what} of holdout is a column of a BagStore, not of bags in memory")
+    return Column.of(bags.data, what, name)
+
+
+def _only_column(bags: LabelledBags) -> str:
+    names = () if isinstance(bags.data, Bags) else bags.data.target_names
+    others = [name for name in names if name not in bags.target_names]
+    if len(others) != 1:
+        raise ParameterError(f"holdout has after, and no time: name its column, of {others}")
+    return others[0]
+
+
+def _number(bags: LabelledBags, name: str, after: str | float) -> float:
+    """Return ``after`` as the column has it."""
+    names = bags.class_names.get(name)
+    if names is not None:
+        if list(names) != sorted(names):
+            raise DataError(f"{bags.url}: the classes of {name!r} are not in the order of time")
+        return float(np.searchsorted(np.asarray(names, dtype=str), str(after), side="right")) - 0.5
+    if not isinstance(after, str):
+        return float(after)
+    try:
+        when = datetime.fromisoformat(after)
+    except ValueError:
+        raise ParameterError(
+            f"after of holdout is {shown(after)}; expected a number, or a date as 2026-01-01"
+        ) from None
+    return (when.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
+
+
+def refuse_offset(after: str | float) -> None:
+    """Raise ParameterError for a time with a UTC offset: columns have none to compare it with."""
+    try:
+        when = None if not isinstance(after, str) else datetime.fromisoformat(after)
+    except ValueError:  # the name of a class, or refused with the column
+        return
+    if when is not None and when.tzinfo is not None:
+        raise ParameterError(
+            f"after of holdout is {shown(after)}; give it without its UTC offset, in the time zone "
+            "of the column"
+        )
+
+
+def _limit(bags: LabelledBags, name: str, fraction: float, seed: int) -> float:
+    """Return the limit of hashes below which whole groups are about a fraction of the bags.
+
+    Raises
+    ------
+    DataError
+        No limit comes near, because a group is too large.
+    """
+    column = _column(bags, "groups", name)
+    counts: dict[float, int] = {}
+    for start, stop, values in column.blocks(bags.start, bags.end):
+        kept = values if bags.left_out is None else values[~bags.left_out.members(start, stop)]
+        for value, n in zip(*np.unique(kept[kept == kept], return_counts=True), strict=True):
+            counts[float(value)] = counts.get(float(value), 0) + int(n)
+    sizes = np.array(list(counts.values()), dtype=np.int64)
+    hashes = hash_values(np.array(list(counts)), seed)
+    order = np.argsort(hashes)
+    shares = np.cumsum(sizes[order])[:-1] / max(1, sizes.sum())
+    best = int(np.abs(shares - fraction).argmin()) if len(shares) else -1
+    if best < 0 or not fraction / MOST_OFF <= shares[best] <= fraction * MOST_OFF:
+        largest = sizes.max(initial=0) / max(1, sizes.sum())
+        raise DataError(
+            f"{bags.url}: groups of {name!r} are too large to be held out whole: there are "
+            f"{len(sizes)}, the largest has {largest:.0%} of the bags, and {fraction:.0%} are "
+            "asked for; take another share"
+        )
+    return float(hashes[order[best + 1]])

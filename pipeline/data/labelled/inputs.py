@@ -1,0 +1,161 @@
+"""Turns the arguments of `fit` into `LabelledBags`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.errors import DataError, ParameterError, shown
+from ...core.params import as_array
+from ..bags.alignment import has_index
+from ..bags.bags import Bags, Ragged, as_bags
+from ..bags.responses import Responses, as_responses
+from ..store.store import BagStore
+from ..store.targets import as_numbers
+from .alignment import aligned
+from .labelled import LabelledBags
+from .labels import ResponseBags, Targets
+
+BagsInMemory = Bags | Sequence[ArrayLike]
+BagsLike = BagStore | BagsInMemory
+"""Bags as callers give them."""
+
+LabelsLike = ArrayLike | Sequence[ArrayLike | None] | Responses | None
+"""Labels of bags in memory: targets, or one response per bag."""
+
+
+def with_targets(
+    X: BagsLike | LabelledBags, y: LabelsLike = None, target: str | Sequence[str] | None = None
+) -> tuple[LabelledBags, bool]:
+    """Return the labelled bags given to `fit`, and whether their targets are one-dimensional.
+
+    Raises
+    ------
+    DataError
+        No targets, targets of another length, or names the store does not have.
+    ParameterError
+        y beside a store, or target beside bags in memory.
+    """
+    if isinstance(X, LabelledBags):
+        if y is not None or target is not None:
+            raise ParameterError("LabelledBags carry their labels: pass neither y nor target")
+        return X, len(X.target_names) == 1
+    if isinstance(X, BagStore):
+        if y is not None:
+            raise ParameterError("a BagStore carries its targets: pass target='name', not y")
+        names = _names(X, target)
+        X.target_columns(names)
+        if X.n_bags == X.n_removed:
+            raise DataError(f"{X.url}: no bags to fit")
+        single = isinstance(target, str) or (target is None and len(names) == 1)
+        return LabelledBags(X, Targets(names)), single
+    if target is not None:
+        raise ParameterError(
+            "target names a column of a BagStore, or of a groupby; pass y for other bags"
+        )
+    bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
+    if y is None:
+        raise DataError("y is missing: give one target, or a row of targets, for each bag")
+    return with_values(bags, y)
+
+
+def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, bool]:
+    """Return bags with targets that are given, and whether these are one-dimensional.
+
+    Raises
+    ------
+    DataError
+        Targets of another length, or that are no numbers; or an index that has other ids than
+        the bags, see `aligned`.
+    """
+    values = as_targets(aligned(y, data, "y"))
+    if values.dtype.kind == "O":
+        values = as_numbers(values, "y")
+    if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
+        raise DataError(f"y has shape {values.shape}, there are {len(data)} bags")
+    return LabelledBags(data, Targets((), values.reshape(len(data), -1))), values.ndim == 1
+
+
+def as_targets(y: LabelsLike) -> NDArray[Any]:
+    """Return targets of bags in memory as an array.
+
+    Raises
+    ------
+    DataError
+        Responses in their place, or lists that numpy makes no array of.
+    """
+    try:
+        if not isinstance(y, Ragged):
+            values = as_array("y", y)  # type: ignore[arg-type]  # refuses others
+            if values.ndim != 3:
+                return values
+    except DataError:
+        items = list(y) if isinstance(y, Sequence) else []
+        if not any(isinstance(item, (np.ndarray, list, tuple)) for item in items):
+            raise
+    raise DataError(
+        "y holds one array of points per bag: those are responses, not targets; fit a "
+        "TripleBasisRegressor to them, or a KernelSmoother with responses="
+    )
+
+
+def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> LabelledBags:
+    """Return the bags that `fit` was given, with their responses.
+
+    Raises
+    ------
+    DataError
+        No bags, or no responses; for responses in memory another number than bags, or values
+        that are not finite numbers.
+    ParameterError
+        responses beside a store.
+    """
+    if isinstance(X, LabelledBags):
+        if responses is not None:
+            raise ParameterError("LabelledBags carry their labels: pass no responses")
+        return X
+    if isinstance(X, BagStore):
+        if responses is not None:
+            raise ParameterError("a BagStore carries its responses: pass the store alone")
+        if X.response_dims is None:
+            raise DataError(f"{X.url}: holds no responses; create it with response_dims=")
+        if X.n_response_points == 0 or X.n_bags == X.n_removed:
+            raise DataError(f"{X.url}: no bag has a response")
+        return LabelledBags(X, ResponseBags())
+    bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
+    if responses is None:
+        raise DataError("responses are missing: one (m_i, k) array a bag, None for a bag without")
+    responses = _listed(aligned(responses, bags, "responses"))
+    checked = as_responses(responses, len(bags))  # type: ignore[arg-type]  # refuses others
+    if checked.n_points == 0:
+        raise DataError("no bag has a response")
+    return LabelledBags(bags, ResponseBags(checked))
+
+
+def _listed(responses: LabelsLike) -> LabelsLike:
+    """Return a Series of responses as a list; None for what pandas calls missing."""
+    if not has_index(responses):
+        return responses
+    items = responses.tolist()  # type: ignore[union-attr]  # of a Series
+    return [None if isinstance(item, float) and np.isnan(item) else item for item in items]
+
+
+def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ...]:
+    if target is None:
+        if len(store.target_names) != 1:
+            raise DataError(
+                f"{store.url} has the targets {shown(list(store.target_names))}; say which with "
+                "target="
+            )
+        return store.target_names
+    names = (target,) if isinstance(target, str) else tuple(target)
+    if not names:
+        raise DataError(f"target= is empty; {store.url} has {list(store.target_names)}")
+    return names

@@ -1,0 +1,137 @@
+"""Kinds of labels: how each kind is read for a range of bags, and which bags have a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags.bags import take_rows
+from ..bags.responses import Responses
+from ..store.plan import Range
+from ..store.reading import pair_partitions, partitions
+from ..store.store import BagStore
+
+Block = TypeVar("Block")
+"""The labels of a range of bags: an array, or `Responses`."""
+
+
+class Labels(Protocol[Block]):
+    """A kind of label: how it is read for a range of bags, and which bags have one.
+
+    A block of labels is what `read` returns: an array, or `Responses`.
+    """
+
+    def read(self, store: BagStore, start: int, stop: int) -> Block:
+        """Return the labels of bags ``start:stop`` of a store."""
+        ...
+
+    def given(self) -> Block:
+        """Return the labels of all bags in memory."""
+        ...
+
+    def known(self, block: Block) -> NDArray[np.bool_]:
+        """Which bags of a block have a label."""
+        ...
+
+    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        """Which bags of a store have a label; no points of responses are read."""
+        ...
+
+    def take(self, block: Block, rows: NDArray[np.int64]) -> Block:
+        """Return the labels of ascending rows of a block, as a block."""
+        ...
+
+    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        """Ranges whose bags and labels are read at a time."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Numbers, shape (n, k); NaN is no label.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of a store's columns; empty for bags in memory.
+    values : shape (n_bags, k), optional
+        Of bags in memory, or in place of a store's columns.
+    class_names : tuple of str
+        The classes of the one target are read as positions among these, which include all of the
+        store's; empty: as the store's own numbers.
+    """
+
+    names: tuple[str, ...] = ()
+    values: NDArray[Any] | None = None
+    class_names: tuple[str, ...] = ()
+
+    def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
+        """See `Labels`."""
+        if self.values is not None:
+            values = self.values[start:stop].astype(np.float64)
+            values[~store.present(start, stop)] = np.nan
+            return values
+        values = store.targets(start, stop, self.names)
+        if self.class_names:
+            theirs = store.meta.class_names[self.names[0]]
+            positions = np.array([self.class_names.index(name) for name in theirs], dtype=float)
+            known = ~np.isnan(values)
+            values[known] = positions[values[known].astype(np.int64)]
+        return values
+
+    def given(self) -> NDArray[Any]:
+        """See `Labels`."""
+        assert self.values is not None
+        return self.values
+
+    def known(self, block: NDArray[Any]) -> NDArray[np.bool_]:
+        """See `Labels`."""
+        return np.asarray(~np.isnan(block).any(axis=1))
+
+    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Labels`."""
+        return self.known(self.read(store, start, stop))
+
+    def take(self, block: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """See `Labels`."""
+        return block[rows]
+
+    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        """See `Labels`."""
+        return partitions(store, start, stop, max_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseBags:
+    """One response bag per bag; ``values`` holds the responses of bags in memory."""
+
+    values: Responses | None = None
+
+    def read(self, store: BagStore, start: int, stop: int) -> Responses:
+        """See `Labels`."""
+        return store.responses(start, stop)
+
+    def given(self) -> Responses:
+        """See `Labels`."""
+        assert self.values is not None
+        return self.values
+
+    def known(self, block: Responses) -> NDArray[np.bool_]:
+        """See `Labels`."""
+        return np.asarray(block.sizes > 0)
+
+    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Labels`."""
+        has_response = np.diff(store.response_offsets(start, stop)) > 0
+        return np.asarray(has_response & store.present(start, stop))
+
+    def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
+        """See `Labels`."""
+        return take_rows(block, rows)
+
+    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        """See `Labels`."""
+        return pair_partitions(store, start, stop, max_bytes)

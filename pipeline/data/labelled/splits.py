@@ -1,0 +1,100 @@
+"""Subsets of bags chosen by a bag's index, whatever the plan of a pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.saved import Saved
+
+HOLDOUT_SEED = 1  # of the bags that no model is fitted to
+VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
+FOLD_SEED = 7  # of folds that intervals come from; those of groups have another one
+
+
+class Membership(Protocol):
+    """A subset of bags; when a store grows, its old bags keep their membership."""
+
+    def of(self, index: Integers) -> NDArray[np.bool_]:
+        """Membership of some bags, shape (n,)."""
+        ...
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides, in types JSON knows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Split(Saved):
+    """A pseudo-random share of the bags.
+
+    Bag i is a member when splitmix64(i, seed) < fraction · 2⁶⁴.
+    """
+
+    fraction: float
+    seed: int
+
+    def of(self, index: Integers) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return hash_index(index.astype(np.uint64), self.seed) < self.fraction
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return hash_index(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
+
+
+class Folds(Protocol):
+    """Parts of the bags, by a bag's position; when a store grows, its old bags keep theirs."""
+
+    @property
+    def n_folds(self) -> int:
+        """How many there are; some may be empty."""
+        ...
+
+    def of(self, index: Integers) -> Integers:
+        """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides, in types JSON knows."""
+        ...
+
+
+@dataclass(frozen=True)
+class IndexFolds(Saved):
+    """Folds of equally many bags: n_folds neighbouring bags are in different folds.
+
+    A hash of the neighbours' place turns their order.
+    """
+
+    n_folds: int
+    seed: int = FOLD_SEED
+
+    def of(self, index: Integers) -> Integers:
+        """See `Folds`."""
+        turns = hash_index((index // self.n_folds).astype(np.uint64), self.seed) * self.n_folds
+        return (index + turns.astype(np.int64)) % self.n_folds
+
+
+def hash_values(values: NDArray[Any], seed: int) -> Floats:
+    """Hash values to uniform numbers in [0, 1), equal for equal values; −0 equals 0."""
+    return hash_index((values.astype(np.float64) + 0.0).view(np.uint64), seed)
+
+
+def hash_index(index: NDArray[np.uint64], seed: int) -> Floats:
+    """Uniform numbers in [0, 1), one per index."""
+    with np.errstate(over="ignore"):
+        step = np.uint64(0x9E3779B97F4A7C15)
+        z = (index + np.uint64(1)) * step + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,57 @@
+"""Signs in columns and ids that bags come in groups, which a holdout of single bags cuts apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..store.store import BagStore
+from .holdout import Holdout
+
+MOST_READ = 2000  # bags; groups of the first ones are signs enough
+LEAST_GROUPS = 8  # of fewer, a column is a class rather than a day or a patient
+LEAST_SIZE = 1.5  # bags per group, on average
+LAST_PART = re.compile(r"[-_./:| ][^-_./:| ]*$")  # of an id
+
+
+def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -> str | None:
+    """Return a warning where bags look like groups, and a holdout or a fit does not know them.
+
+    Signs are a column of classes besides those learnt, whose values recur, and ids that have the
+    same beginning before their last part.
+    """
+    n = min(store.n_bags, MOST_READ)
+    if not n or holdout.groups is not None or holdout.after is not None:
+        return None
+    for name in store.meta.class_names:
+        if name not in learnt:
+            values = store.targets(0, n, (name,))[:, 0]
+            if _recur(values[~np.isnan(values)]):
+                found = f"{n:,} bags have {len(np.unique(values)):,} values of {name!r}"
+                remedy = f"holdout: {{fraction: 0.2, groups: {name}}}"
+                return (
+                    f"{found}: if bags of one value depend on each other, errors are told too "
+                    f"small; keep them together with {remedy}"
+                )
+    ids: Sequence[Any] = list(store.ids(0, n))
+    if not all(isinstance(one, str) for one in ids):
+        return None
+    beginnings = np.array([LAST_PART.sub("", one) for one in ids])
+    if not _recur(beginnings):
+        return None
+    return (
+        f"ids of {n:,} bags have {len(np.unique(beginnings)):,} beginnings, as "
+        f"{str(beginnings[0])!r}: if bags of one beginning depend on each other, errors are told "
+        "too small; ingest a column that tells them apart, and name it as groups of holdout"
+    )
+
+
+def _recur(values: NDArray[Any]) -> bool:
+    """Whether most values are those of several bags, and there are several of them."""
+    _, counts = np.unique(values, return_counts=True)
+    several = len(counts) >= LEAST_GROUPS and len(values) >= LEAST_SIZE * len(counts)
+    return bool(several and 2 * counts[counts > 1].sum() > len(values))

@@ -1,0 +1,1 @@
+"""URLs, files written whole, locks, and writers of Zarr and Icechunk. Knows nothing of bags."""

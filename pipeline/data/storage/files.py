@@ -1,0 +1,379 @@
+"""Files at any URL, written whole or not at all, by many processes at once.
+
+This is the only module that writes files atomically. It is also the only one that turns errors of
+the operating system, of fsspec and of Icechunk into our own errors. Folders are in `folders`, and
+names of unfinished files in `partials`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...core.errors import BagbasisError, StoreError
+from ...core.saved import Format, NewerError
+from ...core.systems import flush_name, replace_file
+from .partials import is_partial, partial_path, sweep, sweep_within
+from .urls import ICECHUNK, filesystem, local_path, normalize_url
+
+GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
+PUBLIC, PRIVATE = 0o666, 0o600  # modes of local files, of which the umask takes away
+
+T = TypeVar("T")
+
+# ------------------------------------------------------------------ errors
+
+
+@contextmanager
+def storage_errors(
+    url: str | os.PathLike[str],
+    action: str,
+    consequence: str = "",
+    kind: type[BagbasisError] = StoreError,
+    passing: type[OSError] | tuple[type[OSError], ...] = (),
+) -> Iterator[None]:
+    """Turn any error that the storage raises in the block into one of our errors.
+
+    The message is ``URL: ACTION (REASON); CONSEQUENCE``. Our own errors pass unchanged, except a
+    StoreError where another kind is wanted: it gets the kind and the consequence. Besides OSErrors
+    a remote filesystem raises the errors of its client (no credentials, no answer), and Icechunk
+    raises its own. Any other exception is a defect and passes unchanged.
+
+    Parameters
+    ----------
+    url : str or path
+        What the message begins with.
+    action : str
+        What failed: "cannot be written".
+    consequence : str
+        What is so now, or what to do: "nothing was saved".
+    kind : type
+        Of the error that is raised.
+    passing : OSError type or tuple of them
+        Errors that the caller handles: FileNotFoundError where absence is an answer.
+
+    Raises
+    ------
+    kind
+    """
+    tail = f"; {consequence}" if consequence else ""
+    try:
+        yield
+    except passing:
+        raise
+    except StoreError as error:
+        if kind is StoreError:
+            raise
+        raise kind(f"{error}{tail}") from error
+    except BagbasisError:
+        raise
+    except OSError as error:
+        raise kind(f"{url}: {action} ({_reason_of(error)}){tail}") from error
+    except Exception as error:  # clients of object stores have no common base below this one
+        if _is_of_icechunk(error):
+            raise kind(f"{url}: {action} ({_said_by_icechunk(error)}){tail}") from error
+        if local_path(os.fspath(url)) is not None or _is_defect(error):
+            raise
+        raise kind(
+            f"{url}: cannot be reached ({_reason_of(error)}); see to credentials, endpoint and "
+            f"network, and try again{tail}"
+        ) from error
+
+
+def _reason_of(error: Exception) -> str:
+    """Return the reason in a few words: the operating system's, else the type and the message."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error}"
+
+
+def _is_defect(error: Exception) -> bool:
+    """Whether Python or numpy raised the error, which the clients of a store do not.
+
+    A RuntimeError does come from clients: Azure's raises it for failed uploads, fsspec for what a
+    filesystem cannot do (NotImplementedError).
+    """
+    of_python = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
+    return of_python and not isinstance(error, RuntimeError)
+
+
+def _is_of_icechunk(error: Exception) -> bool:
+    """Whether Icechunk raised it; the package is an extra and may not be there."""
+    module = sys.modules.get("icechunk")
+    return module is not None and isinstance(error, module.IcechunkError)
+
+
+def _said_by_icechunk(error: Exception) -> str:
+    """Return the first line of its message, and the last, which is where it began."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    first, root = lines[0].removeprefix("x "), lines[-1]
+    return f"{first}: {root.removeprefix('`-> ')}" if root.startswith("`-> ") else first
+
+
+# ------------------------------------------------------------------ single files
+
+
+@contextmanager
+def writing(url: str | os.PathLike[str], mode: int = PUBLIC) -> Iterator[Path]:
+    """Yield a path to write to; the file is at the URL when the block ends without an error.
+
+    A local file is on the disk before it takes its name; a remote one is sent in one PUT. Folders
+    are made. A bucket, the first part of a path in an object store, is not.
+
+    Raises
+    ------
+    StoreError
+        The place cannot be written.
+    """
+    url = normalize_url(url)
+    path = local_path(url)
+    if path is not None:
+        with storage_errors(url, "cannot be written"), _renamed(path, mode) as partial:
+            yield partial
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        partial = Path(folder, "file")
+        with storage_errors(folder, "cannot be written"):
+            yield partial
+        with storage_errors(url, "cannot be written"):
+            fs, remote = filesystem(url)
+            first = remote.partition("/")[0]
+            if not first or fs.exists(first):
+                fs.makedirs(remote.rpartition("/")[0], exist_ok=True)
+            fs.put_file(str(partial), remote)
+
+
+@contextmanager
+def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to read the file from.
+
+    Raises
+    ------
+    FileNotFoundError
+        Nothing is there.
+    StoreError
+        It cannot be fetched or opened.
+    """
+    url = normalize_url(url)
+    path = local_path(url)
+    if path is not None:
+        with storage_errors(url, "cannot be read", passing=FileNotFoundError):
+            yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "file")
+        with storage_errors(url, "cannot be read", passing=FileNotFoundError):
+            fs, remote = filesystem(url)
+            fs.get_file(remote, str(copy))
+        yield copy
+
+
+def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
+    """Return the bytes stored at the URL now, or None if there are none.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read.
+    """
+    try:
+        with reading(url) as path:
+            return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def write_json(
+    url: str | os.PathLike[str],
+    values: Mapping[str, Any],
+    *,
+    format: Format | None = None,
+    indent: int = 1,
+    mode: int = PUBLIC,
+) -> None:
+    """Replace a JSON object in one step.
+
+    Parameters
+    ----------
+    format : Format, optional
+        Its version is the first key, for `read_json` to check.
+    mode : int
+        Of a local file.
+
+    Raises
+    ------
+    StoreError
+        The place cannot be written.
+    ValueError
+        NaN or infinity, which JSON does not have.
+    """
+    content = json_bytes(values, format=format, indent=indent)
+    with writing(url, mode) as path:
+        path.write_bytes(content)
+
+
+def json_bytes(
+    values: Mapping[str, Any], *, format: Format | None = None, indent: int = 1
+) -> bytes:
+    """Return the JSON text that `write_json` writes."""
+    if format is not None:
+        values = format.stamp(values)
+    return (json.dumps(values, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def read_json(
+    url: str | os.PathLike[str],
+    parse: Callable[[dict[str, Any]], T],
+    *,
+    read: Callable[[str], bytes | None] = read_bytes,
+    format: Format | None = None,
+    kind: type[BagbasisError] = StoreError,
+    damaged: str = "damaged",
+    remedy: str = "",
+) -> T | None:
+    """Return what ``parse`` makes of a JSON object; None where nothing is stored.
+
+    Parameters
+    ----------
+    parse : callable
+        Of the object, without its format version. Its AttributeError, TypeError, KeyError and
+        ValueError say that the object is not what was written.
+    read : callable
+        Gives the content at the URL.
+    format : Format, optional
+        That the object has to have.
+    kind : type
+        Of the error that is raised for an object that cannot be parsed.
+    damaged, remedy : str
+        What the message calls the object, and what to do about it.
+
+    Raises
+    ------
+    kind
+        Damaged, or of another format version.
+    StoreError
+        It cannot be read.
+    """
+    url = normalize_url(url)
+    content = read(url)
+    if content is None:
+        return None
+    try:
+        values = json.loads(content)
+        if not isinstance(values, dict):
+            raise ValueError(f"a {type(values).__name__}, not an object")
+        return parse(values if format is None else format.strip(values))
+    except NewerError as error:  # nothing is to be restored
+        raise kind(f"{url}: {error}") from error
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
+        tail = f"; {remedy}" if remedy else ""
+        raise kind(f"{url}: {damaged} ({reason}){tail}") from error
+
+
+# ------------------------------------------------------------------ names, deleting, syncing
+
+
+def names_in(url: str | os.PathLike[str]) -> list[str]:
+    """Return the names in a folder, sorted; none where there is no folder.
+
+    Raises
+    ------
+    StoreError
+        It cannot be listed.
+    """
+    url = normalize_url(url)
+    with storage_errors(url, "cannot be listed"):
+        fs, path = filesystem(url)
+        fs.invalidate_cache()  # others write there
+        try:
+            entries = fs.ls(path, detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+    return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
+
+
+def remove(url: str | os.PathLike[str]) -> None:
+    """Delete everything stored under the URL; if nothing is there, do nothing.
+
+    Raises
+    ------
+    StoreError
+        It cannot be deleted.
+    """
+    url = normalize_url(os.fspath(url).removeprefix(ICECHUNK))
+    with storage_errors(url, "cannot be deleted"):
+        path = local_path(url)
+        if path is None:
+            fs, remote = filesystem(url)
+            fs.invalidate_cache()  # others write there
+            inner = [name for name in fs.find(remote) if name != f"{remote}/{GROUP}"]
+            if inner:
+                fs.rm(inner)  # what says of which kind a folder is goes last
+            if fs.exists(remote):
+                fs.rm(remote, recursive=True)
+        elif path.is_dir() and not path.is_symlink():
+            sweep(path)
+            # out of the way in one step: a kill meanwhile leaves no half of a folder
+            shutil.rmtree(path if is_partial(path.name) else path.rename(partial_path(path)))
+        else:
+            path.unlink(missing_ok=True)
+
+
+def discard_empty(url: str | os.PathLike[str]) -> None:
+    """Delete a local folder if it holds nothing but day-old leftovers of killed writers.
+
+    Those leftovers are deleted in any case. Object stores have no empty folders.
+    """
+    path = local_path(normalize_url(url))
+    if path is not None:
+        sweep_within(path)
+        with suppress(OSError):  # something is in it, or it is gone
+            path.rmdir()
+
+
+def discard(url: str | os.PathLike[str]) -> None:
+    """Delete files that are no longer needed, and ignore those that cannot be deleted."""
+    with suppress(StoreError):
+        remove(url)
+
+
+def fsync(path: Path) -> None:
+    """Return when the file is on the disk."""
+    flush_name(path)
+
+
+def fsync_folder(path: Path) -> None:
+    """Return when the folder's names are on the disk, where its filesystem can say so."""
+    with suppress(OSError):
+        fsync(path)
+
+
+@contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Yield a fresh name beside the path; if a file has it at the end, that is deleted."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sweep(path)
+    fresh = partial_path(path)
+    try:
+        yield fresh
+    finally:
+        discard(fresh)
+
+
+@contextmanager
+def _renamed(path: Path, mode: int) -> Iterator[Path]:
+    with staged(path) as partial:
+        if mode != PUBLIC:  # from the first byte on
+            partial.touch(mode)
+        yield partial
+        fsync(partial)
+        replace_file(partial, path)
+        fsync_folder(path.parent)

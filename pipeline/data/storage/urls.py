@@ -1,0 +1,84 @@
+"""URLs: how they are normalized, which are local files, and the filesystem of all others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from ...core.credentials import NO_CREDENTIALS, cut_url, has_credentials
+from ...core.errors import ParameterError, StoreError, shown
+
+MOST_BYTES = 255  # of a name, in the filesystems of Linux
+ICECHUNK = "icechunk+"  # begins the URL of a store that Icechunk keeps
+
+
+def normalize_url(url: str | os.PathLike[str]) -> str:
+    """Return an absolute path for local files, any other URL as it is, without a final slash.
+
+    Raises
+    ------
+    StoreError
+        The URL holds credentials, or is a relative path and the working folder was deleted.
+    ParameterError
+        Neither text nor a path, an empty text, or one with a NUL, with a name that no filesystem
+        takes, or in the home of nobody.
+    """
+    text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ParameterError(f"{shown(url)} is no URL; expected a text or a path")
+    for scheme in ("file://", "local://"):
+        text = text.removeprefix(scheme)
+    is_remote = "://" in text or "::" in text
+    is_path = text.startswith(("/", ".", "~"))
+    if (is_remote or not is_path) and has_credentials(text):
+        raise StoreError(f"{cut_url(text)}: the URL {NO_CREDENTIALS}")
+    if is_remote:
+        return text.rstrip("/")
+    if any(len(part.encode("utf-8", "replace")) > MOST_BYTES for part in text.split("/")):
+        raise ParameterError(f"{shown(text)}: a name in a path has at most {MOST_BYTES} bytes")
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:
+        raise ParameterError(f"{shown(text)}: no such account has a home here") from error
+    return str(path if path.is_absolute() else working_folder() / path)
+
+
+def working_folder() -> Path:
+    """Return the folder that relative paths begin at; StoreError where it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise StoreError(
+            "the folder that this process works in was deleted; go to another one, and give "
+            "paths that begin with /"
+        ) from error
+
+
+def local_path(url: str) -> Path | None:
+    """Return the path of a normalized local URL, None for a remote one."""
+    return None if "://" in url or "::" in url else Path(url)
+
+
+def is_transactional(url: str) -> bool:
+    """Whether Icechunk stores the data at the URL."""
+    return url.startswith(ICECHUNK)
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """Return the fsspec filesystem of a URL and the path in it.
+
+    Raises
+    ------
+    StoreError
+        An unknown protocol, one whose package is not installed, or a store that Icechunk keeps.
+    """
+    if is_transactional(url):
+        raise StoreError(f"{url}: bag stores alone can be kept by Icechunk; choose another URL")
+    try:
+        fs, path = fsspec.core.url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise StoreError(f"{url}: {error}") from error
+    return fs, path

@@ -1,0 +1,96 @@
+"""What became of bags after they were appended: they were removed, or got other labels.
+
+The log only grows. A running fit that reads it up to some length sees the bags as they were at that
+moment. So sums of these bags can be subtracted again later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+
+REMOVED = -1.0  # stands where a change has the column of a target
+
+
+@dataclass(frozen=True, eq=False)
+class ListedBags:
+    """Bags given by their positions, ascending, shape (n,)."""
+
+    index: Integers
+
+    def of(self, index: Integers) -> NDArray[np.bool_]:
+        """Membership of some bags, shape (n,)."""
+        return np.isin(index, self.index)
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
+        found = np.zeros(stop - start, dtype=bool)
+        first, last = np.searchsorted(self.index, [start, stop])
+        found[self.index[first:last] - start] = True
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides, in types JSON knows."""
+        return {"listed": hashlib.sha256(self.index.tobytes()).hexdigest()}
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Changes of bags, oldest first.
+
+    Attributes
+    ----------
+    rows : float64, shape (n, 3)
+        Of each change the bag's index, the target's column or -1 for a removal, and the new value.
+    """
+
+    rows: Floats
+
+    @cached_property
+    def bags(self) -> Integers:
+        """Indices of the bags that were changed, ascending, each once."""
+        return np.unique(self.rows[:, 0]).astype(np.int64)
+
+    @cached_property
+    def removed(self) -> Integers:
+        """Indices of the bags that were removed, ascending."""
+        return np.unique(self.rows[self.rows[:, 1] == REMOVED, 0]).astype(np.int64)
+
+    def since(self, n: int) -> Changes:
+        """Return what came after the first ``n`` changes."""
+        return Changes(self.rows[n:])
+
+    @cached_property
+    def _by_bag(self) -> Floats:
+        return self.rows[np.argsort(self.rows[:, 0], kind="stable")]
+
+    def present(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Return which of the bags ``start:stop`` were not removed."""
+        return ~ListedBags(self.removed).members(start, stop)
+
+    def relabel(self, targets: Floats, start: int) -> Floats:
+        """Return all targets of the bags from ``start`` on as they are now."""
+        first, last = np.searchsorted(self._by_bag[:, 0], [start, start + len(targets)])
+        rows = self._by_bag[first:last]
+        out, labels = targets.copy(), rows[rows[:, 1] != REMOVED]
+        # of several values for one place numpy keeps the last
+        out[labels[:, 0].astype(np.int64) - start, labels[:, 1].astype(np.int64)] = labels[:, 2]
+        out[~self.present(start, start + len(targets))] = np.nan
+        return out
+
+
+def removals(bags: Integers) -> Floats:
+    """Return the rows of the log that remove these bags."""
+    return np.column_stack([bags, np.full(len(bags), REMOVED), np.zeros(len(bags))])
+
+
+def relabellings(bags: Integers, column: int, values: Floats) -> Floats:
+    """Return the rows of the log that give these bags new values of a target."""
+    return np.column_stack([bags, np.full(len(bags), float(column)), values])

@@ -1,0 +1,140 @@
+"""Making an empty store, and never in place of something that is not a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...core.errors import ParameterError, StoreError, shown
+from ...core.parameters import Integer, ListOf, MappingOf, None_, Text, checked
+from ...core.params import check_dtype
+from ..bags.box import MOST_DIMS
+from ..bags.packed_points import FRACTIONS, PACKED
+from ..storage.files import storage_errors
+from ..storage.lock import Hold
+from ..storage.transactions import NO_STORE
+from ..storage.zarr_reading import MOST_CHUNK_BYTES
+from ..storage.zarr_stores import (
+    check_no_foreign_files,
+    check_no_link,
+    check_writable,
+    is_empty,
+    writer_store,
+)
+from .exchange.convention import first_attributes
+from .schema import (
+    ARRAYS,
+    ATTRIBUTE,
+    CHANGES,
+    POINTS,
+    RESPONSE_ARRAYS,
+    RESPONSE_POINTS,
+    StoreMeta,
+    arrays_of,
+    read_attributes,
+)
+from .writer import WRITING
+
+NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARRAYS, CHANGES))])
+
+
+@checked(
+    n_dims=Integer(1, MOST_DIMS),
+    target_names=ListOf(Text),
+    class_names=MappingOf(Text, ListOf(Text)),
+    chunk_points=Integer() | None_,
+    response_dims=Integer(1, MOST_DIMS) | None_,
+)
+def check_parameters(
+    n_dims: int,
+    target_names: Sequence[str],
+    class_names: Mapping[str, Sequence[str]],
+    dtype: DTypeLike,
+    chunk_points: int | None,
+    response_dims: int | None = None,
+) -> None:
+    """Raise ParameterError for what `BagStore.create` cannot use."""
+    itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
+    most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
+    (Integer(1, most) | None_).check("chunk_points", chunk_points)
+    if len(target_names) * 8 > MOST_CHUNK_BYTES:
+        raise ParameterError(
+            f"{len(target_names)} target names: a bag has at most {MOST_CHUNK_BYTES // 8} targets"
+        )
+    if "" in target_names:
+        raise ParameterError(f"a target name is empty: {shown(list(target_names))}; name each")
+    if len(set(target_names)) != len(target_names):
+        raise ParameterError(f"target names are not unique: {shown(list(target_names))}")
+    for name, classes in class_names.items():
+        if name not in target_names:
+            raise ParameterError(f"class_names of {name!r}: no such target")
+        if len(set(classes)) != len(classes):
+            raise ParameterError(f"class_names of {name!r} are not unique: {shown(list(classes))}")
+
+
+def measured_arrays(
+    dtype: DTypeLike, box: object, response_dims: int | None, response_box: object
+) -> dict[str, list[list[float]]]:
+    """Return the empty ranges of a new store: of arrays whose box is measured as they are written.
+
+    Raises
+    ------
+    ParameterError
+        No box for dtype uint16, whose values are fractions of it.
+    """
+    given = {POINTS.name: box}
+    if response_dims is not None:
+        given[RESPONSE_POINTS.name] = response_box
+    if box is None and np.dtype(dtype) == FRACTIONS:
+        raise ParameterError("box is None; dtype uint16 holds fractions of a box: give box=")
+    missing = [name for name, one in given.items() if one is None]
+    return {} if np.dtype(dtype) in PACKED else {name: [] for name in missing}
+
+
+def is_vacant(url: str) -> bool:
+    """Return whether a store can be made at the URL without replacing anything."""
+    check_writable(url)
+    return is_empty(url)
+
+
+def check_place(url: str, overwrite: bool) -> None:
+    """Raise StoreError unless nothing is at the URL, or a bag store that may be replaced."""
+    check_no_link(url)
+    if is_vacant(url):
+        return
+    try:
+        found = read_attributes(url).get(ATTRIBUTE)
+    except StoreError as error:
+        raise StoreError(f"{url}: {NO_STORE}") from error
+    if not isinstance(found, dict):
+        raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
+    if found.get("n_bags") and not overwrite:
+        raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
+    check_no_foreign_files(url, NODES)
+
+
+def create_store(
+    hold: Hold, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None, overwrite: bool
+) -> str | None:
+    """Delete what is there and write an empty store.
+
+    From the first write to the last the group's attributes say that it is not a store yet; the last
+    write replaces them. Returns the id of the snapshot if the store has snapshots.
+
+    Raises
+    ------
+    StoreError
+        As `check_place`, of what is there when the writing session has begun: what comes later
+        makes its commit fail.
+    """
+    with storage_errors(hold.url, *WRITING):
+        out = writer_store(hold.url, hold.check, None)
+        check_place(hold.url, overwrite)
+        group = out.new_group({ATTRIBUTE: {}})
+        for array in arrays_of(meta):
+            array.create(group, meta, dtype, chunk_points)
+        out.sync()
+        group.update_attributes(first_attributes(meta))
+        return out.commit()

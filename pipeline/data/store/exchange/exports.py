@@ -1,0 +1,148 @@
+"""`Exported`: a store as a sequence of bags, and as tables and data sets of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....core.parameters import Integer, None_, checked
+from ...bags.arrow_arrays import arrow_table
+from ...bags.bags import Bags, concatenate
+from ...bags.frames import points_frame
+from ...bags.html import html_table
+from ..reading import partitions, prefetch, read_runs
+from ..snapshot import Snapshot
+from .xarray_datasets import dataset_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from pyarrow import Table
+    from xarray import Dataset
+
+
+class Exported(Snapshot):
+    """A snapshot whose bags are a sequence, and tables of pandas, Arrow and xarray."""
+
+    def _repr_html_(self) -> str:
+        """Describe the same, and the box, for a notebook; no points are read."""
+        n_present = self.n_bags - self.n_removed
+        mean = f"{self.n_points / n_present:.4g}" if n_present else "-"
+        rows = {
+            "url": self.url,
+            "bags": self.n_bags,
+            "removed": self.n_removed,
+            "points": self.n_points,
+            "points per bag": f"mean {mean}",
+            "box, measured" if self.meta.is_measured else "box": [
+                f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds
+            ],
+            "dtype": self.stored_dtype,
+            "targets": self.target_names,
+        }
+        if self.response_dims is not None:
+            rows |= {"response points": self.n_response_points, "of dimension": self.response_dims}
+        return html_table(type(self).__name__, rows)
+
+    @overload
+    def __getitem__(self, key: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Bags: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Read one bag for an integer; several, as `Bags`, for a slice, a mask or indices.
+
+        As in `read`, a bag that was removed is empty.
+        """
+        if isinstance(key, (int, np.integer)):
+            i = range(self.n_bags)[int(key)]
+            return self.read(i, i + 1)[0]
+        index = np.arange(self.n_bags)[key]
+        if not len(index):
+            return self.read(0, 0)
+        wanted, places = np.unique(index, return_inverse=True)
+        runs = np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1)
+        ranges = [(int(run[0]), int(run[-1]) + 1) for run in runs]
+        found = concatenate(list(read_runs(self, ranges)))
+        return found if np.array_equal(wanted, index) else found[places]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Yield each bag, one of them empty where it was removed; 32 MiB are read ahead."""
+        ranges = partitions(self, 0, self.n_bags)
+        with closing(prefetch(lambda part: self.read(*part), ranges)) as read:
+            for bags in read:
+                yield from bags
+
+    @checked(start=Integer(), stop=Integer() | None_)
+    def to_xarray(self, start: int = 0, stop: int | None = None) -> Dataset:
+        """Read bags ``start:stop`` into an xarray data set, in CF's contiguous ragged layout.
+
+        Variables are ``points`` (point, coordinate), ``row_size`` (bag), the number of points of
+        each bag, ``targets`` (bag, target), and of responses ``responses`` and
+        ``response_row_size``; ``id`` is a coordinate. Bags that were removed are left out.
+
+        Raises
+        ------
+        DataError
+            xarray is not installed.
+        StoreError
+            As `read`.
+        """
+        return dataset_of(self, start, stop)
+
+    @checked(start=Integer(), stop=Integer() | None_)
+    def to_arrow(self, start: int = 0, stop: int | None = None) -> Table:
+        """Read bags ``start:stop`` into a pyarrow.Table with a row per bag.
+
+        Columns are ``id``, ``points`` (a list of points) and the targets: numbers, or the names
+        of classes. Bags that were removed are left out.
+
+        Raises
+        ------
+        DataError
+            pyarrow is not installed.
+        StoreError
+            As `read`.
+        """
+        kept = np.flatnonzero(self.present(start, stop))
+        bags = self.read(start, stop)[kept]
+        columns = {"id": self.ids(start, stop)[kept], "points": bags.to_arrow()["points"]}
+        return arrow_table({**columns, **self._labels(start, stop, kept)})
+
+    @checked(start=Integer(), stop=Integer() | None_)
+    def to_pandas(self, start: int = 0, stop: int | None = None) -> DataFrame:
+        """Read bags ``start:stop`` into a pandas.DataFrame with a row per point.
+
+        Columns are ``id``, the targets of the point's bag, and its coordinates: by the names that
+        a table had for them at ingest, else ``x0``, ``x1``, … `ingest_frame` makes the same store
+        of it again. Bags that were removed are left out.
+
+        Raises
+        ------
+        DataError
+            pandas is not installed.
+        StoreError
+            As `read`.
+        """
+        kept = np.flatnonzero(self.present(start, stop))
+        bags, ids = self.read(start, stop)[kept], self.ids(start, stop)[kept]
+        columns = {"id": ids.astype(object) if ids.dtype.kind == "T" else ids}
+        columns |= self._labels(start, stop, kept)
+        rows = {name: np.repeat(values, bags.sizes) for name, values in columns.items()}
+        return points_frame(bags.points, rows, self.coordinate_names or ())
+
+    def _labels(self, start: int, stop: int | None, kept: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Return the columns of targets: numbers, or names of classes and None."""
+        found: dict[str, Any] = {}
+        if not self.target_names:
+            return found
+        for name, values in zip(self.target_names, self.targets(start, stop)[kept].T, strict=True):
+            classes = self.meta.class_names.get(name)
+            if classes is None:
+                found[name] = values
+                continue
+            names = np.array([*classes, None], dtype=object)
+            found[name] = names[np.where(np.isnan(values), len(classes), values).astype(int)]
+        return found

@@ -1,0 +1,259 @@
+"""Bags as data sets of xarray, in CF's contiguous ragged layout, and back.
+
+CF conventions, §9.3.3: a variable counts the samples of each instance and names their dimension in
+its attribute ``sample_dimension``. A store holds offsets; counts are their differences.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....core.arrays import Floats
+from ....core.errors import DataError, shown
+from ...bags.bags import Bags, offsets_of
+from ...bags.box import Box
+from ...bags.frames import COUNTS, ragged_dataset
+from ...bags.packed_attributes import XARRAY_RULES, days_of, decoded_dataset
+from ...bags.responses import Responses
+from ..snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from xarray import Dataset, Variable
+
+MOST_AXES = 2  # of a variable along the points
+KEPT = "bagbasis"  # the attribute with all of a store that CF has no words for
+
+
+class Parts(NamedTuple):
+    """What a store is made of: arguments of `BagStore.create` and of `append`."""
+
+    options: dict[str, Any]
+    bags: Bags
+    targets: Floats | None
+    ids: NDArray[Any]
+    responses: Responses | None
+    coordinates: list[str] | None
+
+
+def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
+    """Return bags ``start:stop`` without the removed ones; see `BagStore.to_xarray`."""
+    kept = store.present(start, stop)
+    bags = store.read(start, stop)[np.flatnonzero(kept)]
+    ids = store.ids(start, stop)[kept]
+    variables: dict[str, Any] = {}
+    of_ids = {"long_name": "id of the bag", "cf_role": "profile_id"}
+    coordinates: dict[str, Any] = {"id": ("bag", _as_objects(ids), of_ids)}
+    if store.target_names:
+        values = store.targets(start, stop)[kept]
+        variables["targets"] = (("bag", "target"), values, {"long_name": "targets of the bag"})
+        names = np.array(store.target_names, dtype=object)
+        coordinates["target_name"] = ("target", names, {"long_name": "name of the target"})
+    if store.response_dims is not None:
+        answers = store.responses(start, stop)[np.flatnonzero(kept)]
+        of_points = {"long_name": "points of the response"}
+        dimensions = ("response_point", "response_coordinate")
+        variables["responses"] = (dimensions, answers.points, of_points)
+        counts = {COUNTS: "response_point", "long_name": "number of points of the response"}
+        variables["response_row_size"] = ("bag", answers.sizes, counts)
+    attributes = {
+        "n_dims": store.n_dims,
+        "box": None if store.meta.is_measured else store.box.bounds,
+        "class_names": store.meta.class_names,
+        "dtype": store.stored_dtype.name,
+        "response_dims": store.response_dims,
+        "response_box": (
+            None
+            if store.response_box is None or store.meta.measures_responses
+            else store.response_box.bounds
+        ),
+    }
+    found: Dataset = (
+        ragged_dataset(bags.points, bags.sizes).assign(variables).assign_coords(coordinates)
+    )
+    return found.assign_attrs({KEPT: json.dumps(attributes)})
+
+
+def parts_of(dataset: Dataset) -> Parts:
+    """Return the arrays from which a store of a data set is made; see `BagStore.from_xarray`.
+
+    Raises
+    ------
+    DataError
+        No variable counts samples, or variables do not fit; names it.
+    """
+    if not hasattr(dataset, "data_vars") or not hasattr(dataset, "coords"):
+        raise DataError(f"dataset is {shown(dataset)}; expected an xarray.Dataset")
+    counts = {
+        str(variable.attrs[COUNTS]): variable
+        for variable in dataset.variables.values()
+        if COUNTS in variable.attrs
+    }
+    kept = _kept(dataset)
+    dataset = dataset if kept else decoded_dataset(dataset)
+    of_points = "point" if "point" in counts else next(iter(counts), None)
+    if of_points is None:
+        raise DataError(
+            f"no variable has the attribute {COUNTS!r}, which counts the points of each bag; there "
+            f"are {shown(sorted(map(str, dataset.variables)))}"
+        )
+    instance = counts[of_points].dims
+    if len(instance) != 1:
+        raise DataError(f"the counts of {of_points!r} have dimensions {instance}; expected one")
+    points, offsets, coordinates = _ragged(dataset, of_points, counts[of_points])
+    bags = Bags(points, offsets)
+    responses = None
+    if kept.get("response_dims") is not None and "response_point" in counts:
+        answers = _ragged(dataset, "response_point", counts["response_point"])
+        responses = Responses(*answers[:2])
+    ids_name = _name_of_ids(dataset, instance[0])
+    names, targets, classes = _targets(dataset, instance[0], kept, ids_name)
+    ids = np.arange(len(bags)) if ids_name is None else dataset.variables[ids_name].values
+    if not kept:
+        used = {*coordinates, *names, ids_name}
+        _warn_of_others(dataset, of_points, instance[0], used)
+    box = kept.get("box")
+    if "box" not in kept:
+        box = Box.around(bags.points.min(axis=0), bags.points.max(axis=0)).bounds
+    options = {
+        "n_dims": bags.n_dims,
+        "target_names": names,
+        "box": box,
+        "class_names": classes,
+        "dtype": kept.get("dtype", bags.points.dtype.name),
+        "response_dims": kept.get("response_dims"),
+        "response_box": kept.get("response_box"),
+    }
+    if ids.dtype.kind not in "iu":
+        texts = [one.decode() if isinstance(one, bytes) else str(one) for one in ids.tolist()]
+        ids = np.array(texts, dtype=object)
+    names_of_points = None if kept else _column_names(dataset, coordinates, of_points)
+    return Parts(options, bags, targets, ids, responses, names_of_points)
+
+
+def _kept(dataset: Dataset) -> dict[str, Any]:
+    text = dataset.attrs.get(KEPT)
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(f"the attribute {KEPT!r} is {shown(text)}; expected JSON of a store")
+    return found
+
+
+def _ragged(
+    dataset: Dataset, dimension: str, counts: Variable
+) -> tuple[NDArray[Any], NDArray[np.int64], list[str]]:
+    """Return points, offsets, and the variables that are the points' coordinates, side by side.
+
+    Positions and times come first where CF has them as coordinates of the data set.
+    """
+    along = _along(dataset, dimension)
+    if not along:
+        others = [str(name) for name, of in dataset.variables.items() if dimension in of.dims]
+        raise DataError(
+            f"along {dimension!r} there are {shown(sorted(others))}; expected variables of numbers "
+            "or times, with a column per coordinate or of one dimension"
+        )
+    blocks = [dataset.variables[name].transpose(dimension, ...) for name in along]
+    columns = [days_of(block.values) for block in blocks]
+    points = columns[0] if len(columns) == 1 and columns[0].ndim == 2 else np.column_stack(columns)
+    offsets = offsets_of(np.asarray(counts.values, dtype=np.int64))
+    if offsets[-1] != len(points):
+        raise DataError(
+            f"{dimension!r} has {len(points)} rows, but its counts add up to {offsets[-1]}"
+        )
+    return points, offsets, along
+
+
+def _along(dataset: Dataset, dimension: str) -> list[str]:
+    """Return the variables of numbers or times along the points, those of positions first."""
+    names = [name for name in dataset.coords if name != dimension]
+    return [
+        str(name)
+        for name in [*names, *dataset.data_vars]
+        if dimension in (variable := dataset.variables[name]).dims
+        and variable.ndim <= MOST_AXES
+        and variable.dtype.kind in "biufmM"
+    ]
+
+
+def _column_names(dataset: Dataset, variables: Sequence[str], dimension: str) -> list[str]:
+    """Return the names of coordinates: of a variable with several columns, ``name[0]``, ...."""
+    names: list[str] = []
+    for name in variables:
+        variable = dataset.variables[name].transpose(dimension, ...)
+        several = [f"{name}[{j}]" for j in range(variable.shape[-1])]
+        names += [name] if variable.ndim == 1 else several
+    return names
+
+
+def _name_of_ids(dataset: Dataset, instance: Hashable) -> str | None:
+    """Return the variable of the ids: ``id``, one with a cf_role, or the index of the bags."""
+    of_instances = [
+        str(name) for name, variable in dataset.variables.items() if variable.dims == (instance,)
+    ]
+    roles = [name for name in of_instances if dataset.variables[name].attrs.get("cf_role")]
+    if len(roles) > 1:
+        raise DataError(f"several variables have a cf_role: {shown(roles)}; leave it with one")
+    wide = [
+        str(name)
+        for name, variable in dataset.variables.items()
+        if variable.attrs.get("cf_role") and str(name) not in roles
+    ]
+    if wide and not roles and "id" not in of_instances:
+        raise DataError(
+            f"{wide[0]!r} has a cf_role and dimensions {dataset.variables[wide[0]].dims}; expected "
+            f"one id for each {instance!r}: join its characters by xarray.decode_cf"
+        )
+    candidates = [name for name in ("id", *roles, str(instance)) if name in of_instances]
+    return candidates[0] if candidates else None
+
+
+def _warn_of_others(
+    dataset: Dataset, dimension: str, instance: Hashable, used: Collection[str | None]
+) -> None:
+    """Log which variables of the points and of the bags are no part of the store."""
+    others = [
+        f"{name} ({variable.dtype}, {', '.join(map(str, variable.dims))})"
+        for name, variable in dataset.variables.items()
+        if name not in used
+        and name not in (dimension, instance)
+        and COUNTS not in variable.attrs
+        and {dimension, instance} & {*variable.dims}
+    ]
+    if others:
+        XARRAY_RULES.warn("other variables", "from_xarray", f"left out: {', '.join(others)}")
+
+
+def _targets(
+    dataset: Dataset, instance: Hashable, kept: Mapping[str, Any], ids: str | None
+) -> tuple[list[str], Floats | None, dict[str, list[str]]]:
+    """Return names, values and classes of targets: ``targets``, or columns of the instances."""
+    if kept:
+        if "targets" not in dataset.data_vars:
+            return [], None, {}
+        # earlier versions gave the names to the dimension itself
+        column = "target_name" if "target_name" in dataset.coords else "target"
+        names = [str(name) for name in dataset.coords[column].values]
+        return names, dataset["targets"].values, dict(kept.get("class_names", {}))
+    found = {
+        str(name): days_of(variable.values).astype(np.float64)
+        for name, variable in dataset.variables.items()
+        if variable.dims == (instance,)
+        and variable.dtype.kind in "biufmM"
+        and COUNTS not in variable.attrs
+        and name not in (ids, instance)
+    }
+    return list(found), np.column_stack([*found.values()]) if found else None, {}
+
+
+def _as_objects(ids: NDArray[Any]) -> NDArray[Any]:
+    return ids if ids.dtype.kind == "i" else ids.astype(object)

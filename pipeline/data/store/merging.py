@@ -1,0 +1,124 @@
+"""`merge_stores`: copies the bags of several stores, without the removed ones, into a new store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from ...core.arrays import Integers
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Boolean, Instance, ListOf, Url, checked
+from ..bags.bags import AnyRagged, take_rows
+from ..bags.box import Box
+from ..bags.coordinates import Names, order_of
+from .reading import partitions
+from .store import BagStore
+
+SAME = ("n_dims", "target_names", "response_dims", "stored_dtype")
+
+
+@checked(stores=ListOf(Instance("BagStore") | Url), url=Url, overwrite=Boolean)
+def merge_stores(
+    stores: Sequence[BagStore | str | os.PathLike[str]],
+    url: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> BagStore:
+    """Write the bags of several stores, one store after the other, into a new one: all or none.
+
+    Removed bags are left out, labels are the current ones, and the new box holds all boxes.
+    Coordinates are in the order of the first store whose coordinates have names. Bags get new
+    indices, so holdouts choose other bags, and `retrain` refuses the new store in place of
+    an old one.
+
+    Parameters
+    ----------
+    stores : sequence of BagStore, or their URLs
+        At least one; ids are unique among all of them.
+    url, overwrite
+        As `BagStore.create`.
+
+    Raises
+    ------
+    DataError
+        Stores of other dimensions, names of coordinates, targets, classes, responses or dtypes, or
+        an id that two have.
+    ParameterError
+        No store.
+    StoreError
+        As `BagStore.open` and `BagStore.create`.
+    """
+    opened = [s if isinstance(s, BagStore) else BagStore.open(s) for s in stores]
+    if not opened:
+        raise ParameterError("stores is empty; give the stores to merge")
+    first = opened[0]
+    for store in opened[1:]:
+        pairs = {name: (getattr(first, name), getattr(store, name)) for name in SAME}
+        pairs["class_names"] = first.meta.class_names, store.meta.class_names
+        for name, (ours, theirs) in pairs.items():
+            if ours != theirs:
+                raise DataError(f"{store.url}: its {name} is {theirs}, that of {first.url} {ours}")
+    names, orders = _one_order(opened, "coordinate_names")
+    response_names, response_orders = _one_order(opened, "response_coordinate_names")
+    of_responses = [
+        (store.response_box, order) for store, order in zip(opened, response_orders, strict=True)
+    ]
+    boxes = [box.in_order(order) for box, order in of_responses if box is not None]
+    of_points = [store.box.in_order(order) for store, order in zip(opened, orders, strict=True)]
+    merged = BagStore.create(
+        url,
+        first.n_dims,
+        first.target_names,
+        None if all(store.meta.is_measured for store in opened) else _around(of_points),
+        response_dims=first.response_dims,
+        response_box=(
+            _around(boxes)
+            if boxes and not all(store.meta.measures_responses for store in opened)
+            else None
+        ),
+        class_names=first.meta.class_names,
+        dtype=first.stored_dtype,
+        overwrite=overwrite,
+    )
+    with merged.appending() as session:
+        session.mark_merged()
+        for store in opened:
+            for a, b in partitions(store, 0, store.n_bags):
+                rows = np.flatnonzero(store.present(a, b))
+                session.write(
+                    _named(take_rows(store.read(a, b), rows), names),
+                    store.targets(a, b)[rows],
+                    store.ids(a, b)[rows],
+                    responses=(
+                        _named(take_rows(store.responses(a, b), rows), response_names)
+                        if boxes
+                        else None
+                    ),
+                )
+    return merged
+
+
+def _one_order(
+    stores: Sequence[BagStore], kind: Literal["coordinate_names", "response_coordinate_names"]
+) -> tuple[Names, list[Integers | None]]:
+    """Return the names of the first store that has some, and where each store has them."""
+    of_each: list[Names] = [getattr(store, kind) for store in stores]
+    first = next((i for i, names in enumerate(of_each) if names is not None), 0)
+    reference = f"those of {stores[first].url} are"
+    return of_each[first], [
+        order_of(names, of_each[first], store.url, reference)
+        for store, names in zip(stores, of_each, strict=True)
+    ]
+
+
+def _named(sets: AnyRagged, names: Names) -> AnyRagged:
+    """Return sets with these names; those of a store without names have them by position."""
+    return sets if names is None or sets.coordinate_names is not None else sets.named(names)
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    bounds = np.array([box.bounds for box in boxes])
+    return Box.of(np.column_stack([bounds[..., 0].min(0), bounds[..., 1].max(0)]).tolist(), None)

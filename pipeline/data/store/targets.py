@@ -1,0 +1,173 @@
+"""Converts targets, in any form a caller gives them, to the float64 matrix that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.arrays import Floats
+from ...core.errors import DataError, shown
+from ...core.params import as_array
+from ..bags.alignment import has_index, in_order_of
+from ..bags.ids import BagIds
+
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """The part of pandas' data frames, and of similar ones, that is used here."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """Names of the columns."""
+        ...
+
+    def __getitem__(self, name: object, /) -> ArrayLike:
+        """Return the values of a column."""
+        ...
+
+
+EXACT = 2**53  # up to it every integer is a float64
+TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
+MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
+
+
+def targets_in_order(targets: TargetsLike, ids: BagIds) -> TargetsLike:
+    """Return targets with those of pandas in the order of ids; raises as `in_order_of`."""
+    if has_index(targets):
+        ordered: TargetsLike = in_order_of(targets, ids, "targets")
+        return ordered
+    if isinstance(targets, Mapping):
+        return {
+            name: in_order_of(values, ids, f"target {name!r}") if has_index(values) else values
+            for name, values in targets.items()
+        }
+    return targets
+
+
+def targets_matrix(
+    targets: TargetsLike,
+    names: Sequence[str],
+    class_names: Mapping[str, Sequence[str]],
+    n_bags: int,
+) -> Floats:
+    """Return the targets of bags, shape (n_bags, max(1, len(names))), NaN where unlabelled.
+
+    ``targets`` is None (nothing labelled), a mapping or data frame from name to values, an array
+    of shape (n_bags, n_targets), or of shape (n_bags,) when the store has one target. Class
+    labels given as text become their index in ``class_names``.
+
+    Raises
+    ------
+    DataError
+        A name that is missing or unknown, another length, values that are not real numbers, an
+        infinite value, or a class that the store does not have.
+    """
+    if targets is None:
+        return np.full((n_bags, max(1, len(names))), np.nan)
+    if isinstance(targets, Mapping):
+        given = {str(name): values for name, values in targets.items()}
+    elif isinstance(targets, DataFrame):
+        given = {str(name): targets[name] for name in targets.columns}
+    else:
+        array = as_array("targets", targets)
+        table = array[:, None] if array.ndim == 1 else array
+        if table.ndim != 2 or table.shape[1] != len(names):
+            raise DataError(
+                f"targets have shape {array.shape}; expected ({n_bags}, {len(names)}) for "
+                f"{shown(list(names))}"
+            )
+        if len(names) and table.dtype.kind == "f" and len(table) == n_bags and not class_names:
+            for bag, column in np.argwhere(np.isinf(table))[:1].tolist():
+                raise DataError(f"target {names[column]!r} is infinite for bag {bag}")
+            return table.astype(np.float64)
+        given = {name: table[:, j] for j, name in enumerate(names)}
+    _check_names(given, names)
+    matrix = np.full((n_bags, max(1, len(names))), np.nan)
+    for j, name in enumerate(names):
+        matrix[:, j] = target_column(given[name], name, class_names.get(name), n_bags)
+    return matrix
+
+
+def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    unknown = sorted(set(given) - set(names))
+    missing = sorted(set(names) - set(given))
+    if unknown:
+        raise DataError(f"unknown target {unknown[0]!r}; the store has {shown(list(names))}")
+    if missing:
+        raise DataError(f"missing target {missing[0]!r}; use NaN for bags without a label")
+
+
+def target_column(
+    values: ArrayLike, name: str, classes: Sequence[str] | None, n_bags: int
+) -> Floats:
+    """Return the values of one target, shape (n_bags,); raises as `targets_matrix`."""
+    array = as_array(f"target {name!r}", values)
+    if array.shape != (n_bags,):
+        raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")
+    if classes is not None and array.dtype.kind in "OUT":
+        return _codes(array, name, classes)
+    advice = "expected numbers (text labels need class_names)"
+    column = as_numbers(array, f"target {name!r}", advice)
+    if np.isinf(column).any():
+        raise DataError(
+            f"target {name!r} is infinite for bag {np.flatnonzero(np.isinf(column))[0]}"
+        )
+    if classes is not None:
+        unknown = np.flatnonzero(~np.isnan(column) & ~np.isin(column, np.arange(len(classes))))
+        if len(unknown):
+            raise DataError(
+                f"target {name!r} is {column[unknown[0]]:g} for bag {unknown[0]}; classes are "
+                f"0 to {len(classes) - 1}"
+            )
+    return column
+
+
+def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
+    """Raise DataError for integers that float64, the type of targets, cannot hold exactly."""
+    if labels.dtype.kind in "iu":
+        labels = labels[(labels > EXACT) | (labels < -EXACT)]
+    for label in labels.ravel().tolist() if labels.dtype.kind in "iuO" else ():
+        if isinstance(label, Integral) and abs(int(label)) > EXACT:
+            raise DataError(beyond_exact(f"{what} {label}"))
+
+
+def beyond_exact(label: str) -> str:
+    """Return the reason why an integer is refused."""
+    return (
+        f"{label} is an integer beyond ±2^53, which stands for its neighbours too as float64: give "
+        "labels as text, or as numbers from 0, and measurements as floats"
+    )
+
+
+def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers") -> Floats:
+    """Return labels as float64, NaN for a missing label; DataError for text and other objects."""
+    if array.dtype.kind in "biufO":
+        check_integers(array, f"{what}:")
+        if array.dtype.kind == "O":
+            array = np.where(np.vectorize(is_missing, otypes=[bool])(array), np.nan, array)
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise DataError(f"{what} has dtype {array.dtype}; {advice}")
+
+
+def is_missing(label: object) -> bool:
+    """Return whether a label is none: None, NaN, NaT, pandas' NA, or empty text."""
+    return not label if isinstance(label, str) else str(label) in MISSING
+
+
+def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> Floats:
+    code = {label: float(i) for i, label in enumerate(classes)}
+    out = np.full(len(labels), np.nan)
+    for i, label in enumerate(labels.tolist()):
+        if is_missing(label):
+            continue
+        if label not in code:
+            raise DataError(f"target {name!r}: unknown class {label!r} for bag {i}")
+        out[i] = code[label]
+    return out

@@ -1,0 +1,210 @@
+"""`divergence_matrix`: estimated divergences of all pairs of bags, O(N²), for small sets."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...core.parameters import Function, Integer, None_, OneOf, Real, Text, checked
+from ...data.bags.bags import Bags, as_bags, concatenate
+from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ...embeddings.base import BagsLike
+from .mmd import TILE, squared_discrepancies
+from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
+from .neighbours import Ranks, SearchableBags, directed_matrix
+from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_memory
+
+FLOAT_BYTES = 8  # everything is in double
+ADVICE = (
+    "use fewer bags, divergences from some anchors (Y) with PrecomputedNystroem, or an embedding, "
+    "whose cost grows with N and not with N²"
+)
+
+
+@checked(
+    divergence=Text,
+    k=Integer() | None_,
+    alpha=Real() | None_,
+    bandwidth=Real(gt=0) | OneOf("median") | None_,
+    progress=Function | None_,
+    max_bytes=Integer() | None_,
+)
+def divergence_matrix(
+    X: BagsLike,
+    Y: BagsLike | None = None,
+    divergence: str = "kl",
+    *,
+    k: int | None = None,
+    alpha: float | None = None,
+    bandwidth: float | str | None = None,
+    progress: Progress | None = None,
+    max_bytes: int | None = None,
+) -> Floats:
+    """Estimated divergences of every bag of X from every bag of Y (000, §2.1-2.2; 001, §5).
+
+    ================ ==========================================================================
+    "kl"             KL(p ‖ q) = ∫p log(p/q) in nats, p of the row and q of the column
+    "symmetric_kl"   KL(p ‖ q) + KL(q ‖ p): the sum, not its half
+    "renyi"          log(∫p^α q^(1−α)) / (α − 1) in nats
+    "hellinger"      ½∫(√p − √q)² = 1 − ∫√(pq), in [0, 1]
+    "l2"             ∫(p − q)²
+    "js"             H((p + q)/2) − ½H(p) − ½H(q) in nats, in [0, log 2]
+    "mmd"            squared distance of mean maps, kernel exp(−‖x − y‖²/2σ²); biased, ≥ 0
+    "mmd_unbiased"   the same, unbiased
+    ================ ==========================================================================
+
+    The first six come from distances to k-th neighbours (`neighbour_estimates` has the formulas),
+    the MMDs from all pairs of points (002). All are of the nature of a squared distance, so that
+    `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
+    below zero where p ≈ q, and is given as it is. "symmetric_kl", "hellinger", "l2" and "js" use
+    what both bags say; only "kl" and "renyi" have a direction.
+
+    A bag has divergence 0 from itself, and from a bag of the same points in the same order. A
+    distance of zero, between repeated points, counts as the smallest positive one within the bag
+    in which it was searched, so that estimates stay finite.
+
+    The L2² distance of Gaussian kernel density estimates of bandwidth h is "mmd" with bandwidth
+    √2·h, times (4πh²)^(−d/2).
+
+    Parameters
+    ----------
+    X, Y : Bags, or a list of arrays of shape (n_i, n_dims)
+        N and M bags; Y None: those of X from each other.
+    divergence : str
+    k : int, default 3
+        Which neighbour; not of the MMDs. "l2" needs 2, and 3 for a finite variance.
+    alpha : float, default 0.8
+        Of "renyi" only; above 0 and below k + 1, not 1.
+    bandwidth : float or "median", default "median"
+        σ of the MMDs only, in the units of the points; "median" is `median_bandwidth` of X and Y.
+    progress : callable, optional
+        Called with (pairs of bags done, pairs in all).
+    max_bytes : int, optional
+        Memory that may be used; by default what is available.
+
+    Returns
+    -------
+    array of float64, shape (N, M)
+        Exactly symmetric when Y is None and the divergence has no direction.
+
+    Raises
+    ------
+    BagError
+        A bag of k points or fewer; of one point for "mmd_unbiased".
+    DataError
+        The matrix does not fit in memory (before anything is computed), dimensions differ, or an
+        estimate is not finite.
+    ParameterError
+        A parameter that is out of range or not of this divergence.
+    """
+    spec = DivergenceSpec.of(divergence, k, alpha, bandwidth)
+    rows = as_bags(X)
+    columns = None
+    if Y is not None:
+        columns = as_bags(Y).in_order_of(rows.coordinate_names, "bags of Y", "those of X are")
+    if columns is not None and columns.n_dims != rows.n_dims:
+        raise DataError(f"bags of X have dimension {rows.n_dims}, those of Y {columns.n_dims}")
+    shape = (len(rows), len(rows if columns is None else columns))
+    if 0 in shape:
+        return np.zeros(shape)
+    what = f"the divergence matrix of {shape[0]:,} × {shape[1]:,} bags"
+    require_memory(what, needed_bytes(rows, columns, spec), ADVICE, max_bytes)
+    estimate = _by_kernel if spec.name in BY_KERNEL else _by_neighbours
+    with np.errstate(all="ignore"):  # refused below, by the bags' numbers
+        matrix = estimate(rows, columns, spec, progress)
+    _zero_between_equals(matrix, rows, rows if columns is None else columns)
+    _check_finite(matrix, spec)
+    return matrix
+
+
+def median_bandwidth(X: BagsLike) -> float:
+    """Median distance of up to 1,024 points spread evenly over the bags; 1 when most are the same.
+
+    Parameters
+    ----------
+    X : Bags, or a list of arrays of shape (n_i, n_dims)
+    """
+    return median_distance(spread_rows(as_bags(X).points, MEDIAN_ROWS))
+
+
+def needed_bytes(X: Bags, Y: Bags | None, spec: DivergenceSpec) -> int:
+    """Memory of a `divergence_matrix`: results, trees and the working arrays of all threads."""
+    columns = X if Y is None else Y
+    entries = len(X) * len(columns)
+    points = X.n_points + (0 if Y is None else Y.n_points)
+    if spec.name in BY_KERNEL:
+        tile = max(TILE, int(columns.sizes.max()))
+        return FLOAT_BYTES * (entries + 2 * points * X.n_dims + 2 * n_threads() * tile)
+    ranks = estimator(spec).ranks
+    own = _own_distances(X, columns, ranks)
+    if Y is not None:
+        own += _own_distances(Y, X, ranks)
+    matrices = 1 if spec.is_directed else 2
+    trees = points * (2 * X.n_dims + 2)
+    block = max(BLOCK_POINTS, int(X.sizes.max()), int(columns.sizes.max())) * (X.n_dims + 10)
+    return FLOAT_BYTES * (matrices * entries + trees + 6 * own + n_threads() * block)
+
+
+def _own_distances(X: Bags, Y: Bags, ranks: Ranks) -> int:
+    met = np.unique(Y.sizes)
+    sizes, counts = np.unique(X.sizes, return_counts=True)
+    return sum(
+        size * count * len(ranks.of(size, met))
+        for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
+    )
+
+
+def _by_kernel(X: Bags, Y: Bags | None, spec: DivergenceSpec, progress: Progress | None) -> Floats:
+    if spec.bandwidth == "median":
+        bandwidth = median_bandwidth(X if Y is None else concatenate([X, Y]))
+    else:
+        bandwidth = float(spec.bandwidth)
+    pairs = PairCount(len(X) * len(X if Y is None else Y), progress)
+    return squared_discrepancies(X, Y, bandwidth, spec.name == "mmd_unbiased", pairs)
+
+
+def _by_neighbours(
+    X: Bags, Y: Bags | None, spec: DivergenceSpec, progress: Progress | None
+) -> Floats:
+    estimate = estimator(spec)
+    ranks, statistic = estimate.ranks, estimate.statistic
+    columns = X if Y is None else Y
+    both = not spec.is_directed
+    pairs = PairCount(len(X) * len(columns) * (2 if both and Y is not None else 1), progress)
+    p = SearchableBags(X, spec.k, ranks, columns.sizes, "X")
+    q = p if Y is None else SearchableBags(Y, spec.k, ranks, X.sizes, "Y")
+    matrix = directed_matrix(p, q, statistic, pairs)
+    if both:
+        matrix += (matrix if Y is None else directed_matrix(q, p, statistic, pairs)).T
+    estimate.finish(matrix, p, q)
+    return matrix
+
+
+def _zero_between_equals(matrix: Floats, rows: Bags, columns: Bags) -> None:
+    """Divergence 0 of bags with the same points in the same order; the diagonal among them.
+
+    Such bags are no independent samples, which the k-NN estimates take them for.
+    """
+    fingerprints = _fingerprints(rows)
+    for j, fingerprint in enumerate(_fingerprints(columns)):
+        matrix[fingerprints == fingerprint, j] = 0
+
+
+def _fingerprints(bags: Bags) -> NDArray[np.str_]:
+    points = bags.points.astype(np.float64, copy=False)
+    parts = Bags.trusted(points, bags.offsets)
+    return np.array([hashlib.blake2b(part.tobytes(), digest_size=16).hexdigest() for part in parts])
+
+
+def _check_finite(matrix: Floats, spec: DivergenceSpec) -> None:
+    for i, row in enumerate(matrix):
+        if not np.isfinite(row).all():
+            j = int(np.flatnonzero(~np.isfinite(row))[0])
+            raise DataError(
+                f"the {spec.name!r} divergence of bag {i} of X from bag {j} of Y is {row[j]} in "
+                "float64: remove repeated points, scale the points, or choose another divergence"
+            )

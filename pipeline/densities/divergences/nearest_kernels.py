@@ -1,0 +1,159 @@
+# mypy: disallow-untyped-defs=False
+"""Kernels of the exact k-th neighbour by all distances: many dimensions leave trees no branch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.compiling import kernel
+
+LANES = 32  # products that are compared at a time
+HALVINGS = 20  # of the range in which a bound is sought: a millionth of it is left
+MORE = 3  # blocks than k that a bound may let through: to look at them costs less than to halve
+FAST = {"nnan", "ninf", "nsz", "reassoc", "contract"}
+
+
+@kernel(fastmath=FAST)
+def least_of_blocks(
+    products: NDArray[np.float32], halves: NDArray[np.float32], least: NDArray[np.float32]
+) -> None:
+    """Write the least ½‖p‖² − q·p of every `LANES` points p."""
+    n = len(halves)
+    whole = n // LANES
+    for block in range(whole):  # of constant length: instructions take several products each
+        start = block * LANES
+        smallest = np.float32(np.inf)
+        for j in range(LANES):
+            smallest = min(smallest, halves[start + j] - products[start + j])
+        least[block] = smallest
+    if whole < len(least):
+        smallest = np.float32(np.inf)
+        for j in range(whole * LANES, n):
+            smallest = min(smallest, halves[j] - products[j])
+        least[whole] = smallest
+
+
+@kernel(fastmath=FAST)
+def extremes(values: NDArray[np.float32]) -> tuple[np.float32, np.float32]:
+    """Return the least and the greatest value."""
+    least = greatest = values[0]
+    for value in values:
+        least = min(least, value)
+        greatest = max(greatest, value)
+    return least, greatest
+
+
+@kernel(fastmath=FAST)
+def count_up_to(values: NDArray[np.float32], bound: np.float32) -> int:
+    """Return how many values are no greater."""
+    n = 0
+    for value in values:
+        n += value <= bound
+    return n
+
+
+@kernel()
+def bound_of_kth(values: NDArray[np.float32], k: int, guess: np.float32) -> np.float32:
+    """Return a number that k values or a few more do not exceed, sought from a guess.
+
+    Halving has no branches that a processor must foresee; of sorting they are most of the time.
+    """
+    if len(values) <= k + MORE:
+        return np.float32(np.inf)
+    low, high = extremes(values)
+    middle = min(max(guess, low), high)
+    for _ in range(HALVINGS):
+        n = count_up_to(values, middle)
+        if n < k:
+            low = middle
+        else:
+            high = middle
+            if n <= k + MORE:
+                break
+        middle = (low + high) / np.float32(2)
+    return high
+
+
+@kernel()
+def insert(ordered: NDArray[np.floating], value: float) -> None:
+    """Put a value below the last one into its place; the last one is dropped."""
+    i = len(ordered) - 1
+    while i > 0 and ordered[i - 1] > value:
+        ordered[i] = ordered[i - 1]
+        i -= 1
+    ordered[i] = value
+
+
+@kernel()
+def kth_smallest(values: NDArray[np.float32], k: int, kept: NDArray[np.float32]) -> np.float32:
+    """Return the k-th smallest of k values or more; ``kept``, as long as they, is overwritten."""
+    n_larger = len(values) - k + 1
+    if k <= n_larger:
+        some = kept[:k]
+        some[:] = np.inf
+        for value in values:
+            if value < some[-1]:
+                insert(some, value)
+        return some[-1]
+    some = kept[:n_larger]  # of k values and a few more, those few are the fewer to keep in order
+    some[:] = np.inf
+    for value in values:
+        if -value < some[-1]:
+            insert(some, -value)
+    return -some[-1]
+
+
+@kernel()
+def kth_distances(
+    products: NDArray[np.float32], halves: NDArray[np.float32], slack: NDArray[np.float32],
+    queries: NDArray[np.float64], points: NDArray[np.float64], k: int, out: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Write the distance of each query to its k-th nearest point.
+
+    ``products`` (rows, n) and ``halves`` (n,) say in single precision how near points are, with an
+    error of at most half of ``slack`` (rows,). A point nearer than the k-th by more than the slack
+    is surely among the k nearest, one farther by more surely is not. Between the points that are
+    left, mostly one, distances in double decide.
+    """
+    n, d = points.shape
+    least = np.empty((n + LANES - 1) // LANES, dtype=np.float32)
+    # a place more than there are points: what is not kept is written there, too
+    blocks = np.empty(len(least) + 1, dtype=np.int64)
+    near = np.empty(n + 1, dtype=np.int64)
+    nearness = np.empty(n + 1, dtype=np.float32)
+    kept = np.empty(n, dtype=np.float32)
+    squares = np.empty(n, dtype=np.float64)
+    guess = np.float32(0)
+    for i in range(len(queries)):
+        least_of_blocks(products[i], halves, least)
+        # k blocks have a point this near: points beyond are not looked at
+        guess = bound_of_kth(least, k, guess)
+        bound = guess + slack[i]
+        n_blocks = n_near = 0
+        for block in range(len(least)):
+            blocks[n_blocks] = block
+            n_blocks += least[block] <= bound
+        for block in blocks[:n_blocks]:
+            for j in range(block * LANES, min((block + 1) * LANES, n)):
+                value = halves[j] - products[i, j]
+                near[n_near] = j
+                nearness[n_near] = value
+                n_near += value <= bound
+        kth = kth_smallest(nearness[:n_near], k, kept)
+        low, high = kth - slack[i], kth + slack[i]
+        n_nearer = n_left = 0
+        for c in range(n_near):
+            if nearness[c] < low:
+                n_nearer += 1
+            elif nearness[c] <= high:
+                square = 0.0
+                for axis in range(d):
+                    gap = queries[i, axis] - points[near[c], axis]
+                    square += gap * gap
+                squares[n_left] = square
+                n_left += 1
+        left = squares[:n_left]
+        if n_left > 1:
+            left.sort()
+        out[i] = np.sqrt(left[k - n_nearer - 1])

@@ -1,0 +1,190 @@
+"""Bags with a search tree each, and k-NN statistics of all pairs of two sets of them.
+
+scipy's trees, not scikit-learn's: the same neighbours, but the search lets other threads run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from ...core.arrays import Floats, Integers
+from ...core.errors import BagError
+from ...data.bags.bags import Bags
+from .nearest import LARGEST, MANY_DIMS, AllDistances
+from .resources import PairCount, blocks, for_each
+
+SAME = 1 + 1e-12  # distances within rounding of a radius are not beyond it
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Which neighbours within its own bag a point is asked for.
+
+    Attributes
+    ----------
+    of : callable
+        Points of the bag, and the sizes of the bags that it meets → ranks, ascending from 1.
+    with_counts : bool
+        Also how many points are that near: more than the rank where distances tie.
+    same_size : bool
+        Ranks depend on the bag's size, so that bags are worked through in runs of one size.
+    """
+
+    of: Callable[[int, Integers], list[int]]
+    with_counts: bool = False
+    same_size: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive bags; distances and counts have a row per point and a column per rank."""
+
+    start: int
+    stop: int
+    points: Floats
+    sizes: Integers
+    ranks: list[int]
+    distances: Floats
+    log_distances: Floats
+    counts: Integers
+
+    def mean(self, values: Floats) -> Floats:
+        """Return the mean of one value per point over each bag, shape (stop − start,)."""
+        return np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes) / self.sizes
+
+
+class SearchableBags:
+    """Bags whose neighbours can be asked for.
+
+    A distance of zero (repeated points) has no logarithm. It counts as the bag's resolution: the
+    smallest positive distance of its points to the asked neighbours at home; where all of them are
+    zero, the rounding error of its largest coordinate. So bags of repeated points give finite
+    divergences, and two bags that repeat the same points are near each other.
+
+    Parameters
+    ----------
+    bags : Bags
+    k : int
+        Every bag must have more points than that.
+    ranks : Ranks
+    met : shape (n,)
+        Sizes of the bags that these will meet.
+    name : str
+        Of the argument, for refusals.
+
+    Raises
+    ------
+    BagError
+        A bag of k points or fewer.
+    """
+
+    def __init__(self, bags: Bags, k: int, ranks: Ranks, met: Integers, name: str) -> None:
+        short = np.flatnonzero(bags.sizes <= k)
+        if len(short):
+            bag = int(short[0])
+            raise BagError(
+                bag,
+                f"of {name} has {bags.sizes[bag]} points; neighbour k = {k} needs {k + 1} or more: "
+                "lower k or leave the bag out",
+            )
+        self.sizes = bags.sizes
+        self.n_dims = bags.n_dims
+        self._offsets = bags.offsets
+        self._points: Floats = bags.points.astype(np.float64, copy=False)
+        self.trees = [KDTree(part) for part in Bags.trusted(self._points, bags.offsets)]
+        self.log_resolution = np.empty(len(bags))
+        met = np.unique(met)
+        self.blocks = [
+            self._block(start, stop, ranks, met)
+            for start, stop in blocks(bags.sizes, same_size=ranks.same_size)
+        ]
+
+    def _block(self, start: int, stop: int, ranks: Ranks, met: Integers) -> Block:
+        sizes = self.sizes[start:stop]
+        wanted = ranks.of(int(sizes[0]), met)
+        distances, logs, counts = [], [], []
+        for i in range(start, stop):
+            part, tree = self._rows(i, i + 1), self.trees[i]
+            every = self._every_distance(i)
+            if every is None:
+                near = tree.query(part, k=[rank + 1 for rank in wanted])[0]  # the first is itself
+            else:
+                near = np.stack([every.distances(part, rank + 1) for rank in wanted], axis=1)
+            positive = near[near > 0]
+            rounding = np.finfo(np.float64).eps * (np.abs(part).max() or 1.0)
+            self.log_resolution[i] = np.log(positive.min() if len(positive) else rounding)
+            distances.append(near)
+            logs.append(floored_log(near, self.log_resolution[i]))
+            if ranks.with_counts:
+                counts.append(np.stack([points_within(tree, part, r) for r in near.T], axis=1) - 1)
+        return Block(
+            start,
+            stop,
+            self._rows(start, stop),
+            sizes,
+            wanted,
+            np.concatenate(distances),
+            np.concatenate(logs),
+            np.concatenate(counts) if counts else np.empty((0, 0), dtype=np.int64),
+        )
+
+    def _rows(self, start: int, stop: int) -> Floats:
+        """Points of bags start … stop − 1."""
+        return self._points[self._offsets[start] : self._offsets[stop]]
+
+    def log_distance_to(self, j: int, points: Floats, k: int) -> Floats:
+        """Logarithm of the distance to the k-th point of bag j, shape (n_points,)."""
+        every = self._every_distance(j)
+        if every is not None and np.abs(points).max() < LARGEST:
+            return floored_log(every.distances(points, k), self.log_resolution[j])
+        distances = self.trees[j].query(points, k=[k])[0][:, 0]
+        return floored_log(distances, self.log_resolution[j])
+
+    def _every_distance(self, j: int) -> AllDistances | None:
+        """Return the points of bag j for a search without a tree, where that is quicker."""
+        if self.n_dims < MANY_DIMS:
+            return None
+        found = AllDistances(self._rows(j, j + 1))
+        return found if found.is_safe else None
+
+    def points_within(self, j: int, points: Floats, radii: Floats) -> Integers:
+        """Points of bag j within a radius of each point, shape (n_points,)."""
+        return points_within(self.trees[j], points, radii)
+
+
+Statistic = Callable[[Block, SearchableBags, int], Floats]
+"""Of the bags p of a block against bag j of q: one value for each p."""
+
+
+def directed_matrix(
+    p: SearchableBags, q: SearchableBags, statistic: Statistic, pairs: PairCount
+) -> Floats:
+    """``statistic`` of every bag of p (rows) against every bag of q (columns)."""
+    matrix = np.empty((len(p.sizes), len(q.sizes)))
+
+    def column(j: int) -> None:
+        with np.errstate(over="ignore"):  # the caller refuses what is not finite
+            for block in p.blocks:
+                matrix[block.start : block.stop, j] = statistic(block, q, j)
+
+    for_each(column, len(q.sizes), lambda: pairs.add(len(p.sizes)))
+    return matrix
+
+
+def points_within(tree: KDTree, points: Floats, radii: Floats) -> Integers:
+    """Points of a tree no farther than a radius, ties included."""
+    return tree.query_ball_point(points, SAME * radii, return_length=True)
+
+
+def floored_log(distances: Floats, log_floor: float) -> Floats:
+    """Logarithms of distances; that of zero is ``log_floor``."""
+    zero = distances == 0
+    if not zero.any():
+        return np.log(distances)
+    logs = np.log(np.where(zero, 1.0, distances))
+    logs[zero] = log_floor
+    return logs

@@ -1,0 +1,239 @@
+"""`PSDRepair` and `PrecomputedNystroem`: what makes indefinite kernel matrices of bags usable."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...core.parameters import OneOf
+from ...core.sklearn_bases import BaseEstimator, TransformerMixin, validated
+from .resources import require_memory
+
+REPAIRS = ("clip", "flip", "shift", "square")
+REMOVED = {"clip": 1.0, "flip": 2.0}  # times the negative part
+NYSTROEM_METHODS = ("standard", "flip", "clip")
+INDEFINITE = 1e-6  # of the largest eigenvalue; kernels computed in float32 stay above
+EIGEN_MATRICES = 5  # the copy that is overwritten, the vectors, LAPACK's two, and a result
+SYMMETRY = 1e-8  # of the largest entry
+SLACK = 10  # errors of the entries add up; those of LAPACK have a constant too
+
+
+class KernelDecomposition(TransformerMixin, BaseEstimator):
+    """A transformer whose `fit` decomposes a square kernel matrix."""
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X is a square matrix."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+
+class PSDRepair(KernelDecomposition):
+    """Makes a kernel matrix positive semidefinite (Chen et al. 2009; 000, §2.4.1).
+
+    ========== ================================ ====================================
+    method     training matrix, K = UΛUᵀ        rows B of new bags
+    ========== ================================ ====================================
+    "clip"     U max(Λ, 0) Uᵀ, the nearest one  B U 1(Λ ≥ 0) Uᵀ
+    "flip"     U |Λ| Uᵀ                         B U sign(Λ) Uᵀ
+    "square"   K²                               B K
+    "shift"    K + |λ_min| I                    B: only the new bags' diagonal changes
+    ========== ================================ ====================================
+
+    By the first three a new bag whose row of kernel values is that of a training bag (its repeat)
+    gets that bag's repaired row. By "shift" it gets the row without |λ_min| at the bag itself:
+    there is no linear map for it. Eigenvalues that rounding cannot tell from zero are
+    kept as they are, so that "clip" and "flip" do not touch a positive semidefinite matrix.
+
+    Where the new bags are known in time, `fit_transform` of the kernel of training and new bags
+    together is better still.
+
+    Parameters
+    ----------
+    method : {"clip", "flip", "shift", "square"}
+
+    Attributes
+    ----------
+    eigenvalues_ : shape (N,)
+        Of the training matrix, ascending: how indefinite it is.
+    negative_vectors_ : shape (N, r)
+        Eigenvectors of the r eigenvalues below zero.
+    kernel_ : shape (N, N)
+        The training matrix, for "square" only.
+    """
+
+    def __init__(self, method: str = "clip") -> None:
+        self.method = method
+
+    def fit(self, X: ArrayLike, y: object = None) -> PSDRepair:
+        """Decompose the training matrix X, shape (N, N)."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Floats:
+        """Return the repaired training matrix, shape (N, N), float64.
+
+        It is positive semidefinite but for rounding.
+
+        Raises
+        ------
+        DataError
+            X is not square, not symmetric, or too large for memory.
+        ParameterError
+            An unknown method.
+        """
+        matrix = self._fit(X)
+        if self.method == "shift":
+            repaired = matrix.copy()
+            repaired[np.diag_indices_from(repaired)] += max(0.0, -self._least())
+            return repaired
+        if self.method == "square":
+            return matrix @ matrix.T
+        removed = REMOVED[self.method] * self.eigenvalues_[: self.negative_vectors_.shape[1]]
+        return matrix - (self.negative_vectors_ * removed) @ self.negative_vectors_.T
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Repaired rows of new bags from their kernel with the training bags, shape (n, N)."""
+        check_is_fitted(self)
+        rows = validated(self, X, dtype=np.float64, reset=False)
+        if self.method == "shift":
+            return rows.copy()
+        if self.method == "square":
+            return rows @ self.kernel_
+        along = rows @ self.negative_vectors_
+        return rows - REMOVED[self.method] * along @ self.negative_vectors_.T
+
+    def _fit(self, X: ArrayLike) -> Floats:
+        OneOf(*REPAIRS).check("method", self.method)
+        matrix, precision = check_square(self, X, "the kernel matrix")
+        self.eigenvalues_, vectors = eigendecomposition(matrix)
+        n_negative = int((self.eigenvalues_ < -rounding(self.eigenvalues_, precision)).sum())
+        self.negative_vectors_ = vectors[:, :n_negative].copy()
+        if self.method == "square":
+            self.kernel_ = matrix.copy()
+        return matrix
+
+    def _least(self) -> float:
+        return float(self.eigenvalues_[0]) if self.negative_vectors_.shape[1] else 0.0
+
+
+class PrecomputedNystroem(KernelDecomposition):
+    """Features whose inner products are the Nyström approximation (000, §2.4.2).
+
+    The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
+    features of the latter Φ = B U |Λ|^(−½); an anchor's are those of its row of A. Directions with
+    an eigenvalue that rounding cannot tell from zero are left out, as by a pseudoinverse. With A⁺
+    that pseudoinverse, the inner products are:
+
+    ========== ===================== ================= ===============
+    method     anchors               anchors, others   others
+    ========== ===================== ================= ===============
+    "standard" A                     A A⁺ Bᵀ           B A⁺ Bᵀ
+    "flip"     A_flip                P_flip Bᵀ         B A_flip⁺ Bᵀ
+    "clip"     A_clip                P_clip Bᵀ         B A_clip⁺ Bᵀ
+    ========== ===================== ================= ===============
+
+    "standard" takes a positive semidefinite A. "flip" and "clip" are the consistent treatment of an
+    indefinite one: A and B are repaired alike, as by `PSDRepair`, so that a repeated anchor is the
+    anchor. All three are equal on a positive semidefinite A. (000 has sign(Λ) in the features of
+    B and not in those of A; with one map for both, whole columns differ in sign from these, which
+    no inner product sees.)
+
+    Parameters
+    ----------
+    method : {"standard", "flip", "clip"}
+
+    Attributes
+    ----------
+    eigenvalues_ : shape (m,)
+        Of A, ascending.
+    projection_ : shape (m, r)
+        U |Λ|^(−½), r ≤ m directions, those of the largest |λ| first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.densities import DivergenceKernel, PrecomputedNystroem
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.normal(size=(50, 2)) for _ in range(100)]
+    >>> kernel = DivergenceKernel("js").fit(bags[:20])
+    >>> features = PrecomputedNystroem("flip").fit(kernel.transform(bags[:20]))
+    >>> features.transform(kernel.transform(bags)).shape
+    (100, 20)
+    """
+
+    def __init__(self, method: str = "flip") -> None:
+        self.method = method
+
+    def fit(self, X: ArrayLike, y: object = None) -> PrecomputedNystroem:
+        """Decompose the anchors' kernel X = A, shape (m, m).
+
+        Raises
+        ------
+        DataError
+            A is not square, not symmetric, too large for memory, or indefinite for "standard".
+        ParameterError
+            An unknown method.
+        """
+        OneOf(*NYSTROEM_METHODS).check("method", self.method)
+        matrix, precision = check_square(self, X, "the anchors' kernel")
+        values, vectors = eigendecomposition(matrix)
+        tolerance = rounding(values, precision)
+        if self.method == "standard" and values[0] < -max(tolerance, INDEFINITE * values[-1]):
+            raise DataError(
+                f"the anchors' kernel has an eigenvalue {values[0]:.6g} and is indefinite; use "
+                "method='flip' or 'clip'"
+            )
+        sizes = np.abs(values) if self.method == "flip" else values
+        kept = np.argsort(-sizes)[: int((sizes > tolerance).sum())]
+        self.eigenvalues_ = values
+        self.projection_ = vectors[:, kept] / np.sqrt(sizes[kept])
+        return self
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Features of bags from their kernel with the anchors, shape (n, m) → (n, r)."""
+        check_is_fitted(self)
+        return validated(self, X, dtype=np.float64, reset=False) @ self.projection_
+
+
+def check_square(estimator: BaseEstimator, kernel: ArrayLike, what: str) -> tuple[Floats, float]:
+    """Return the kernel in float64, and the relative precision of its entries.
+
+    Raises
+    ------
+    DataError
+        It is not square or not symmetric, or its eigendecomposition does not fit in memory.
+    """
+    checked = validated(estimator, kernel, dtype=[np.float64, np.float32])
+    n = len(checked)
+    if checked.shape != (n, n):
+        raise DataError(f"{what} has shape {checked.shape}; expected a square matrix, bags by bags")
+    precision = float(np.finfo(checked.dtype).eps)
+    matrix = checked.astype(np.float64, copy=False)
+    advice = "use PrecomputedNystroem on fewer anchors, or an embedding"
+    n_bytes = EIGEN_MATRICES * matrix.itemsize * n * n
+    require_memory(f"the eigendecomposition of {what} of {n:,} bags", n_bytes, advice)
+    gap = np.abs(matrix - matrix.T)
+    if gap.max() > SYMMETRY * np.abs(matrix).max():
+        i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+        raise DataError(
+            f"{what} is not symmetric: {matrix[i, j]:.6g} at ({i}, {j}) and {matrix[j, i]:.6g} at "
+            f"({j}, {i}); average both directions of the divergence first"
+        )
+    return matrix, precision
+
+
+def eigendecomposition(matrix: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues, ascending, and eigenvectors in columns."""
+    values, vectors = scipy.linalg.eigh(matrix, check_finite=False)
+    return values, vectors
+
+
+def rounding(values: Floats, precision: float) -> float:
+    """Size up to which an eigenvalue cannot be told from zero."""
+    return float(SLACK * len(values) * precision * np.abs(values).max())

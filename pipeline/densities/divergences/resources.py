@@ -1,0 +1,110 @@
+"""Threads and memory of one matrix of bags by bags: its columns, its blocks, its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...core.parameters import Integer, None_
+from ...execution.lanes import lane_cores, one_blas_thread
+from ...execution.memory import available_memory
+
+Progress = Callable[[int, int], None]
+"""Called with (pairs of bags done, pairs in all)."""
+
+BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabytes of distances
+
+
+def n_threads() -> int:
+    """Threads of one matrix: the cores this process was given."""
+    return lane_cores()
+
+
+def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> None:
+    """Run ``task(0) … task(n - 1)`` on threads; ``done`` is called here after each of them.
+
+    The first exception cancels what has not begun.
+    """
+    # said here: OpenBLAS does not always heed what its callers' threads say
+    with one_blas_thread():
+        pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="divergences")
+        try:
+            for future in as_completed([pool.submit(task, i) for i in range(n)]):
+                future.result()
+                done()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class PairCount:
+    """Turns columns done into pairs of bags done."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total, self._done, self._progress = total, 0, progress
+        self.add(0)
+
+    def add(self, n_pairs: int) -> None:
+        """Count pairs of bags that are done, and say so."""
+        self._done += n_pairs
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def blocks(
+    sizes: Integers, max_points: int = BLOCK_POINTS, same_size: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Ranges (first bag, last bag + 1) of up to ``max_points`` points, at least one bag each.
+
+    ``same_size``: the bags of a range have one size.
+    """
+    start, points = 0, 0
+    for i, size in enumerate(sizes.tolist()):
+        full = points + size > max_points or (same_size and size != sizes[start])
+        if i > start and full:
+            yield start, i
+            start, points = i, 0
+        points += size
+    if start < len(sizes):
+        yield start, len(sizes)
+
+
+def add_own(matrix: Floats, rows: NDArray[Any], columns: NDArray[Any]) -> None:
+    """Add rows_i + columns_j, in place; what was symmetric stays so to the bit."""
+    for row, own in zip(matrix, rows, strict=True):
+        row += own + columns
+
+
+def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None = None) -> None:
+    """Refuse work that needs more memory than there is.
+
+    Parameters
+    ----------
+    what : str
+        Named in the refusal, with its N.
+    n_bytes : int
+        What it takes: the result and the working copies.
+    advice : str
+        What to do instead.
+    max_bytes : int, optional
+        The limit; `available_memory` when not given.
+
+    Raises
+    ------
+    DataError
+        ``n_bytes`` is above the limit.
+    ParameterError
+        ``max_bytes`` is not a positive integer.
+    """
+    given = (Integer(1) | None_).check("max_bytes", max_bytes)
+    limit = available_memory() if given is None else given
+    if n_bytes > limit:
+        allowed = "are available" if max_bytes is None else "are allowed (max_bytes)"
+        raise DataError(
+            f"{what} needs {n_bytes:,} bytes ({n_bytes / 2**30:.1f} GiB) and {limit:,} bytes "
+            f"({limit / 2**30:.1f} GiB) {allowed}; {advice}"
+        )

@@ -1,0 +1,1 @@
+"""Orthonormal bases of L2([0, 1]^d): index sets, evaluation and projection."""

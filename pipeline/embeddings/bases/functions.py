@@ -1,0 +1,83 @@
+"""One-dimensional orthonormal bases of L2([0, 1]), evaluated in numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core import Integer, OneOf, checked
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError
+from ...core.params import as_array
+
+FARTHEST = 1e6  # from the unit interval: beyond, nothing of a phase is left
+
+MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
+BASIS = OneOf("cosine", "trigonometric", "legendre")
+# the position is the code that kernels take
+BASES = BASIS.choices
+
+
+def check_basis(basis: str) -> int:
+    """Return the kernel's code of a basis; ParameterError for an unknown one."""
+    return BASES.index(BASIS.check("basis", basis))
+
+
+@checked(basis=BASIS, n_functions=Integer(1, MAX_FUNCTIONS))
+def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
+    """φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
+
+    cosine: φ_0 = 1, φ_k = √2 cos(kπx) (004, eq. 2.9). trigonometric: 1, then √2 cos(2πkx) and
+    √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
+
+    Raises
+    ------
+    DataError
+        Numbers beyond a million, where nothing of a phase is left.
+    """
+    u = as_array("x", x, np.float64).reshape(-1, 1)
+    if (np.abs(u) > FARTHEST).any():
+        raise DataError(f"x holds {np.abs(u).max():g}; expected numbers from 0 to 1")
+    k = np.arange(n_functions)
+    if basis == "cosine":
+        values = np.cos(np.pi * u * k)
+    elif basis == "trigonometric":
+        angle = 2 * np.pi * u * ((k + 1) // 2)
+        values = np.where(k % 2 == 1, np.cos(angle), np.where(k == 0, 1.0, np.sin(angle)))
+    else:
+        values = np.polynomial.legendre.legvander(2 * u[:, 0] - 1, n_functions - 1)
+    return values * function_scales(basis, n_functions)
+
+
+def function_scales(basis: str, n_functions: int) -> Floats:
+    """Return the factors that give the plain cos, sin and P_k norm 1, shape (K,)."""
+    k = np.arange(n_functions)
+    if basis == "legendre":
+        return np.sqrt(2.0 * k + 1.0)
+    return np.where(k == 0, 1.0, np.sqrt(2.0))
+
+
+def evaluate_series(
+    coefficients: NDArray[Any], indices: Integers, basis: str, x: ArrayLike
+) -> Floats:
+    """Σ_α a_α φ_α at points of the unit cube (004, eq. 2.8).
+
+    Parameters
+    ----------
+    coefficients : shape (n_series, s)
+    indices : int64, shape (s, d)
+    x : shape (n_points, d), in [0, 1]
+
+    Returns
+    -------
+    float64, shape (n_series, n_points)
+        Not clipped: a series density may be negative.
+    """
+    points = np.asarray(x, dtype=np.float64)
+    values = np.ones((len(points), len(indices)))
+    for j in range(indices.shape[1]):
+        one_d = evaluate_basis(basis, int(indices[:, j].max()) + 1, points[:, j])
+        values *= one_d[:, indices[:, j]]
+    return np.asarray(coefficients, dtype=np.float64) @ values.T

@@ -1,0 +1,129 @@
+"""Finite sets of multi-indices α of a tensor-product basis (004 §2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NoReturn
+
+import numpy as np
+
+from ...core.arrays import Floats, Integers
+from ...core.errors import ParameterError
+from ...core.parameters import Integer, None_, Real, checked
+from .functions import BASIS, MAX_FUNCTIONS
+
+
+@checked(
+    n_dims=Integer(1),
+    n_per_dim=Integer(1) | None_,
+    max_norm=Real(ge=0) | None_,
+    basis=BASIS,
+)
+def index_set(
+    n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
+) -> Integers:
+    """Return indices α in lexicographic order, shape (s, n_dims), read-only.
+
+    Parameters
+    ----------
+    n_dims : int
+        d ≥ 1.
+    n_per_dim : int, optional
+        Tensor set: 0 ≤ α_j < n_per_dim, so s = n_per_dim^d (10^d in the papers).
+    max_norm : float, optional
+        Ball: ‖α‖₂ ≤ max_norm (004, eq. 2.14). In the trigonometric basis the norm is that of
+        the frequencies, ⌈α_j / 2⌉. With both, the intersection.
+    basis : {"cosine", "trigonometric", "legendre"}
+
+    Raises
+    ------
+    ParameterError
+        Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
+    """
+    return known_index_set(n_dims, n_per_dim, max_norm, basis)
+
+
+@lru_cache(maxsize=64)
+def known_index_set(
+    n_dims: int, n_per_dim: int | None, max_norm: float | None, basis: str = "cosine"
+) -> Integers:
+    """Return `index_set` of values that a spec has checked, which would take longer each time."""
+    if n_per_dim is None and max_norm is None:
+        raise ParameterError("an index set needs n_per_dim or max_norm")
+    if max_norm is not None and max_norm > MAX_FUNCTIONS:
+        _refuse_size(n_dims)
+    limit = np.inf if max_norm is None else max_norm**2 * (1 + 1e-12)
+    length = n_per_dim if n_per_dim is not None else _functions_within(max_norm or 0.0, basis)
+    _check_size(length, n_dims)
+    squares = frequencies(np.arange(length), basis).astype(np.float64) ** 2
+    rows = np.zeros((1, 0), dtype=np.int64)
+    sums = np.zeros(1)
+    for _ in range(n_dims):
+        counts = np.searchsorted(squares, limit - sums, side="right")
+        _check_size(int(counts.sum()), n_dims)
+        starts = np.cumsum(counts) - counts
+        value = np.arange(counts.sum()) - np.repeat(starts, counts)
+        rows = np.concatenate([np.repeat(rows, counts, axis=0), value[:, None]], axis=1)
+        sums = np.repeat(sums, counts) + squares[value]
+    rows.setflags(write=False)
+    return rows
+
+
+def frequencies(indices: Integers, basis: str) -> Integers:
+    """Frequency of each one-dimensional index: itself, or ⌈i / 2⌉ for the trigonometric basis."""
+    return (indices + 1) // 2 if basis == "trigonometric" else indices
+
+
+def norms(indices: Integers, basis: str) -> Floats:
+    """‖α‖₂ of each index, shape (s,)."""
+    return np.sqrt((frequencies(indices, basis).astype(np.float64) ** 2).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """An index set as the kernel walks it: all but the last index, then a run 0 … count − 1.
+
+    Attributes
+    ----------
+    prefixes : int64, shape (n_prefixes, max(1, d − 1))
+    counts : int64, shape (n_prefixes,)
+        Length of the run of last indices; the runs in order are the index set.
+    changed : int64, shape (n_prefixes,)
+        The first position that differs from the prefix before.
+    """
+
+    prefixes: Integers
+    counts: Integers
+    changed: Integers
+
+
+def prefix_runs(indices: Integers) -> Prefixes:
+    """Group an index set by all but its last column; the sets of `index_set` have such runs."""
+    n_dims = indices.shape[1]
+    if n_dims == 1:
+        one = np.zeros((1, 1), dtype=np.int64)
+        return Prefixes(one, np.array([len(indices)]), np.zeros(1, dtype=np.int64))
+    starts = np.flatnonzero(indices[:, -1] == 0)
+    prefixes = np.ascontiguousarray(indices[starts, :-1])
+    counts = np.diff(starts, append=len(indices))
+    differs = prefixes[1:] != prefixes[:-1]
+    changed = np.concatenate([[0], differs.argmax(axis=1)]).astype(np.int64)
+    return Prefixes(prefixes, counts.astype(np.int64), changed)
+
+
+def _check_size(n_functions: int, n_dims: int) -> None:
+    if n_functions > MAX_FUNCTIONS:
+        _refuse_size(n_dims)
+
+
+def _refuse_size(n_dims: int) -> NoReturn:
+    raise ParameterError(
+        f"the index set in {n_dims} dimensions has more than {MAX_FUNCTIONS} functions; "
+        "lower n_per_dim or max_norm, or use marginals=1 or 2"
+    )
+
+
+def _functions_within(max_norm: float, basis: str) -> int:
+    reach = int(np.floor(max_norm * (1 + 1e-12)))
+    return 2 * reach + 1 if basis == "trigonometric" else reach + 1

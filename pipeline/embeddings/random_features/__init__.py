@@ -1,0 +1,1 @@
+"""Second basis: random features of vectors."""

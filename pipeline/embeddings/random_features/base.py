@@ -1,0 +1,223 @@
+"""The base of all second bases: the estimator that users configure, and the spec that travels."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ...core import Integer, ListOf, OneOf, Pair, RandomSeed, Real, component
+from ...core.errors import ParameterError
+from ...core.sklearn_bases import BaseEstimator, TransformerMixin, validated
+from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ...execution.costs import Cost
+from ...execution.keepers import StateKeeper
+from ...execution.passes import check_memory
+from .completion import Completion
+from .spectrum_evidence import SpectrumSums
+
+SCALES = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
+Width = Annotated[float, Real(*SCALES)]
+
+FEWER = "take fewer features, or transform fewer rows at a time"
+
+Sample = Callable[[int], NDArray[Any]]
+"""Gives about so many rows; called only where something is chosen from data."""
+Arrays = Mapping[str, NDArray[Any]]
+Blocks = tuple[tuple[int, float], ...]
+"""Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
+BLOCKS = ListOf(Pair(Integer(1), Real(gt=0)))
+
+
+class FeatureSpec(Protocol):
+    """A second basis with everything decided: immutable and picklable."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Length s of its input."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """Length D of its output."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """Width σ of the kernel."""
+        ...
+
+    def cost_in(self, precision: str) -> Cost:
+        """Return what features of a row take; their own block is the caller's."""
+        ...
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
+        ...
+
+    @property
+    def completion(self) -> Completion:
+        """The completion of begun features, done once for the sums of any number of rows."""
+        ...
+
+    def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write features v into ``out`` as `transform` does z; the completion makes z of them."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description, equal for equal specs alone."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return the arrays that a saved model keeps beside the description."""
+        ...
+
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """Return the names of `arrays`."""
+        ...
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> Self:
+        """Make the spec that `to_dict` and `arrays` described."""
+        ...
+
+
+class LabelledSums(Protocol):
+    """From a `FeatureSpec` to sums of about so many labelled rows; the text says which they are."""
+
+    @property
+    def keeper(self) -> StateKeeper | None:
+        """Where learning keeps what it has come to."""
+        ...
+
+    def __call__(self, spec: FeatureSpec, n_rows: int, said: str, /) -> SpectrumSums:
+        """Return the centred sums."""
+        ...
+
+
+class ArraySpec:
+    """A `FeatureSpec` that holds arrays; two are equal if all their bits are."""
+
+    @property
+    @abstractmethod
+    def plain(self) -> object:
+        """Everything besides the arrays; its ``repr`` tells all of it."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """See `FeatureSpec`."""
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all bits are the same."""
+        return isinstance(other, type(self)) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        """Return one for `__eq__`."""
+        return hash(self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all parts."""
+        found = hashlib.sha256(repr(self.plain).encode())
+        for array in self.arrays().values():
+            found.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()[:32]
+
+
+@component
+class RandomFeatures(TransformerMixin, BaseEstimator):
+    """A transformer of rows whose inner products approximate a kernel.
+
+    Attributes
+    ----------
+    spec_ : FeatureSpec
+    """
+
+    scale: Width | Annotated[str, OneOf("median")] = "median"
+    scale_multiplier: Annotated[float, Real(gt=0)] = 1.0
+    seed: RandomSeed = 0
+    spec_: FeatureSpec = field(init=False)
+    spec_kind: ClassVar[type[FeatureSpec]]
+    """Class of the spec."""
+    kind_name: ClassVar[str]
+    """Name under which the random features are registered."""
+    learns: ClassVar[bool] = False  # whether `resolve` needs ``labelled``
+
+    @abstractmethod
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> FeatureSpec:
+        """Return the spec for rows of R^n_inputs, of a sum of kernels where there are blocks.
+
+        ``labelled`` is for a kind that learns from labels; None where none may be looked at.
+        """
+
+    def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFeatures:
+        """Return what embeddings and widths are compared with, where no label may be looked at."""
+        return self
+
+    def resolve_scale(
+        self,
+        sample: Sample,
+        blocks: Blocks,
+        median: Callable[[NDArray[Any]], float] = median_distance,
+    ) -> float:
+        """Return σ; the ``median`` distance of a sample is computed only if it is needed.
+
+        For ``blocks`` it is the geometric mean of theirs, as their kernels see the inputs.
+        """
+        if not isinstance(self.scale, str):
+            return float(self.scale)
+        multiplier = self.scale_multiplier
+        rows = sample(MEDIAN_ROWS)
+        if not blocks:
+            return multiplier * median(rows)
+        ends = np.cumsum([n for n, _ in blocks])[:-1]
+        medians = [median(part) for part in np.split(rows, ends, axis=1)]
+        halves = 0.5 * np.log([weight for _, weight in blocks])
+        return multiplier * float(np.exp(np.mean(np.log(medians) - halves)))
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Decide what depends on data from rows of X, shape (n_samples, n_inputs)."""
+        rows = validated(self, X, dtype=[np.float32, np.float64])
+        self.spec_ = self.resolve(rows.shape[1], lambda n: spread_rows(rows, n))
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
+        check_is_fitted(self)
+        rows = validated(self, X, dtype=[np.float32, np.float64], reset=False)
+        cost = self.spec_.cost_in(rows.dtype.name)
+        needed = cost.bytes_per_task + len(rows) * rows.itemsize * self.spec_.n_features
+        check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, FEWER)
+        out = np.empty((len(rows), self.spec_.n_features), dtype=rows.dtype)
+        self.spec_.transform(rows, out)
+        return out
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that float32 stays float32."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_blocks(blocks: object, n_inputs: int) -> Blocks:
+    """Return blocks as plain numbers; ParameterError for what does not fit the inputs."""
+    pairs = BLOCKS.check("blocks", blocks)
+    found = tuple((int(n), float(weight)) for n, weight in pairs)
+    if found and sum(n for n, _ in found) != n_inputs:
+        raise ParameterError(f"blocks is {found}; expected {n_inputs} inputs in all")
+    return found

@@ -1,0 +1,264 @@
+"""`RandomFourierFeatures`: the second basis, random sines and cosines of a Gaussian kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ...core import Integer, OneOf, RandomSeed, check_parameters, keep_checked
+from ...core.arrays import Floats
+from ...core.errors import ParameterError
+from ...core.saved import Saved
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.pool import even_edges, run_kernel
+from ...execution.products import multiply
+from .base import BLOCKS, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, Width, check_blocks
+from .completion import BegunWhole
+from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
+from .kernels.fourier_kernels import sine_cosine
+from .kernels.hadamard_kernels import structured_products
+from .registered import random_features
+
+SECONDS_PER_SINE = 2e-9  # and its cosine
+SECONDS_PER_SUM = 3e-9  # of a number of a Hadamard product, in all its steps
+STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
+OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
+
+
+Waves = Annotated[int, Integer(2, even=True)]
+Structure = Annotated[str, OneOf("dense", "hadamard")]
+
+
+@dataclass(frozen=True)
+class FourierSpec(Saved, BegunWhole):
+    """Random features with everything decided; frequencies are drawn again, never sent.
+
+    With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
+    block's share of the frequencies is its weight.
+    """
+
+    n_inputs: Annotated[int, Integer(1)]
+    n_features: Waves
+    scale: Width
+    seed: RandomSeed = 0
+    orthogonal: bool = False
+    structure: Structure = "dense"
+    blocks: Annotated[Blocks, BLOCKS] = ()
+    OMITTED: ClassVar = {"structure": "dense", "blocks": ()}
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used, and a scale whose phases float32 does not hold.
+
+        Raises
+        ------
+        ParameterError
+        """
+        keep_checked(self)
+        _check_structure(self.structure, self.orthogonal)
+        blocks = check_blocks(self.blocks, self.n_inputs)
+        object.__setattr__(self, "blocks", blocks)
+        if self.n_features < 2 * len(blocks):
+            least = f"at least {2 * len(blocks)} for a sum of {len(blocks)} kernels"
+            raise ParameterError(f"n_features is {self.n_features}; expected {least}")
+
+    def frequencies(self) -> Floats:
+        """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
+        if self.structure == "dense" and not self.blocks:
+            drawn: Floats = _drawn(self, "float64")[0]
+            return drawn
+        out = np.empty((self.n_inputs, self.n_features // 2))
+        self._phases(np.eye(self.n_inputs), out)
+        return out
+
+    def cost_in(self, precision: str) -> Cost:
+        """See `FeatureSpec`."""
+        return Cost(
+            seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
+            bytes_per_bag=4 * self.n_features,  # phases of the sines
+            bytes_per_task=frequency_bytes(self, precision),
+        )
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
+        half = self.n_features // 2
+        self._phases(embeddings.astype(out.dtype, copy=False), out[:, :half])
+        complete_sines(out)
+
+    def _phases(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write ωᵀa, shape (n, D / 2); all of one type."""
+        drawn = _drawn(self, rows.dtype.name)
+        if not self.blocks:
+            _multiply(rows, drawn[0], out)
+        for (_, inputs, places), one in zip(split_blocks(self), drawn, strict=bool(self.blocks)):
+            _multiply(np.ascontiguousarray(rows[:, inputs]), one, out[:, places])
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return nothing: frequencies are drawn again."""
+        return {}
+
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """See `FeatureSpec`."""
+        return ()
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FourierSpec:
+        """Make the spec that `to_dict` described."""
+        return cls(**values)
+
+
+@random_features("fourier", FourierSpec)
+class RandomFourierFeatures(RandomFeatures):
+    """Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
+
+    Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
+    variance than the phase form of 004, eq. 3.9 (000, §3.2).
+
+    Parameters
+    ----------
+    n_features : even int ≥ 2, default 2048
+        D, even.
+    scale : float from 1e-30 to 1e+30 or "median", default "median"
+        σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
+        times ``scale_multiplier``.
+    scale_multiplier : float > 0, default 1.0
+        Of the median; not used when scale is a number.
+    orthogonal : bool, default False
+        Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
+        less variance still for smooth kernels.
+    structure : {"dense", "hadamard"}, default "dense"
+        "hadamard": frequencies are products of three Hadamard matrices with random signs (Yu et
+        al. 2016, with the lengths of Gaussian ones), orthogonal within blocks: n_inputs log D in
+        place of n_inputs D. It pays from about 200 inputs on.
+    seed : int from 0 to 2^64 − 1, default 0
+        Frequencies are those of (seed, block), on any machine and in any order.
+
+    Attributes
+    ----------
+    spec_ : FourierSpec
+    """
+
+    n_features: Waves = 2048
+    orthogonal: bool = False
+    structure: Structure = "dense"
+
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> FourierSpec:
+        """Return the spec for rows of R^n_inputs; reads a sample only for "median"."""
+        check_parameters(self)
+        _check_structure(self.structure, self.orthogonal)
+        scale = self.resolve_scale(sample, blocks)
+        given = (scale, self.seed, self.orthogonal, self.structure, blocks)
+        return FourierSpec(n_inputs, self.n_features, *given)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names sin0 … and cos0 …."""
+        return name_sines(self)
+
+
+def name_sines(features: RandomFeatures) -> NDArray[Any]:
+    """Return the names of paired features that are fitted."""
+    check_is_fitted(features)
+    half = features.spec_.n_features // 2
+    return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
+
+
+def complete_sines(out: NDArray[Any]) -> None:
+    """Replace phases, the first half of the columns, by √(2/D) [sin, cos] of them."""
+    half, amplitude = out.shape[1] // 2, np.sqrt(2.0 / out.shape[1])
+    if out.dtype == np.float32:
+        edges = even_edges(len(out), SECONDS_PER_SINE * half)
+        run_kernel(sine_cosine, edges, out, np.float32(amplitude))
+    else:
+        phases = out[:, :half]
+        np.cos(phases, out=out[:, half:])
+        np.sin(phases, out=phases)
+        out *= amplitude
+
+
+def frequency_bytes(spec: FourierSpec, dtype: DTypeLike) -> int:
+    """Return the memory that the frequencies take in this type, and while they are drawn."""
+    if spec.blocks:
+        return sum(frequency_bytes(part, dtype) for part, _, _ in split_blocks(spec))
+    s, half = spec.n_inputs, spec.n_features // 2
+    if spec.structure == "hadamard":
+        return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
+    drawn = 8 * s * (6 * s if spec.orthogonal else 3 * FREQUENCIES_PER_BLOCK)
+    return np.dtype(dtype).itemsize * s * half + drawn
+
+
+@lru_cache(maxsize=4)
+def split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
+    """Return the features of each block, its inputs and the places of its frequencies.
+
+    A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its σ is √w σ.
+    """
+    parts = []
+    first, ends = 0, _share_out(spec.n_features // 2, [w for _, w in spec.blocks])
+    for i, (n, weight) in enumerate(spec.blocks):
+        start, stop = (ends[i - 1] if i else 0), ends[i]
+        key = np.array([spec.seed, OF_BLOCKS + i], np.uint64)
+        seed = int(np.random.Philox(key=key).random_raw())
+        scale, count = spec.scale * weight**0.5, 2 * (stop - start)
+        fast = spec.structure == "hadamard" and n >= STRUCTURED_INPUTS
+        kind = "hadamard" if fast else "dense"
+        orthogonal = spec.orthogonal or (spec.structure == "hadamard" and not fast)
+        part = FourierSpec(n, count, scale, seed, orthogonal, kind)
+        parts.append((part, slice(first, first + n), slice(start, stop)))
+        first += n
+    return parts
+
+
+def _share_out(n: int, weights: Sequence[float]) -> list[int]:
+    """Return the ends of consecutive shares of n, each at least 1 and else as the weights."""
+    if not weights:
+        return []
+    spare = np.cumsum(weights) / np.sum(weights) * (n - len(weights))
+    return [round(end) + i + 1 for i, end in enumerate(spare.tolist())]
+
+
+@lru_cache(maxsize=4)
+def _drawn(spec: FourierSpec, dtype: str) -> list[Any]:
+    """Return what each block's inputs are multiplied by, of no blocks that of all."""
+    return [_draw(part, dtype) for part, _, _ in split_blocks(spec)] or [_draw(spec, dtype)]
+
+
+def _draw(spec: FourierSpec, dtype: str) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+    n_frequencies = spec.n_features // 2
+    if spec.structure == "hadamard":
+        return draw_hadamard(spec.n_inputs, n_frequencies, spec.scale, spec.seed, dtype)
+    drawn = draw_frequencies(
+        "gaussian",
+        spec.n_inputs,
+        n_frequencies,
+        spec.scale,
+        spec.seed,
+        orthogonal=spec.orthogonal,
+        dtype=dtype,
+    )
+    drawn.setflags(write=False)
+    return drawn
+
+
+def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noqa: ANN401
+    if not isinstance(drawn, tuple):
+        multiply(rows, drawn, out)
+        return
+    edges = even_edges(len(rows), SECONDS_PER_SUM * drawn[0].size)
+    run_kernel(structured_products, edges, np.ascontiguousarray(rows), *drawn, out)
+
+
+def _check_structure(structure: str, orthogonal: bool) -> None:
+    if structure == "hadamard" and orthogonal:
+        raise ParameterError("structure='hadamard' is orthogonal already: leave orthogonal out")

@@ -1,0 +1,304 @@
+"""`LearnedFourierFeatures`: the second basis whose frequencies are learnt (BaNK; 004, ch. 6)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Annotated, Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+
+from ...core import Integer, OneOf, Real, check_parameters
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError
+from ...core.params import as_array
+from ...core.sklearn_bases import validated
+from ...data.store.sampling import spread_rows
+from ...execution.keepers import KeptState, StateKeeper
+from ...execution.lanes import lane
+from ...execution.passes import check_memory
+from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
+from .fourier import RandomFourierFeatures, name_sines
+from .frequencies import draw_frequencies
+from .learned_spec import LearnedSpec
+from .registered import random_features
+from .spectral_mixture import FAMILIES, Mixture
+from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_penalty, log_evidence
+
+logger = logging.getLogger(__name__)
+
+# Of the width that is given: sweeps begin where the evidence is largest, for from a width that is
+# far off they hardly move.
+WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
+ROWS_PER_BLOCK = 4096  # of `fit`
+STATE = ("buffer_pos", "has_uint32", "uinteger")  # of a generator, beside its arrays
+KEPT = "sweep"  # name of what a keeper keeps
+OF_SWEEPS = 2**62  # key of the sweeps' generator, beyond those of frequencies
+NEEDS_LABELS = (
+    "learned frequencies follow the labels of what is fitted: they have a fit(X, y) and that of an "
+    "estimator; features without labels take another kind of random features"
+)
+
+MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep(KeptState):
+    """What a number of sweeps have come to: all that the next one depends on.
+
+    Attributes
+    ----------
+    number : int
+    frequencies : float64, shape (m, d)
+        In units of 1/scale.
+    labels : int64, shape (m,)
+        Which component of the mixture each frequency is of.
+    scale : float
+    log_evidence : float
+        Before the last sweep.
+    generator : uint64, shape (13,)
+        The state of the generator, see `_pack`.
+    """
+
+    number: int
+    frequencies: Floats
+    labels: NDArray[np.int64]
+    scale: float
+    log_evidence: float
+    generator: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """The `LabelledSums` of rows (n, s) and their targets (n, k), in double."""
+
+    rows: NDArray[Any]
+    targets: Floats
+    keeper: StateKeeper | None = None
+
+    def __call__(self, spec: FeatureSpec, n_rows: int, said: str) -> SpectrumSums:
+        """Return the centred sums."""
+        rows, targets = (spread_rows(x, n_rows) for x in (self.rows, self.targets))
+        d, n = spec.n_features, len(rows)
+        total = np.zeros((d + targets.shape[1] + 1,) * 2)
+        mean = targets.mean(axis=0)
+        for start in range(0, n, ROWS_PER_BLOCK):
+            block = slice(start, start + ROWS_PER_BLOCK)
+            z = np.empty((len(rows[block]), d))
+            spec.transform(rows[block], z)
+            columns = np.column_stack([z, targets[block] - mean, np.ones(len(z))])
+            total += columns.T @ columns
+        total -= np.outer(total[-1], total[-1]) / n
+        return SpectrumSums.of(total[:d, :d], total[:d, d:-1], total.diagonal()[d:-1], n)
+
+
+@random_features("learned", LearnedSpec)
+class LearnedFourierFeatures(RandomFeatures):
+    """Random Fourier features whose frequencies are learnt from labels (BaNK; 004, ch. 6).
+
+    A Dirichlet-process mixture of Gaussians is the prior of the frequencies, so any stationary
+    kernel can be found; a Gibbs sweep draws the mixture, then offers each frequency another, which
+    the evidence of a linear model accepts or not. A sweep is one pass over up to ``n_bags`` bags.
+    The frequencies of the last sweep are the model's: from then on they are fixed, as those of
+    `RandomFourierFeatures` are, and the fit itself is its one pass over all bags.
+
+    It pays where the median distance says little of what matters: few of many coefficients, or
+    several lengths. Numbers are learnt by the exact evidence, several targets each with its own
+    noise; classes as their indicators, densities as their coefficients.
+
+    Parameters
+    ----------
+    n_features : even int ≥ 2, default 512
+        D; a pass sums products of 2 D features, in double.
+    scale : float from 1e-30 to 1e+30 or "median", default "median"
+        σ of the Gaussian kernel that learning begins with. "median": the median distance times
+        whichever of ⅛ … 4 has the largest evidence.
+    scale_multiplier : float > 0, default 1.0
+        Of the median; not used when scale is a number.
+    n_sweeps : int from 0 to 10,000, default 20
+        Passes. 0: the Gaussian kernel.
+    n_bags : int ≥ 1, default 100000
+        Bags that are learnt from, in evenly spread runs; all, where there are no more.
+    covariance : {"diagonal", "full"}, default "diagonal"
+        Of the mixture's components; "full" for up to 100 inputs.
+    concentration : float in (0, 10000], default 1.0
+        α of the Dirichlet process: about α log D components.
+    tightness : float in (0, 10000], default 0.1
+        κ₀: their means have 1/κ₀ times their variance.
+    seed : int from 0 to 2^64 − 1, default 0
+        Of the frequencies to begin with, and of the sweeps.
+
+    Attributes
+    ----------
+    spec_ : LearnedSpec
+    """
+
+    n_features: Annotated[int, Integer(2, even=True)] = 512
+    n_sweeps: Annotated[int, Integer(0, 10_000)] = 20
+    n_bags: Annotated[int, Integer(1)] = 100_000
+    covariance: Annotated[str, OneOf("diagonal", "full")] = "diagonal"
+    concentration: Annotated[float, Real(gt=0, le=MOST_PRIOR)] = 1.0
+    tightness: Annotated[float, Real(gt=0, le=MOST_PRIOR)] = 0.1
+    learns = True
+
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> LearnedSpec:
+        """Return the spec that is learnt from ``labelled``.
+
+        Raises
+        ------
+        ParameterError
+            No labels, a parameter that cannot be used, a sum of kernels, or sizes that learning
+            has no memory for.
+        """
+        self._check(n_inputs, blocks)
+        if labelled is None:
+            raise ParameterError(NEEDS_LABELS)
+        kept = labelled.keeper.load(KEPT) if labelled.keeper else None
+        sweep = self._begin(n_inputs, sample, labelled) if kept is None else Sweep.of(kept)
+        while sweep.number < self.n_sweeps:
+            sweep = self._kept(self._next(sweep, labelled), labelled)
+        frequencies = np.ascontiguousarray(sweep.frequencies.T / sweep.scale)
+        return LearnedSpec(frequencies, sweep.scale)
+
+    def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFourierFeatures:
+        """See `RandomFeatures`: as many features of the Gaussian kernel that learning begins with.
+
+        Raises
+        ------
+        ParameterError
+            As `resolve`.
+        """
+        self._check(n_inputs, blocks)
+        return RandomFourierFeatures(
+            n_features=self.n_features,
+            scale=self.scale,
+            scale_multiplier=self.scale_multiplier,
+            seed=self.seed,
+        )
+
+    def _begin(self, n_inputs: int, sample: Sample, labelled: LabelledSums) -> Sweep:
+        """Return what the sweeps begin with: the frequencies of a Gaussian kernel."""
+        scale, m = self.resolve_scale(sample, ()), self.n_features // 2
+        omega = draw_frequencies("gaussian", n_inputs, m, 1.0, self.seed).T
+        if self.scale == "median":
+            scale *= self._best_width(omega / scale, labelled)
+        generator = _pack(np.random.Philox(key=[self.seed, OF_SWEEPS]))
+        begun = Sweep(0, omega, np.zeros(m, np.int64), scale, -np.inf, generator)
+        return self._kept(begun, labelled)
+
+    def _kept(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
+        if labelled.keeper:
+            labelled.keeper.save(KEPT, sweep.arrays())
+        return sweep
+
+    def _next(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
+        """Return what one more sweep, a pass, comes to."""
+        omega, m = sweep.frequencies, len(sweep.frequencies)
+        generator = _unpack(sweep.generator)
+        family = FAMILIES[self.covariance](self.tightness)
+        mixture = Mixture(family, self.concentration, sweep.labels, [], [])
+        mixture = mixture.with_components(omega, generator).with_labels(omega, generator)
+        proposed, new = mixture.propose(omega, generator)
+        both = np.concatenate([omega, new]).T / sweep.scale
+        said = f"sweep {sweep.number + 1} of {self.n_sweeps}"
+        if sweep.number:
+            said += f", log evidence {sweep.log_evidence:.6g}"
+        found = labelled(LearnedSpec(both, sweep.scale), self.n_bags, said)
+        sums = found.scaled(2.0)  # of twice as many features they are √½ as large
+        with lane():
+            penalty, evidence = draw_penalty(sums.of_frequencies(np.arange(m)), generator)
+            exchanged = accept_in_turn(sums, penalty, np.log(generator.random(m)))
+        labels = np.where(exchanged, proposed.labels, mixture.labels)
+        logger.info(
+            "sweep %d: log evidence %.6g, %.0f %% exchanged, %d components",
+            *(sweep.number + 1, evidence, 100 * exchanged.mean(), len(np.unique(labels))),
+        )
+        omega = np.where(exchanged[:, None], new, omega)
+        state = _pack(generator.bit_generator)
+        return Sweep(sweep.number + 1, omega, labels, sweep.scale, evidence, state)
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Learn the frequencies from rows of X (n, n_inputs) and numbers y, (n,) or (n, k).
+
+        Raises
+        ------
+        DataError, ParameterError
+            See `resolve`.
+        """
+        rows = validated(self, X, dtype=[np.float32, np.float64])
+        if y is None:
+            raise ParameterError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                f"{NEEDS_LABELS}"
+            )
+        targets = as_array("y", cast(ArrayLike, y), np.float64)
+        if targets.shape[:1] != rows.shape[:1] or not np.isfinite(targets).all():
+            raise DataError(
+                f"y has shape {targets.shape}; expected finite numbers for {len(rows)} rows"
+            )
+        labelled = LabelledRows(rows, targets.reshape(len(rows), -1))
+        self.spec_ = self.resolve(rows.shape[1], lambda n: spread_rows(rows, n), (), labelled)
+        return self
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names sin0 … and cos0 …."""
+        return name_sines(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that labels are needed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _check(self, n_inputs: int, blocks: Blocks) -> None:
+        check_parameters(self)
+        d = self.n_features
+        if blocks:
+            raise ParameterError("learned frequencies are of one kernel: join='product'")
+        if self.covariance == "full" and n_inputs > MOST_FULL:
+            raise ParameterError(
+                f"covariance='full' takes up to {MOST_FULL} inputs, and there are {n_inputs:,}: "
+                "take 'diagonal', or an embedding of fewer coefficients"
+            )
+        needed = 8 * (4 * (2 * d) ** 2 + 8 * n_inputs * d)
+        check_memory(f"learning {d:,} frequencies", needed, "take fewer features")
+
+    def _best_width(self, omega: Floats, labelled: LabelledSums) -> float:
+        """Return which multiple of the width the evidence is largest of."""
+        found = []
+        for width in WIDTHS:
+            spec = LearnedSpec(np.ascontiguousarray(omega.T / width), 1.0)
+            sums = labelled(spec, self.n_bags, f"width {width:g}")
+            found.append(log_evidence(sums, PENALTIES * sums.n).max())
+        return WIDTHS[int(np.argmax(found))]
+
+
+def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:
+    """Return the state of a Philox generator: counter, key, buffer and three numbers."""
+    state: Any = generator.state
+    rest = [state[name] for name in STATE]
+    parts = (state["state"]["counter"], state["state"]["key"], state["buffer"], rest)
+    return np.concatenate([np.asarray(part, np.uint64) for part in parts])
+
+
+def _unpack(packed: NDArray[np.uint64]) -> np.random.Generator:
+    """Return the generator that `_pack` was given."""
+    found = np.random.Philox()
+    counter, key, buffer, rest = np.split(packed, [4, 6, 10])
+    state: Any = {
+        "bit_generator": "Philox",
+        "state": {"counter": counter, "key": key},
+        "buffer": buffer,
+        **dict(zip(STATE, rest.tolist(), strict=True)),
+    }
+    found.state = state
+    return np.random.Generator(found)

@@ -1,0 +1,81 @@
+"""`LearnedSpec`: random features of frequencies that are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.products import multiply
+from .base import Arrays, ArraySpec
+from .completion import BegunWhole
+from .fourier import complete_sines
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedSpec(BegunWhole, ArraySpec):
+    """Random features of frequencies that are given.
+
+    Attributes
+    ----------
+    frequencies : float64, shape (n_inputs, n_features / 2)
+    scale : float
+        The width that learning began with.
+    """
+
+    frequencies: Floats
+    scale: float
+
+    @property
+    def n_inputs(self) -> int:
+        """See `FeatureSpec`."""
+        return len(self.frequencies)
+
+    @property
+    def n_features(self) -> int:
+        """See `FeatureSpec`."""
+        return 2 * self.frequencies.shape[1]
+
+    @property
+    def plain(self) -> object:
+        """See `ArraySpec`."""
+        return self.scale
+
+    def cost_in(self, precision: str) -> Cost:
+        """See `FeatureSpec`."""
+        return Cost(
+            seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
+            bytes_per_bag=4 * self.n_features,
+            bytes_per_task=2 * self.frequencies.nbytes,
+        )
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
+        a, omega = (one.astype(out.dtype, copy=False) for one in (embeddings, self.frequencies))
+        multiply(a, omega, out[:, : self.n_features // 2])
+        complete_sines(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description; the digest stands for the frequencies."""
+        names = ("n_inputs", "n_features", "scale", "digest")
+        return {"name": "learned", **{name: getattr(self, name) for name in names}}
+
+    def arrays(self) -> dict[str, Floats]:
+        """See `FeatureSpec`."""
+        return {"frequencies": self.frequencies}
+
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """See `FeatureSpec`."""
+        return ("frequencies",)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> LearnedSpec:
+        """Make the spec that `to_dict` and `arrays` described; ValueError if they differ."""
+        spec = cls(arrays["frequencies"], values["scale"])
+        if spec.to_dict() != values:
+            raise ValueError("the frequencies are not those that the description is of")
+        return spec

@@ -1,0 +1,371 @@
+"""`NystroemFeatures`: the second basis made from landmarks, which are some of the bags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, lapack
+from scipy.spatial.distance import cdist
+from sklearn.utils.validation import check_is_fitted
+
+from ...core import Integer, OneOf, Real, check_parameters
+from ...core.arrays import Floats
+from ...core.errors import warn
+from ...data.store.sampling import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
+from ...execution.passes import check_memory
+from ...execution.pool import even_edges, run_kernel
+from ...execution.products import multiply, multiply_by_triangle
+from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .completion import WHOLE, Completion
+from .kernel_profiles import LAPLACIAN, kernel_profile
+from .kernels.landmark_kernels import gaussian_values
+from .landmarks import Index, choose_by_cholesky, choose_spread
+from .registered import random_features
+
+SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
+# Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come
+# from the rounding of float32 kernel values, and whitening would blow them up.
+SHIFT = 1e-7
+# Of kernel values, in double, that are worked on at a time. A quarter of it stays in a cache, and
+# takes one thread 8 % less time; two threads, which wait for each other more often, take twice it.
+BLOCK_BYTES = 2**25
+SECONDS_PER_VALUE = 1e-9  # of a kernel's exponential
+SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is no matrix product
+# Whitening is put off to the sums for all but the first landmarks: enough of them that what these
+# leave of the kernel has a mean square far below its least eigenvalue. Float32 sums are then about
+# as exact as those of whitened features, whose errors are those of the kernel values.
+FIRST_SHARES = (16, 8, 4)  # of all landmarks, that are tried; of half of them there is no gain
+MOST_SQUARE = 0.1  # over the least eigenvalue
+LEAST_PUT_OFF = 256  # landmarks: fewer are whitened in no time
+PROBES = 32  # columns of the kernel left that its mean square is taken from
+POWER_STEPS = 8  # to its least eigenvalue
+FARTHEST = 1e15  # in widths: squares of what is farther away would leave float32
+
+
+@dataclass(frozen=True)
+class LandmarkKernel:
+    """The kernel of rows in units of its width, or the weighted mean of the kernels of blocks.
+
+    A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its width is √w.
+    """
+
+    name: str
+    nu: float
+    blocks: Blocks = ()
+
+    def __call__(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        """Return k of all pairs of rows, in their type."""
+        if not self.blocks:
+            return self._of(a, b)
+        values, start = np.zeros((len(a), len(b)), a.dtype), 0
+        for n, weight in self.blocks:
+            x, y = (rows[:, start : start + n] / weight**0.5 for rows in (a, b))
+            values += weight * self._of(x, y)
+            start += n
+        values /= sum(weight for _, weight in self.blocks)
+        return values
+
+    @property
+    def metric_by_gaps(self) -> str:
+        """Cdist's metric where distances are summed gap by gap, else "".
+
+        A product leaves ε between equal rows, which Matérn's cusp makes ε^ν, ν < 1.
+        """
+        if self.name == LAPLACIAN:
+            return "cityblock"
+        return "sqeuclidean" if self.name == "matern" and self.nu < 1 else ""
+
+    def write(self, a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write them into ``out``, where that is possible without an array beside it."""
+        if self.blocks or not self._is_gaussian(a):
+            out[:] = self(a, b)
+            return
+        multiply(a, b.T, out)
+        squares = (np.einsum("ij,ij->i", x, x) / 2 for x in (a, b))
+        run_kernel(gaussian_values, even_edges(len(out), SECONDS_PER_VALUE * len(b)), out, *squares)
+
+    def _is_gaussian(self, a: NDArray[Any]) -> bool:
+        """Return whether there is a kernel of our own."""
+        return self.name == "gaussian" and a.dtype == np.float32
+
+    def _of(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        if self._is_gaussian(a):
+            values = np.empty((len(a), len(b)), a.dtype)
+            LandmarkKernel(self.name, self.nu).write(a, b, values)
+            return values
+        if metric := self.metric_by_gaps:
+            distances = cdist(a, b, metric).astype(a.dtype, copy=False)
+        else:  # by one matrix product
+            distances = multiply(-2 * a, b.T)
+            distances += np.einsum("ij,ij->i", a, a)[:, None]
+            distances += np.einsum("ij,ij->i", b, b)
+            np.maximum(distances, 0, out=distances)
+        return kernel_profile(self.name, distances, self.nu)
+
+
+@dataclass(frozen=True, eq=False)
+class NystroemSpec(ArraySpec):
+    """Nyström features with everything decided: z(a) = Wᵀ k(L, a).
+
+    Attributes
+    ----------
+    landmarks : float64, shape (n_features, n_inputs)
+    whitening : float64, shape (n_features, n_features)
+        W = R⁻¹, upper triangular, for k(L, L) + shift = RᵀR.
+    scale : float
+    kernel : LandmarkKernel
+    """
+
+    landmarks: Floats
+    whitening: Floats
+    scale: float
+    kernel: LandmarkKernel
+
+    @property
+    def n_inputs(self) -> int:
+        """See `FeatureSpec`."""
+        return self.landmarks.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """See `FeatureSpec`."""
+        return len(self.landmarks)
+
+    @property
+    def plain(self) -> object:
+        """See `ArraySpec`."""
+        return (self.scale, self.kernel)
+
+    def cost_in(self, precision: str) -> Cost:
+        """See `FeatureSpec`."""
+        m, itemsize = len(self.landmarks), np.dtype(precision).itemsize
+        # of features that are begun: at most a quarter of the whitening
+        seconds = m * (2 * self.n_inputs + m / 4) * SECONDS_PER_PRODUCT
+        seconds += m * SECONDS_PER_VALUE
+        if self.kernel.metric_by_gaps:
+            seconds += m * self.n_inputs * SECONDS_PER_GAP
+        # kernel values of a block: in double too, and the temporaries of Matérn's forms
+        blocks = 6 * max(BLOCK_BYTES, 8 * max(self.landmarks.shape))
+        held = 2 * itemsize * (self.landmarks.size + self.whitening.size)
+        held += 8 * 3 * self.whitening.size  # the factor, and products that are completed
+        return Cost(
+            seconds_per_bag=seconds,
+            bytes_per_task=blocks + held,
+        )
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write Wᵀ k(L, a), shape (n, D), in out's dtype."""
+        self._write(embeddings, out, whole=True)
+
+    @property
+    def completion(self) -> Completion:
+        """See `FeatureSpec`."""
+        return _split(self)[1]
+
+    def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the first features, and the rest of the other landmarks' kernel beside them."""
+        self._write(embeddings, out, whole=not self.completion)
+
+    def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
+        typed = _typed(self, out.dtype.name)
+        first = len(typed.head)
+        step = max(1, min(len(out), BLOCK_BYTES // (8 * max(self.landmarks.shape))))
+        # one for all blocks: new ones would be new pages each time, which take longer than the work
+        room = np.empty((step, len(typed.tail)), out.dtype)
+        for start in range(0, len(out), step):
+            block, rest = out[start : start + step], room[: len(out) - start]
+            self._write_values(embeddings[start : start + step], typed, block)
+            block[:, :first] = multiply(block[:, :first], typed.head)
+            multiply(block[:, :first], typed.across, rest)
+            if not whole:
+                block[:, first:] -= rest
+                continue
+            np.subtract(block[:, first:], rest, out=rest)
+            multiply_by_triangle(rest, typed.tail)
+            block[:, first:] = rest
+
+    def _write_values(self, rows: NDArray[Any], typed: _Typed, out: NDArray[Any]) -> None:
+        """Write k(a, L), shape (n, n_landmarks)."""
+        scaled = ((rows - typed.centre) / self.scale).astype(typed.landmarks.dtype)
+        np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+        self.kernel.write(scaled, typed.landmarks, out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description; the digest stands for the arrays."""
+        names = ("n_inputs", "n_features", "scale", "digest")
+        values = {name: getattr(self, name) for name in names}
+        kernel = {"kernel": self.kernel.name, "nu": self.kernel.nu}
+        blocks = [list(block) for block in self.kernel.blocks]
+        return {"name": "nystroem", **kernel, "blocks": blocks, **values}
+
+    def arrays(self) -> dict[str, Floats]:
+        """See `FeatureSpec`."""
+        return {"landmarks": self.landmarks, "whitening": self.whitening}
+
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """See `FeatureSpec`."""
+        return ("landmarks", "whitening")
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> NystroemSpec:
+        """Make the spec that `to_dict` and `arrays` described; ValueError if they differ."""
+        blocks = check_blocks(values["blocks"], values["n_inputs"])
+        kernel = LandmarkKernel(values["kernel"], values["nu"], blocks)
+        spec = cls(arrays["landmarks"], arrays["whitening"], values["scale"], kernel)
+        if spec.to_dict() != values:
+            raise ValueError("the landmarks are not those that the description is of")
+        return spec
+
+
+@random_features("nystroem", NystroemSpec)
+class NystroemFeatures(RandomFeatures):
+    """Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
+
+    ε is 1e-7 of the trace of k(L, L).
+    They follow the bags that there are, where `RandomFourierFeatures` approximate the kernel
+    everywhere: fewer of them reach the same error where embeddings lie close together or the
+    kernel is smooth. Each takes more time: n_features products more per bag.
+
+    Parameters
+    ----------
+    n_features : int ≥ 1, default 1024
+        Landmarks. Fewer are taken where these leave less than 1e-7 of the kernel of the bags
+        sampled, and of fewer bags all, with a warning.
+    scale : float from 1e-30 to 1e+30 or "median", default "median"
+        σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
+        the rows sampled, times ``scale_multiplier``.
+    scale_multiplier : float > 0, default 1.0
+        Of the median; not used when scale is a number.
+    kernel : {"gaussian", "laplacian", "matern", "cauchy"}, default "gaussian"
+        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), Matérn's with ν and length σ, or 1 / (1 + ‖Δ‖₂² / σ²).
+    nu : float ≥ 0.5, default 1.5
+        ν of the Matérn kernel; not used by others.
+    landmarks : {"rpcholesky", "kmeans++"}, default "rpcholesky"
+        How they are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
+        factorisation of their kernel, or by the seeding of k-means++.
+    seed : int from 0 to 2^64 − 1, default 0
+        Of the choice.
+
+    Attributes
+    ----------
+    spec_ : NystroemSpec
+
+    See Also
+    --------
+    bagbasis.densities.PrecomputedNystroem : from a matrix of kernel values that is there already.
+    """
+
+    n_features: Annotated[int, Integer(1)] = 1024
+    kernel: Annotated[str, OneOf("gaussian", "laplacian", "matern", "cauchy")] = "gaussian"
+    nu: Annotated[float, Real(ge=0.5)] = 1.5
+    landmarks: Annotated[str, OneOf("rpcholesky", "kmeans++")] = "rpcholesky"
+
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> NystroemSpec:
+        """Return the spec for rows of R^n_inputs, whose landmarks are among those sampled.
+
+        Raises
+        ------
+        ParameterError
+            A parameter that cannot be used, or more landmarks than memory holds.
+        """
+        check_parameters(self)
+        n_landmarks = self.n_features
+        n_sampled = max(MEDIAN_ROWS, SAMPLED_PER_LANDMARK * n_landmarks)
+        needed = 8 * n_landmarks * (2 * n_sampled + 4 * n_landmarks)
+        check_memory(f"choosing {n_landmarks:,} landmarks", needed, "take fewer features")
+        rows = np.asarray(sample(n_sampled), np.float64)
+        if n_landmarks > len(rows):
+            warn(
+                f"n_features is {n_landmarks:,} landmarks, and {len(rows):,} bags were sampled: "
+                f"these are all landmarks; n_features={len(rows)} says so without this warning"
+            )
+            n_landmarks = len(rows)
+        kernel = LandmarkKernel(self.kernel, float(self.nu), blocks)
+        median = median_l1_distance if self.kernel == LAPLACIAN else median_distance
+        scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median)
+        scaled = (rows - rows.mean(axis=0)) / scale
+        chosen = self._chosen(scaled, kernel, n_landmarks)
+        return NystroemSpec(rows[chosen], _whitening(kernel, scaled[chosen]), scale, kernel)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names nystroem0 …."""
+        check_is_fitted(self)
+        names = [f"nystroem{j}" for j in range(self.spec_.n_features)]
+        return np.array(names, dtype=object)
+
+    def _chosen(self, rows: Floats, kernel: LandmarkKernel, n_landmarks: int) -> Index:
+        """Return which rows, in units of the width, are landmarks."""
+        if self.landmarks == "kmeans++":
+            return choose_spread(rows, n_landmarks, self.seed)
+        return choose_by_cholesky(
+            lambda a, b: kernel(rows[a], rows[b]),
+            *(len(rows), n_landmarks, self.seed, SHIFT),
+        )
+
+
+def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
+    """Return the inverse Cholesky factor of the landmarks' kernel; rows are in widths."""
+    shifted = kernel(landmarks, landmarks)
+    shifted[np.diag_indices(len(shifted))] += SHIFT * len(shifted)
+    # transposed, a symmetric array has the order of LAPACK, and is worked on in place
+    factor = cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
+    whitening: Floats = lapack.dtrtri(factor, lower=1, overwrite_c=1)[0].T
+    return whitening
+
+
+@lru_cache(maxsize=4)
+def _split(spec: NystroemSpec) -> tuple[Floats, Completion]:
+    """Return R, and what completes features that are begun."""
+    factor: Floats = lapack.dtrtri(spec.whitening.T, lower=1)[0].T
+    d = len(factor)
+    for first in (d // share for share in FIRST_SHARES if d >= LEAST_PUT_OFF):
+        rest, inverse = factor[first:, first:], spec.whitening[first:, first:]
+        columns = rest[:, spread_rows(np.arange(len(rest)), PROBES)]
+        if np.mean((rest.T @ columns) ** 2) * _largest_eigenvalue(inverse) <= MOST_SQUARE:
+            return factor, Completion(first, np.asfortranarray(rest))
+    return factor, WHOLE
+
+
+def _largest_eigenvalue(root: Floats) -> float:
+    """Return about the largest eigenvalue of root rootᵀ, from below."""
+    vector = root[:, np.argmax(np.einsum("ij,ij->j", root, root))]
+    norm = 1.0
+    for _ in range(POWER_STEPS):
+        vector = root @ ((vector / np.linalg.norm(vector)) @ root)
+        norm = float(np.linalg.norm(vector))
+    return norm
+
+
+class _Typed(NamedTuple):
+    """What `transform` multiplies with, in one type: W and R are cut after the first features."""
+
+    centre: Floats  # of the landmarks: distances from it have fewer digits to lose
+    landmarks: NDArray[Any]  # less the centre, in units of the width
+    head: NDArray[Any]  # of W, for the first features
+    across: NDArray[Any]  # of R: from the first features to what they explain of the others
+    tail: NDArray[Any]  # of W, for what they leave
+
+
+@lru_cache(maxsize=4)
+def _typed(spec: NystroemSpec, dtype: str) -> _Typed:
+    centre = spec.landmarks.mean(axis=0)
+    scaled = ((spec.landmarks - centre) / spec.scale).astype(dtype)
+    factor, completion = _split(spec)
+    first = completion.first or len(factor) // 2
+    parts = spec.whitening[:first, :first], factor[:first, first:], spec.whitening[first:, first:]
+    typed = _Typed(centre, scaled, *(np.ascontiguousarray(part, dtype) for part in parts))
+    for array in typed:
+        array.setflags(write=False)
+    return typed

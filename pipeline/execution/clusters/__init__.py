@@ -1,0 +1,1 @@
+"""Clusters: started, connected to and checked, from a profile or at an address."""

@@ -1,0 +1,145 @@
+"""What is checked before work is sent to a cluster: workers, versions, access to the store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from distributed import Client
+
+from ...core.errors import BagbasisError, ClusterError
+from ...data.storage.urls import normalize_url
+from ...data.store.store import BagStore
+from ..progress import Progress
+
+PACKAGES = ("python", "dask", "distributed", "numpy", "numba", "zarr", "bagbasis")
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+_NAMED = 3
+TRIES, SECONDS_BETWEEN_TRIES = 5, 2.0  # for workers that are gone
+
+
+def wait_for_workers(
+    client: Client, *, least: int, wanted: int, timeout: float, progress: Progress, hint: str
+) -> None:
+    """Wait until ``least`` workers are there; ``progress(there, wanted)`` meanwhile.
+
+    Raises
+    ------
+    ClusterError
+        Fewer after ``timeout`` seconds, ``hint`` says where to look; or the scheduler is gone.
+    """
+    give_up = time.monotonic() + timeout
+    while True:
+        if client.status != "running":
+            raise ClusterError("the scheduler is gone")
+        there = len(client.nthreads())
+        progress(there, max(wanted, there))
+        if there >= least:
+            return
+        if time.monotonic() > give_up:
+            raise ClusterError(
+                f"{there} of at least {least} workers came within {timeout:.0f} s; {hint}"
+            )
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def check_versions(client: Client) -> None:
+    """Check that client, scheduler and workers have the same versions of what results depend on.
+
+    Raises
+    ------
+    ClusterError
+        Names the package, the versions and who has them.
+    """
+    found: Any = client.get_versions(packages=[name for name in PACKAGES if name != "python"])
+    here = _packages(found["client"])
+    others = {"the scheduler": _packages(found["scheduler"])}
+    others |= {f"worker {address}": _packages(info) for address, info in found["workers"].items()}
+    for name in PACKAGES:
+        differing: dict[str, list[str]] = {}
+        for who, packages in others.items():
+            if packages.get(name) != here.get(name):
+                differing.setdefault(_text(packages.get(name)), []).append(who)
+        if differing:
+            there = ", ".join(f"{version} on {_some(who)}" for version, who in differing.items())
+            raise ClusterError(
+                f"versions of {name} differ: {_text(here.get(name))} here, {there}; install the "
+                "same everywhere (constraints.txt)"
+            )
+
+
+def check_store(client: Client, url: str | os.PathLike[str]) -> None:
+    """Check that every worker can open the store and sees the bags committed here.
+
+    Raises
+    ------
+    StoreError
+        It cannot be opened here.
+    ClusterError
+        Names the workers that cannot open it, or see another one, and why; or the scheduler is
+        gone.
+    """
+    store = BagStore.open(url)
+    here = (store.n_dims, store.n_bags, store.n_points)
+    seen = _ask(client, normalize_url(url))
+    for _ in range(TRIES):  # Dask starts another for a local worker that has died
+        if not any(isinstance(found, OSError) for found in seen.values()):
+            break
+        time.sleep(SECONDS_BETWEEN_TRIES)
+        seen = _ask(client, normalize_url(url))
+    reasons: dict[str, list[str]] = {}
+    for address, found in seen.items():
+        reason = _difference(found, here)
+        if reason is not None:
+            reasons.setdefault(reason, []).append(f"worker {address}")
+    for reason, workers in reasons.items():
+        raise ClusterError(f"{_some(workers)} cannot use the store {store.url}: {reason}")
+
+
+def _ask(client: Client, url: str) -> dict[str, Any]:
+    """Return what each worker sees at the URL, or the error of one that is gone."""
+    try:
+        return dict(client.run(_look_at, url, on_error="return"))
+    except OSError as error:
+        raise ClusterError(f"the scheduler is gone ({error})") from error
+
+
+def _look_at(url: str) -> tuple[int, int, int] | str:
+    try:
+        store = BagStore.open(url)
+    except BagbasisError as error:
+        return str(error)
+    return store.n_dims, store.n_bags, store.n_points
+
+
+def _difference(
+    found: tuple[int, int, int] | str | BaseException, here: tuple[int, int, int]
+) -> str | None:
+    if isinstance(found, BaseException):
+        return f"{type(found).__name__}: {found}"
+    if isinstance(found, str):
+        return found
+    if found[0] != here[0] or found[1] < here[1] or found[2] < here[2]:
+        return (
+            f"under that URL it sees {found[1]} bags of {found[2]} points, here are {here[1]} "
+            f"of {here[2]}"
+        )
+    return None
+
+
+def _packages(info: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return (info or {}).get("packages", {})
+
+
+def _text(version: object) -> str:
+    if version is None:
+        return "none"
+    return ".".join(str(version).split(".")[:3])
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

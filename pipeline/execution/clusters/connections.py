@@ -1,0 +1,211 @@
+"""Connect to a cluster: local processes, a scheduler's address, or a profile."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from distributed import Client
+from distributed.security import Security
+
+from ...core.errors import ClusterError, ConfigError
+from ...core.parameters import Boolean, Function, Integer, None_, Text, Url, checked
+from ..notebook import watched
+from ..progress import Progress, say
+from ..tasks import current_client
+from .cluster_checks import check_store, check_versions, wait_for_workers
+from .local_workers import cores_per_lane, open_local
+from .owning_client import OwningClient, owning
+from .profiles import (
+    AddressProfile,
+    GatewayProfile,
+    JobQueueProfile,
+    KubernetesProfile,
+    LocalProfile,
+    Profile,
+    changed,
+    load_profile,
+)
+from .tls import check_address, check_handshake, security_of
+
+_NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
+
+
+@checked(
+    target=Text,
+    n_workers=Integer() | None_,
+    cores_per_worker=Integer() | None_,
+    memory_limit=Text | None_,
+    dashboard=Boolean | None_,
+    store=Url | None_,
+    progress=Function | None_,
+)
+def connect(
+    target: str = "local",
+    *,
+    n_workers: int | None = None,
+    cores_per_worker: int | None = None,
+    memory_limit: str | None = None,
+    dashboard: bool | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Client:
+    """Return a Dask client, a context manager: fits and jobs run on it while it is open.
+
+    A cluster that was made for the client (local, slurm, pbs, gateway, kubernetes) ends with it.
+
+    Parameters
+    ----------
+    target : str
+        ``"local"``: worker processes on this machine, which other accounts cannot use. A
+        scheduler's address (``tls://…``, on loopback also ``tcp://…``). Or a profile: a YAML file,
+        or the name of one in ``configs/profiles``.
+    n_workers, cores_per_worker : int, optional
+        In place of the profile's. A worker is one lane: it runs one task at a time, on all its
+        cores. By default all cores of the machine in lanes of up to eight.
+    memory_limit : str, optional
+        Of each worker, such as "3GiB"; default for local ones an even share.
+    dashboard : bool, optional
+        Whether Dask's dashboard, with bokeh installed, is at ``client.dashboard_link``. It asks for
+        no password: every account of this machine can read it. Default no.
+    store : str, optional
+        URL of a store that every worker must be able to open.
+    progress : callable, optional
+        ``progress(workers that are there, workers wanted)`` while it waits for them; its method
+        ``say(text)``, if it has one, gets a line with lanes, cores and the dashboard's link. A
+        notebook shows both by default.
+
+    Raises
+    ------
+    ClusterError
+        Local workers cannot start, no scheduler answers, workers do not come, versions differ, or
+        a worker cannot open the store.
+    ConfigError
+        No such profile, a wrong key in it, a text that is no address, or a parameter for workers
+        of a cluster that has its own.
+    """
+    profile = profile_of(target)
+    where = profile.address if isinstance(profile, AddressProfile) else target
+    profile = changed(
+        profile,
+        where,
+        n_workers=n_workers,
+        cores_per_worker=cores_per_worker,
+        memory_limit=memory_limit,
+        dashboard=dashboard,
+    )
+    progress = watched(progress)
+    client = (
+        open_local(profile) if isinstance(profile, LocalProfile) else _remote(profile, progress)
+    )
+    try:
+        if store is not None:
+            check_store(client, store)
+        say(progress, lanes_line(client, profile))
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def lanes_line(client: Client, profile: Profile) -> str:
+    """Return the lanes and cores of a cluster, and where its dashboard is, for people."""
+    threads = client.nthreads()
+    given = getattr(profile, "cores_per_worker", None)
+    if isinstance(profile, LocalProfile):
+        given = cores_per_lane(profile)
+    cores = sum(given or n for n in threads.values())
+    shown = getattr(profile, "dashboard", None)
+    if shown is None:  # a cluster of somebody else's
+        shown = "dashboard" in client.scheduler_info(n_workers=0)["services"]
+    link = client.dashboard_link if shown else "none"
+    return f"lanes: {len(threads):,} (one task at a time), cores: {cores:,}, dashboard: {link}"
+
+
+def profile_of(target: str) -> Profile:
+    """Return the profile of what `connect` is given."""
+    if target == "local":
+        return LocalProfile()
+    return AddressProfile(address=target) if "://" in target else load_profile(target)
+
+
+def _remote(
+    profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
+    progress: Progress,
+) -> Client:
+    with warnings.catch_warnings():  # Dask's table of versions; `check_versions` is one line
+        warnings.filterwarnings("ignore", message="Mismatched versions found")
+        client, hint = _open(profile)
+        try:
+            wait_for_workers(
+                client,
+                least=profile.min_workers,
+                wanted=getattr(profile, "n_workers", None) or profile.min_workers,
+                timeout=profile.timeout,
+                progress=progress,
+                hint=hint,
+            )
+            check_versions(client)
+        except OSError as error:
+            client.close()
+            raise ClusterError(f"the scheduler is gone ({error})") from error
+        except BaseException:
+            client.close()
+            raise
+    return client
+
+
+def _open(
+    profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
+) -> tuple[Client, str]:
+    """Return the client, and where to look when workers do not come."""
+    if isinstance(profile, AddressProfile):
+        security = security_of(profile)
+        client = _at(profile.address, security, profile.timeout, insecure=profile.insecure)
+        return client, _NO_WORKERS.format(address=profile.address)
+    try:
+        if isinstance(profile, JobQueueProfile):
+            from .job_queue import open_job_queue, waiting_hint
+
+            return owning(open_job_queue(profile)), waiting_hint(profile)
+        if isinstance(profile, GatewayProfile):
+            from .gateway import open_gateway
+
+            return owning(open_gateway(profile)), "see the gateway's log"
+        from .kubernetes import open_kubernetes
+
+        cluster = open_kubernetes(profile)
+    except ImportError as error:
+        extra = "slurm" if isinstance(profile, JobQueueProfile) else profile.cluster
+        raise ConfigError(
+            f"a {profile.cluster} profile needs pip install 'bagbasis[{extra}]' ({error})"
+        ) from error
+    try:
+        client = _at(cluster.address, security_of(profile), profile.timeout, cluster.close)
+    except BaseException:
+        cluster.close()
+        raise
+    return client, f"see kubectl get pods -n {profile.namespace}"
+
+
+def _at(
+    address: str,
+    security: Security | None,
+    timeout: float,
+    end: Callable[[], Any] | None = None,
+    insecure: bool = False,
+) -> Client:
+    check_address(address, insecure)
+    if address.startswith("tls://"):
+        check_handshake(address, security or Security(), timeout)
+    try:
+        if end is not None:
+            return OwningClient(address, end, timeout=timeout, security=security)
+        return Client(address, timeout=timeout, security=security)
+    except (OSError, MemoryError) as error:  # the latter of a peer that does not speak Dask
+        unfinished = current_client()
+        if unfinished is not None and unfinished.status == "connecting":
+            unfinished.close()
+        raise ClusterError(f"no scheduler answers at {address} within {timeout:.0f} s") from error

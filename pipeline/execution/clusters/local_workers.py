@@ -1,0 +1,112 @@
+"""A cluster of worker processes on this machine, closed to its other accounts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import dask
+from dask.system import CPU_COUNT
+from distributed import Client, LocalCluster
+
+from ...core.errors import ClusterError, refuse_exhaustion
+from ...data.storage.temporary import temporary_folder
+from ..lanes import CORES_VARIABLE
+from .owning_client import owning
+from .profiles import LocalProfile
+from .tls import LOOPBACK_HTTP, closed_http
+
+CORES_PER_LANE = 8
+SPILL_PREFIX = "bagbasis-cluster-"
+LOGGERS = ("distributed", "asyncio", "tornado")  # those that tell of a start that fails
+SILENT = logging.CRITICAL + 1
+
+
+def open_local(profile: LocalProfile) -> Client:
+    """Start the workers of a profile, and return the client that ends them.
+
+    Raises
+    ------
+    ClusterError
+        They cannot start: too few files may be open, no shared memory, no working folder, …
+    """
+    with ExitStack() as ends, _silent_loggers():
+        try:
+            folder = ends.enter_context(_spill_folder())
+            cluster = _local_cluster(profile, folder)
+            ends.callback(cluster.close)
+            client = owning(cluster, ends.pop_all().close)
+        except Exception as error:  # whatever Dask and the system make of it
+            first = _first_cause(error)
+            refuse_exhaustion("no local cluster can be started", first)
+            raise ClusterError(
+                f"no local cluster can be started ({type(first).__name__}: {first}); mend that, or "
+                "work without a cluster"
+            ) from error
+    return client
+
+
+def cores_per_lane(profile: LocalProfile) -> int:
+    """Return the cores of each worker: the profile's, or an even share of the machine's."""
+    return profile.cores_per_worker or max(1, int(CPU_COUNT) // _n_workers(profile))
+
+
+def _n_workers(profile: LocalProfile) -> int:
+    return profile.n_workers or -(-int(CPU_COUNT) // CORES_PER_LANE)
+
+
+def _local_cluster(profile: LocalProfile, folder: str) -> LocalCluster:
+    options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
+    lane = cores_per_lane(profile)
+    with closed_http(profile.dashboard):
+        return LocalCluster(
+            processes=True,
+            n_workers=_n_workers(profile),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            security=True,  # certificates in memory: loopback is open to every account
+            dashboard_address=LOOPBACK_HTTP,
+            scheduler_kwargs={"dashboard": profile.dashboard, "local_directory": folder},
+            local_directory=folder,
+            env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+            **options,
+        )
+
+
+@contextmanager
+def _spill_folder() -> Iterator[str]:
+    """Yield a folder for what workers spill, which no other account has made or can change.
+
+    Workers unpickle what they have spilled, and Dask puts the folder into ``sys.path``, here too.
+    By default it is the same for all accounts: whoever made it could run code as the others.
+    """
+    with temporary_folder(SPILL_PREFIX, dask.config.get("temporary-directory")) as folder:
+        try:
+            yield folder
+        finally:  # another account could make a folder of that name once it is gone
+            sys.path[:] = [path for path in sys.path if not path.startswith(folder)]
+
+
+@contextmanager
+def _silent_loggers() -> Iterator[None]:
+    """Let Dask log nothing within the block: a start that fails is one error of ours."""
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(SILENT)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the error that others followed from: the last one names a class of Dask's alone."""
+    while before := error.__cause__ or error.__context__:
+        error = before
+    return error

@@ -1,0 +1,214 @@
+"""`IndependentSubspaces`: groups of sources that are independent of each other, from mixtures."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.linalg import svdvals
+from scipy.spatial.distance import squareform
+from sklearn.decomposition import FastICA
+from sklearn.exceptions import ConvergenceWarning
+
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Integer, ListOf, None_, Seed, Table, check_parameters
+from ...core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError
+from ...execution.lanes import lane
+from ..samples.samples import as_points
+from .variable_features import Moments, VariableFeatures, alignments
+
+MOST_ITERATIONS = 1000  # of FastICA
+RANK = 1e-10  # of the largest singular value: smaller ones are of coordinates that others give
+SURE = 4.0  # times the alignment that independent components have by chance: dependent
+
+
+class IndependentSubspaces(TransformerMixin, BaseEstimator):
+    """Sources in groups: dependent within a group, independent between groups.
+
+    x = A s with unknown A: FastICA finds components, and those that still depend on each other (by
+    HSIC of random features) make a group (the separation principle of independent subspace
+    analysis: 003; Cardoso 1998, Szabó et al. 2012).
+
+    Parameters
+    ----------
+    dims : int ≥ 1 or list of int ≥ 1, optional
+        Of the groups: one number for groups of equal size, or one per group. None: components
+        are linked where they depend on each other beyond chance.
+    n_features : even int from 2 to 10,000, default 30
+        Random features of each component.
+    seed : int from 0 to 2^64 − 1, default 0
+
+    Attributes
+    ----------
+    subspaces_ : tuple of int64 arrays
+        The columns of `transform` of each group: consecutive, larger groups first.
+    unmixing_ : float64, shape (d, d)
+        W, whose rows are in the order of the groups: s = W (x − mean).
+    mean_ : float64, shape (d,)
+    dependence_ : float64, shape (d, d)
+        Between components, from 0 to 1, in the same order.
+    n_features_in_ : int
+    """
+
+    PARAMETERS: ClassVar[Table] = {
+        "dims": Integer(1) | ListOf(Integer(1), 1) | None_,
+        "n_features": Integer(2, 10_000, even=True),
+        "seed": Seed,
+    }
+
+    def __init__(
+        self, dims: int | Sequence[int] | None = None, n_features: int = 30, seed: int = 0
+    ) -> None:
+        self.dims = dims
+        self.n_features = n_features
+        self.seed = seed
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Find the subspaces of points.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+            Independent observations of the mixtures.
+        y : object
+            Ignored, as scikit-learn's transformers without labels ignore it.
+
+        Raises
+        ------
+        DataError
+            Too few points, or coordinates that determine each other.
+        ParameterError
+            ``dims`` that do not add up to d.
+        """
+        given = check_parameters(self)
+        x = as_points(X, "X")
+        n, d = x.shape
+        sizes = _sizes(given["dims"], d)
+        if n <= 2 * d:
+            raise DataError(f"{n} points are too few for {d} components")
+        with lane():
+            unmixing, self.mean_ = _components(x, given["seed"])
+            components = (x - self.mean_) @ unmixing.T
+            aligned = _dependence(components, given["n_features"])
+        if sizes is None:
+            groups = _linked(aligned, SURE * _by_chance(n))
+        else:
+            groups = _grouped(aligned, sizes)
+        order = np.concatenate(groups)
+        ends = np.cumsum([len(group) for group in groups])
+        self.subspaces_ = tuple(
+            np.arange(end - len(group), end) for group, end in zip(groups, ends, strict=True)
+        )
+        self.unmixing_ = unmixing[order]
+        self.dependence_ = aligned[np.ix_(order, order)]
+        self.n_features_in_ = d
+        return self
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Return the sources of points, shape (n, d), groups side by side.
+
+        Raises
+        ------
+        DataError
+            Not fitted, or points of another dimension.
+        """
+        if not hasattr(self, "unmixing_"):
+            raise UnfittedError("the subspaces are not fitted: call fit first")
+        x = as_points(X, "X")
+        if x.shape[1] != self.n_features_in_:
+            raise DataError(f"X has dimension {x.shape[1]}, the subspaces {self.n_features_in_}")
+        with lane():
+            return (x - self.mean_) @ self.unmixing_.T
+
+
+def _sizes(dims: int | list[int] | None, d: int) -> list[int] | None:
+    if dims is None:
+        return None
+    sizes = [dims] * (d // dims) if isinstance(dims, int) else list(dims)
+    if sum(sizes) != d:
+        raise ParameterError(f"dims {dims} do not add up to the {d} coordinates of the points")
+    return sorted(sizes, reverse=True)
+
+
+def _components(x: Floats, seed: int) -> tuple[Floats, Floats]:
+    values = svdvals(x - x.mean(axis=0))
+    if values[-1] <= RANK * values[0]:
+        raise DataError("coordinates of X determine each other: leave one out")
+    with warnings.catch_warnings():
+        # within a subspace components may turn for ever; which of them are found is no matter
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ica = FastICA(
+            whiten="unit-variance", max_iter=MOST_ITERATIONS, random_state=seed % 2**32
+        ).fit(x)
+    return ica.components_, ica.mean_
+
+
+def _dependence(components: Floats, n_features: int) -> Floats:
+    features = [
+        VariableFeatures.of(components[:, [j]], n_features, j) for j in range(components.shape[1])
+    ]
+    width = features[0].n_features
+    rows = np.concatenate([one(components[:, [j]]) for j, one in enumerate(features)], axis=1)
+    moments = Moments.zeros(1, rows.shape[1])
+    moments.add(rows, np.zeros(len(rows), dtype=np.int64))
+    _, covariance, n = moments.centred([0])
+    blocks = [slice(j * width, (j + 1) * width) for j in range(len(features))]
+    return alignments(covariance, blocks, n)
+
+
+def _by_chance(n: int) -> float:
+    """Return the order of the alignment of n independent pairs; a few standard deviations of it."""
+    return 3.0 / n
+
+
+def _linked(aligned: Floats, least: float) -> list[Integers]:
+    """Return groups of components that are linked by dependence of at least ``least``."""
+    if len(aligned) == 1:
+        return [np.array([0])]
+    distance = np.where(aligned >= least, 0.0, 1.0)
+    np.fill_diagonal(distance, 0)
+    labels = fcluster(linkage(squareform(distance), "single"), 0.5, "distance")
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    return sorted(groups, key=lambda group: (-len(group), group[0]))
+
+
+def _grouped(aligned: Floats, sizes: Sequence[int]) -> list[Integers]:
+    """Return groups of given sizes with the most dependence inside, by exchanges of components.
+
+    It begins with groups that grow greedily, and exchanges pairs until none is better.
+    """
+    left, groups = list(range(len(aligned))), []
+    for size in sizes:
+        first = max(left, key=lambda i: sum(sorted(aligned[i, left])[-size - 1 : -1]))
+        group = [first]
+        left.remove(first)
+        while len(group) < size:
+            best = max(left, key=lambda i: aligned[i, group].sum())
+            group.append(best)
+            left.remove(best)
+        groups.append(group)
+    better = True
+    while better:
+        better = False
+        for a, one in enumerate(groups):
+            for other in groups[:a]:
+                better |= _exchange(aligned, one, other)
+    return [np.array(sorted(group)) for group in groups]
+
+
+def _exchange(aligned: Floats, one: list[int], other: list[int]) -> bool:
+    """Exchange the first pair of two groups that raises their dependence, in place."""
+    for p, i in enumerate(one):
+        for q, j in enumerate(other):
+            without_i, without_j = one[:p] + one[p + 1 :], other[:q] + other[q + 1 :]
+            gain = aligned[j, without_i].sum() + aligned[i, without_j].sum()
+            gain -= aligned[i, without_i].sum() + aligned[j, without_j].sum()
+            if gain > 1e-12:
+                one[p], other[q] = j, i
+                return True
+    return False

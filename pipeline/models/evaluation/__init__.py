@@ -1,0 +1,1 @@
+"""The error of a model on labelled bags: one definition for reports, gates and experiments."""

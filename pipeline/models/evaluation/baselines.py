@@ -1,0 +1,242 @@
+"""What a model has to beat: the best constant, ridge on the bags' means, and a random forest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ...core.arrays import Floats
+from ...core.errors import DataError, StoreError
+from ...core.parameters import Boolean, Function, Instance, None_, checked
+from ...data.bags.bags import Bags
+from ...data.labelled.holdout import Holdout
+from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.weights import SampleWeight, Weights
+from ...data.store.store import BagStore
+from ...execution.costs import Cost
+from ...execution.progress import Progress
+from ..base import DoubleBasis
+from ..errors import Errors
+from ..fitted_model import FittedEstimator, JudgedModel, ScoringModel, model_of, take_subset
+from ..judging import evaluate_together
+from ..outcomes.base import Outcome
+from .forest import MOST_LABELS, ForestFeatures, MomentsForest
+from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
+
+PENALTIES = tuple(np.logspace(-4, 4, 17).tolist())  # of standardised means, chosen by GCV
+
+
+@dataclass(frozen=True)
+class MeansRidge:
+    """Ridge regression on the means of bags; a `ScoringModel`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        That of the model it is compared with.
+    features : MeanFeatures
+    ridge : Pipeline
+        Fitted to means, shape (n_bags, d), and encoded labels, shape (n_bags, k), in ``units``.
+    mean_targets, variances : float64, shape (k,)
+        Of these labels.
+    units : float64, shape (k,)
+        What their errors are divided by where a penalty is chosen.
+    """
+
+    outcome: Outcome
+    features: MeanFeatures
+    ridge: Pipeline
+    mean_targets: Floats
+    variances: Floats
+    units: Floats
+
+    @classmethod
+    def fit(
+        cls, bags: LabelledBags, outcome: Outcome, weights: Weights | None = None
+    ) -> MeansRidge | None:
+        """Fit a sample of labelled bags; None without two of them that weigh anything."""
+        sample = sample_rows(bags, outcome, {"means": MeanFeatures(bags.n_dims)}, weights)
+        if sample is None:
+            return None
+        return cls.of_sample(sample, outcome, bags.n_dims, weights is not None)
+
+    @classmethod
+    def of_sample(
+        cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool
+    ) -> MeansRidge:
+        """Fit the summaries "means" of a sample."""
+        ridge = make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
+        mean, variances = sample.mean_and_variance()
+        units = outcome.units()
+        if units is None:
+            units = np.where(variances > 0, variances, 1.0)
+        given = {"ridgecv__sample_weight": sample.weights} if is_weighed else {}
+        ridge.fit(sample.summaries["means"], sample.labels / np.sqrt(units), **given)
+        return cls(outcome, MeanFeatures(n_dims), ridge, mean, variances, units)
+
+    @property
+    def score(self) -> float:
+        """Squared error of predictions of bags that were left out one by one, in ``units``."""
+        return -float(self.ridge[-1].best_score_)
+
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`."""
+        return self.features.cost
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
+        if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
+            return np.empty((0, len(self.units)))
+        rows: Floats = self.ridge.predict(bags.means)
+        return rows.reshape(len(bags), -1) * np.sqrt(self.units)
+
+
+@checked(
+    model=Instance("DoubleBasis"),
+    store=Instance("BagStore"),
+    progress=Function | None_,
+    forest=Boolean,
+)
+def judge_fit(
+    model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
+) -> dict[str, Any] | None:
+    """Return how good a model is, and what it has to beat.
+
+    It is judged on the bags that its fit held out. If it held none out, the score that chose its
+    penalty is used; as the least of several scores, it is a little too good.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    store : BagStore
+        That the model was fitted to.
+    progress : callable (bags done, bags in all), optional
+    forest : bool, default False
+        On bags held out, compare it with a random forest, too: of 100 trees on the means,
+        covariances, minima, maxima and sizes of at most 20,480 bags, fewer where points have many
+        coordinates, so that it takes about half a minute of a core at most.
+
+    Returns
+    -------
+    dict or None
+        ``n`` bags, ``measure`` in words, ``error`` of the model, ``constant_error`` of the best
+        constant for these bags, ``means_error`` of ridge regression on the bags' means, with
+        ``forest`` also ``forest_error`` and ``forest_bags`` that it was fitted to. None where no
+        labelled bag was kept out and the penalty was given.
+    """
+    return judge_with_errors(model, store, progress, forest=forest)[0]
+
+
+def judge_with_errors(
+    model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
+) -> tuple[dict[str, Any] | None, list[Errors]]:
+    """Return what `judge_fit` does, and errors on held-out bags, if any: model, means, forest."""
+    fitted = model_of(model)
+    found, errors, ridge = _judge_held_out(fitted, store, fitted.weights, progress, forest)
+    if found is not None or ridge is None:
+        return found, errors
+    constant = float((ridge.variances / ridge.units).mean())
+    score = float(fitted.solution.scores.min())
+    heads = fitted.report.get("head", {})
+    if "errors" in heads:  # by folds
+        score = constant * heads["errors"][heads["head"]]
+    if not np.isfinite(score) or not constant:
+        return None, []
+    kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
+    found = {
+        "n": fitted.report["n_bags_fitted"],
+        "measure": f"error by {kind}, relative to the best constant's",
+        "error": (score / constant) ** 0.5,
+        "constant_error": 1.0,
+        "means_error": (ridge.score / constant) ** 0.5,
+    }
+    return found, []
+
+
+def judge_held_out(
+    model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
+) -> tuple[dict[str, Any] | None, list[Errors]]:
+    """Return what `judge_with_errors` does of the bags held out; (None, []) without any.
+
+    For models of any kind, networks among them.
+    """
+    found, errors, _ = _judge_held_out(model_of(model), store, None, progress, False)
+    return found, errors
+
+
+def _judge_held_out(
+    fitted: JudgedModel,
+    store: BagStore,
+    weighed: Mapping[str, Any] | None,
+    progress: Progress | None,
+    forest: bool,
+) -> tuple[dict[str, Any] | None, list[Errors], MeansRidge | None]:
+    """Return the same, and the ridge on means; None where too few bags are labelled."""
+    bags = fitted.outcome.take_labels(store)
+    held_out = Holdout.of(fitted.holdout).split(bags)
+    weights = None
+    if weighed is not None and weighed["column"] is not None:
+        weights = Weights.of_bags(store, weighed["column"])
+    has_forest = forest and held_out is not None and fitted.outcome.n_targets <= MOST_LABELS
+    kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
+    if has_forest:
+        kinds["moments"] = ForestFeatures(bags.n_dims)
+    sample = sample_rows(replace(bags, left_out=held_out), fitted.outcome, kinds, weights)
+    if sample is None:
+        return None, [], None
+    given = sample, fitted.outcome, bags.n_dims, weights is not None
+    ridge = MeansRidge.of_sample(*given)
+    if held_out is not None:
+        models: list[ScoringModel] = [fitted, ridge]
+        trees = [MomentsForest.fit(*given)] if has_forest else []
+        models += trees
+        judged = replace(bags, only=held_out)
+        errors, of_means, *of_forest = evaluate_together(models, judged, progress, weights)
+        if errors.weight:
+            found = {
+                "n": errors.n,
+                "measure": f"{errors.measure} on bags held out",
+                "error": errors.error,
+                "constant_error": errors.constant_error,
+                "means_error": of_means.error,
+            }
+            if of_forest:
+                found |= {"forest_error": of_forest[0].error, "forest_bags": trees[0].n_bags}
+            every = [replace(one, subset="holdout") for one in (errors, of_means, *of_forest)]
+            return found, every, ridge
+    return None, [], ridge
+
+
+def judge_means(
+    model: FittedEstimator[JudgedModel],
+    store: BagStore,
+    subset: str,
+    progress: Progress | None = None,
+    sample_weight: SampleWeight = None,
+) -> Errors | None:
+    """Return the errors of ridge regression on means, on the bags that a model was evaluated on.
+
+    It is fitted to the same bags as the model; None if they are no longer there.
+    """
+    fitted = model_of(model)
+    try:
+        training = BagStore.open(fitted.report["data_url"])
+        bags = fitted.outcome.take_labels(training)
+    except (DataError, StoreError):
+        return None
+    if training.n_dims != store.n_dims:
+        return None
+    held_out = Holdout.of(fitted.holdout).split(bags)
+    ridge = MeansRidge.fit(replace(bags, left_out=held_out), fitted.outcome)
+    if ridge is None:
+        return None
+    judged = take_subset(fitted.outcome.take_labels(store), fitted, subset)
+    weights = Weights.of_bags(store, sample_weight)
+    return evaluate_together([ridge], judged, progress, weights)[0]

@@ -1,0 +1,117 @@
+"""`judge_intervals`: how many labels of bags that a model has not seen lie in its intervals."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Function, Instance, None_, checked
+from ...data.labelled.labelled import Batch
+from ...data.store.store import BagStore
+from ...execution.passes import Folded, Reduction, run_pass
+from ...execution.progress import Progress
+from ..fitted_model import FittedEstimator, JudgedModel, model_of, take_subset
+from ..judging import judging_cost
+from ..ridge_model import RidgeModel
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95)
+
+
+@checked(store=Instance("BagStore"), progress=Function | None_)
+def judge_intervals(
+    model: FittedEstimator[JudgedModel], store: BagStore, progress: Progress | None = None
+) -> list[dict[str, Any]]:
+    """Return how many labels lie in intervals of several coverages, and how wide these are.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    store : BagStore
+        That the model was fitted to, of which the bags held out are judged; or another one, with
+        the targets of the model.
+    progress : callable (bags done, bags in all), optional
+
+    Returns
+    -------
+    list of dict
+        For each ``target`` and ``coverage``, of those that can be promised: the share of labels
+        ``covered``, its ``standard_error``, the ``mean_width``, and ``n`` bags. Empty of a model
+        without intervals, or where no bag is left to judge them on: those that intervals were made
+        from have their errors in them.
+    """
+    fitted = model_of(model)
+    if not isinstance(fitted, RidgeModel):  # a network
+        return []
+    calibration = fitted.calibration
+    is_known = store.url == fitted.report.get("data_url")
+    if calibration is None or (is_known and not (calibration.uses_fitted and fitted.holdout)):
+        return []
+    try:
+        bags = fitted.outcome.take_labels(store)
+    except DataError:  # a store without these targets
+        return []
+    promised = [c for c in COVERAGES if _can_promise(fitted, c)]
+    found = run_pass(
+        take_subset(bags, fitted, "holdout") if is_known else bags,
+        Reduction(
+            partial(Folded, partial(_count, fitted, promised), operator.add, _Counts()),
+            operator.add,
+            judging_cost(fitted),
+            name="coverage",
+        ),
+        progress=progress,
+    )
+    return found.values(fitted, promised) if found.n else []
+
+
+def _can_promise(model: RidgeModel, coverage: float) -> bool:
+    try:
+        model.require_calibration().rank(coverage)
+    except ParameterError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Sums over n bags, shape (coverages, k): labels that are covered, and widths."""
+
+    n: int = 0
+    covered: Floats | float = 0.0
+    widths: Floats | float = 0.0
+
+    def __add__(self, other: _Counts) -> _Counts:
+        return _Counts(self.n + other.n, self.covered + other.covered, self.widths + other.widths)
+
+    def values(self, model: RidgeModel, promised: list[float]) -> list[dict[str, Any]]:
+        names = model.outcome.names or [f"target {j + 1}" for j in range(model.outcome.n_targets)]
+        shares, widths = np.asarray(self.covered) / self.n, np.asarray(self.widths) / self.n
+        return [
+            {
+                "target": name,
+                "coverage": coverage,
+                "covered": float(shares[i, j]),
+                "standard_error": float((shares[i, j] * (1 - shares[i, j]) / self.n) ** 0.5),
+                "mean_width": float(widths[i, j]),
+                "n": self.n,
+            }
+            for j, name in enumerate(names)
+            for i, coverage in enumerate(promised)
+        ]
+
+
+def _count(model: RidgeModel, promised: list[float], batch: Batch) -> _Counts:
+    targets, _ = model.outcome.encode(batch.labels)
+    rows = model.interval_rows(batch.bags)
+    covered, widths = [], []
+    for coverage in promised:
+        lower, upper = model.require_calibration().ends(rows.values, rows.of_folds, coverage)
+        covered.append(((lower <= targets) & (targets <= upper)).sum(axis=0))
+        widths.append((upper - lower).sum(axis=0))
+    return _Counts(len(batch), np.array(covered, dtype=float), np.array(widths))

@@ -1,0 +1,319 @@
+"""`cross_val_score`: all folds' models from one pass, as statistics of bags can be subtracted."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold
+
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Function, Instance, Integer, ListOf, None_, Text, checked
+from ...core.units import units_of
+from ...data.bags.bags import take_rows
+from ...data.labelled.columns import Column
+from ...data.labelled.frame_columns import from_frame
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.labelled.weights import SampleWeight, Weights
+from ...data.store.changes import ListedBags
+from ...execution.passes import Reduction, run_pass
+from ...execution.progress import Progress
+from ..base import DoubleBasis, parameters_of
+from ..errors import Errors
+from ..fit import fit_ridge, make_model
+from ..fitting.accumulate import FitStatistics, FoldSums
+from ..fitting.fit_parameters import FitParameters
+from ..fitting.plan import FitPlan, FitSums
+from ..fitting.planning import check_summable, plan_fit
+from ..fitting.problem import Labels, Problem, TrainingBags, pose_problem
+from ..judging import ROWS_PER_BLOCK, Judge, judging_cost
+from ..outcomes.base import Target
+from ..outcomes.details import determination
+from ..ridge.summary import Summary
+from ..ridge.sums import RidgeStatistics
+from ..ridge_model import RidgeModel
+
+FOLD_SEED = 4  # apart from those of the splits in `bags`
+ROUNDING = 1e-14  # of sums of squares, relative to them
+MOST_FOLDS = 100  # each has sums of its own
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """The fold of each bag of the data, int16, and all folds; −1 is in no test."""
+
+    of_bags: NDArray[np.int16]
+    numbers: range
+
+
+@checked(
+    estimator=Instance("DoubleBasis"),
+    target=Text | ListOf(Text) | None_,
+    cv=Integer(2, MOST_FOLDS),
+    progress=Function | None_,
+)
+def cross_val_score(
+    estimator: DoubleBasis,
+    X: TrainingBags,
+    y: Labels = None,
+    *,
+    target: Target = None,
+    cv: int = 5,
+    groups: str | ArrayLike | None = None,
+    time: str | ArrayLike | None = None,
+    sample_weight: SampleWeight = None,
+    progress: Progress | None = None,
+) -> NDArray[np.float64]:
+    """Return the score of each fold, bags that its model was not fitted to.
+
+    One pass sums every fold; a model is solved from the whole without its fold. Scores of numbers
+    come from the same sums; classes and densities are predicted in a second pass. Random features
+    that learn from labels learn in each fold anew: a fit per fold.
+
+    Parameters
+    ----------
+    estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor
+        It is not fitted itself. What looks at no label, as a scale, is decided once, from a sample
+        of all bags.
+    X : BagStore, Bags, or list of arrays (n_i, n_dims)
+    y, target
+        As in ``fit``: labels of bags in memory, or targets of a store.
+    cv : int from 2 to 100
+        Folds, of equally many bags.
+    groups : str or array, shape (n_bags,), optional
+        A target of the store, or one value per bag: bags of one group (a patient, a day) are in
+        one fold.
+    time : str or array, shape (n_bags,), optional
+        As ``groups``: folds follow each other, and each is predicted from all earlier bags; the
+        first of cv + 1 parts is never predicted.
+    sample_weight : str or array, shape (n_bags,), optional
+        As in ``fit``; scores count bags by them, too.
+    progress : callable (bags done, bags in all), optional
+
+    Returns
+    -------
+    float64, shape (cv,)
+        R², mean of the targets, of a regressor; accuracy of a classifier; of densities 1 − the
+        squared L2 distance over that of the average density.
+
+    Raises
+    ------
+    DataError
+        A fold without a labelled bag, fewer groups than folds, or a bag without a group or time.
+    ParameterError
+        groups and time together, or alpha="projected", which is chosen by a pass per fold.
+    """
+    parameters = parameters_of(estimator)
+    if parameters.alpha == "projected":
+        raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")
+    X, y, target, given, *_ = from_frame(
+        X, y, target, groups=groups, time=time, sample_weight=sample_weight
+    )
+    groups, time, sample_weight = given["groups"], given["time"], given["sample_weight"]
+    problem = pose_problem(parameters, X, y, target, sample_weight=sample_weight)
+    bags = problem.source
+    folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
+    weights = Weights.of_bags(bags.data, sample_weight)
+    if groups is not None:
+        problem = replace(problem, grouped_by=Column.of(bags.data, "groups", groups))
+    if learns_from_labels(parameters):
+        models = list(_fit_folds(parameters, problem, folds, time is not None, progress))
+        return np.array(_judge_folds(models, bags, folds, progress, weights))
+    plan = plan_fit(problem, parameters)
+    check_summable(plan, parameters)
+    parts = _sum_folds(plan, folds, progress)
+    models, scores, near = [], [], None
+    for j, train in enumerate(_training_sums(parts, time is not None)):
+        test = parts[j - cv]
+        rows: Summary = test.train + test.validation if test.validation else test.train
+        if not rows.weight:
+            raise DataError(f"fold {j} has no labelled bag; take fewer folds")
+        models.append(make_model(plan, train, parameters, near=near))
+        near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
+        if problem.outcome.has_squared_losses:
+            scores.append(_score_of_sums(models[-1], rows))
+    return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
+
+
+def learns_from_labels(parameters: FitParameters) -> bool:
+    """Return whether more than the ridge looks at labels, so that each fold is fitted anew."""
+    second = parameters.random_features
+    return parameters.is_automatic or parameters.head != "ridge" or bool(second and second.learns)
+
+
+def _choose_folds(
+    bags: LabelledBags, cv: int, groups: str | ArrayLike | None, time: str | ArrayLike | None
+) -> NDArray[np.int16]:
+    n = len(bags.data)
+    if groups is not None and time is not None:
+        raise ParameterError("groups and time are given; folds follow one of them")
+    if groups is not None:
+        known: dict[Any, int] = {}  # in the order in which they come: ties of GroupKFold follow it
+        members = Column.of(bags.data, "groups", groups).members(0, n)
+        codes = np.array([known.setdefault(one, len(known)) for one in members.tolist()])
+        if len(known) < cv:
+            raise DataError(f"there are {len(known)} groups, fewer than the {cv} folds")
+        folds = np.empty(n, dtype=np.int16)
+        for j, (_, test) in enumerate(GroupKFold(cv).split(codes, groups=codes)):
+            folds[test] = j
+        return folds
+    if time is not None:
+        times = Column.of(bags.data, "time", time).members(0, n)
+        if times.dtype.kind not in "iufM":
+            raise DataError(f"time has dtype {times.dtype}; expected numbers or dates")
+        edges = np.sort(times)[[n * j // (cv + 1) for j in range(1, cv + 1)]]
+        return (np.searchsorted(edges, times, side="right") - 1).astype(np.int16)
+    return (np.random.default_rng(FOLD_SEED).permutation(n) % cv).astype(np.int16)
+
+
+# -------------------------------------------------------------------------- one pass
+
+
+class _ByFold:
+    """A `Collector` that gives the bags of each fold to a collector of its own."""
+
+    def __init__(self, make: Callable[[int], Any], folds: _Folds) -> None:
+        self._folds = folds.of_bags
+        self._sums = {j: make(j) for j in folds.numbers}
+
+    def add(self, batch: Batch) -> None:
+        """Count the bags of a batch by their folds."""
+        folds = self._folds[batch.index]
+        for j, sums in self._sums.items():
+            rows = np.flatnonzero(folds == j)
+            bags, labels = take_rows(batch.bags, rows), batch.labels[rows]
+            sums.add(Batch(batch.index[rows], bags, labels, batch.stop))
+
+    def finish(self) -> list[Any]:
+        """Return the result of each fold, in their order."""
+        return [sums.finish() for sums in self._sums.values()]
+
+
+def _add_each(ours: list[Any], theirs: list[Any]) -> list[Any]:
+    return [a + b for a, b in zip(ours, theirs, strict=True)]
+
+
+def _sum_folds(plan: FitPlan, folds: _Folds, progress: Progress | None) -> list[FitStatistics]:
+    reduction = Reduction(
+        partial(_FoldSums, plan, folds),
+        _add_each,
+        replace(plan.cost, bytes_per_task=len(folds.numbers) * plan.cost.bytes_per_task),
+        name="folds",
+    )
+    return run_pass(plan.bags, reduction, progress=progress)
+
+
+class _FoldSums(FitSums):
+    """The `FitStatistics` of each fold: a bag is embedded once, among those of its batch."""
+
+    def __init__(self, plan: FitPlan, folds: _Folds) -> None:
+        super().__init__(plan)
+        self._folds = folds.of_bags
+        self._of_folds = {j: self.new_sums() for j in folds.numbers}
+
+    def count(
+        self,
+        index: NDArray[np.int64],
+        embeddings: NDArray[Any],
+        y: NDArray[np.float64],
+        apart: NDArray[np.bool_] | None,
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """See `FitSums`."""
+        folds = self._folds[index]
+        for j, sums in self._of_folds.items():
+            rows = np.flatnonzero(folds == j)
+            of_validation = None if apart is None else apart[rows]
+            weighed = None if weights is None else weights[rows]
+            if isinstance(sums, FoldSums):
+                self.add_folds(sums, index[rows], embeddings[rows], y[rows], weighed)
+            else:
+                sums.add(embeddings[rows], y[rows], of_validation, weighed)
+
+    def finish(self) -> list[FitStatistics]:  # type: ignore[override]  # one of each fold
+        """Return the statistics of each fold, in their order, without counts of points."""
+        return [sums.finish() for sums in self._of_folds.values()]
+
+
+def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[FitStatistics]:
+    """Yield what each fold is predicted from: the other parts, or those before it."""
+    if in_time:
+        yield from accumulate(parts[:-1])
+    elif isinstance(parts[0].train, RidgeStatistics):
+        whole = reduce(operator.add, parts)
+        yield from (whole - part for part in parts)
+    else:  # rows cannot be subtracted
+        for j in range(len(parts)):
+            yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
+
+
+def _fit_folds(
+    parameters: FitParameters,
+    problem: Problem,
+    folds: _Folds,
+    in_time: bool,
+    progress: Progress | None,
+) -> Iterator[RidgeModel]:
+    """Yield the model of each fold, fitted to the others by passes of its own."""
+    for j in range(folds.numbers.stop):
+        fitted = folds.of_bags < j if in_time else folds.of_bags != j
+        source = replace(problem.source, only=ListedBags(np.flatnonzero(fitted)))
+        yield fit_ridge(replace(problem, source=source), parameters, progress)
+
+
+# -------------------------------------------------------------------------- scores
+
+
+def _score_of_sums(model: RidgeModel, rows: Summary) -> float:
+    """Return the score of a model whose losses are squared, from the sums of the bags judged."""
+    coef, intercept = model.solution.coef, model.solution.intercept
+    rows = rows.in_units(np.maximum(rows.exponents, units_of(intercept[None])))
+    psi = np.ldexp(coef.T, -rows.exponents)
+    squares = rows.judge()(psi, np.ldexp(intercept, -rows.exponents))
+    mean, variances = rows.sum_y / rows.weight, rows.centred_yy() / rows.weight
+    rounding = ROUNDING * (mean**2 + variances)  # of differences of sums
+    return float(np.mean(determination(squares, variances, rounding)))
+
+
+def _judge_folds(
+    models: Sequence[RidgeModel],
+    bags: LabelledBags,
+    folds: _Folds,
+    progress: Progress | None,
+    weights: Weights | None,
+) -> list[float]:
+    """Return the scores of classes or densities: each bag is predicted by its fold's model."""
+    judges = [Judge(model, bags, weights) for model in models]
+    reduction = Reduction(
+        partial(_ByFold, partial(_JudgedFold, judges), folds),
+        _add_each,
+        judging_cost(models[0]),
+        rows_per_block=ROWS_PER_BLOCK,
+        name="errors",
+    )
+    found = run_pass(bags, reduction, progress=progress)[-len(models) :]
+    return [errors.score for errors in found]
+
+
+class _JudgedFold:
+    """A `Collector` of the errors of one fold's model."""
+
+    def __init__(self, judges: Sequence[Judge], fold: int) -> None:
+        self._judge = judges[fold]
+        self._total: Errors | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch of the fold's bags."""
+        found = self._judge.judge(batch, self._judge.outcome.encode(batch.labels)[0])
+        self._total = found if self._total is None else self._total + found
+
+    def finish(self) -> Errors:
+        """Return the errors of all batches."""
+        assert self._total is not None  # each range of bags has a batch, maybe an empty one
+        return self._total

@@ -1,0 +1,91 @@
+"""Exchanges coordinates between bags, and measures how much a score drops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...core.arrays import Floats, Integers
+from ...data.bags.bags import Bags
+
+Index = Integers
+
+
+def exchange(
+    bags: Bags, coordinates: Sequence[int], donors: Index, rng: np.random.Generator
+) -> Bags:
+    """Return bags with some coordinates of other bags: bag i gets those of bag ``donors[i]``.
+
+    Coordinates of a donor's point stay together. A donor with more points gives a random part of
+    them; one with fewer gives each equally often, or once more.
+    """
+    sizes, starts = bags.sizes, bags.offsets[:-1]
+    of_points = np.repeat(np.arange(len(bags)), sizes)
+    shuffled = np.lexsort((rng.random(bags.n_points), of_points))  # rows, bag by bag
+    rank = np.empty_like(shuffled)
+    rank[shuffled] = np.arange(bags.n_points) - np.repeat(starts, sizes)
+    giver = donors[of_points]
+    rows = shuffled[starts[giver] + rank % sizes[giver]]
+    points = bags.points.copy()
+    points[:, list(coordinates)] = bags.points[rows[:, None], list(coordinates)]
+    return Bags.trusted(points, bags.offsets, bags.coordinate_names)
+
+
+def drop_of_score(
+    base: Floats,
+    exchanged: Floats,
+    donors: Index,
+    units: Floats,
+    weights: Floats,
+    codes: Index,
+) -> tuple[Floats, Floats]:
+    """Return the drop of 1 − Σ w loss / Σ w unit by an exchange, and its standard error.
+
+    The mean over pairs of bags, one that is predicted and one that gives, is linearised: a bag
+    counts by the losses in both parts, and by its own unit in what they are divided by.
+
+    Parameters
+    ----------
+    base, units : shape (n, k)
+        Losses of the bags as they are, and what their mean is compared with.
+    exchanged : shape (n_repeats, n, k)
+        Losses with values of the bags ``donors``, shape (n_repeats, n).
+    weights, codes : shape (n,)
+        Of bags, and of their independent groups, 0, 1, ….
+
+    Returns
+    -------
+    float64, each of shape (k,)
+    """
+    total, w = weights.sum(), weights[:, None]
+    mean_unit = weights @ units / total
+    after = exchanged.mean(axis=0)
+    mean_after, mean_base = weights @ after / total, weights @ base / total
+    # of equal labels, which nothing tells apart, drop and error are 0
+    over = np.divide(1.0, mean_unit, out=np.zeros_like(mean_unit), where=mean_unit > 0)
+    drop = (mean_after - mean_base) * over
+    received = w * (after - base - (mean_after - mean_base))
+    given = np.zeros_like(base)
+    for bags, losses in zip(donors, exchanged, strict=True):
+        np.add.at(given, bags, w * (losses - mean_after) / len(donors))
+    parts = (received + given - drop * w * (units - mean_unit)) * over
+    sums = np.zeros((codes.max() + 1, base.shape[1]))
+    np.add.at(sums, codes, parts)
+    n_groups = len(sums)
+    variance = n_groups / (n_groups - 1) * ((sums - sums.mean(axis=0)) ** 2).sum(axis=0)
+    return drop, np.sqrt(variance) / total
+
+
+def draw_donors(codes: Index, rng: np.random.Generator) -> Index:
+    """Return for each bag a random bag of another group: of the next one in a random circle."""
+    order = rng.permutation(codes.max() + 1)
+    follower = np.empty_like(order)
+    follower[order] = np.roll(order, -1)
+    members, counts = np.argsort(codes, kind="stable"), np.bincount(codes)
+    starts = np.cumsum(counts) - counts
+    next_group = follower[codes]
+    drawn: Index = members[
+        starts[next_group] + (rng.random(len(codes)) * counts[next_group]).astype(np.int64)
+    ]
+    return drawn

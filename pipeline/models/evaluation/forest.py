@@ -1,0 +1,119 @@
+"""A random forest on moments and extremes of bags: what a good afternoon without us would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from ...core.arrays import Floats
+from ...data.bags.bags import Bags
+from ...data.store.sampling import spread_rows
+from ...execution.costs import Cost
+from ...execution.lanes import lane
+from ..heads.summaries import MomentsAndExtremes
+from ..outcomes.base import Outcome
+from .summaries import SampledRows
+
+N_TREES = 100
+MOST_BYTES = 2**27  # of all trees, which travel to the workers: leaves grow until they fit
+NODE_BYTES = 64  # besides the labels of a node
+SHARE_OF_FEATURES = 1 / 3  # tried at a split, as Breiman advises for regression
+MOST_WORK = 10**7  # bags · numbers per bag · log2(bags): half a minute of a core
+MOST_LABELS = 200  # columns: with more, as of densities, trees take minutes
+SECONDS_PER_BAG = 5e-5
+SEED = 0
+
+
+@dataclass(frozen=True)
+class ForestFeatures(MomentsAndExtremes):
+    """What a forest sees of a bag, and what its trees take."""
+
+    @property
+    def cost(self) -> Cost:
+        """See `Summaries.cost`; a task holds the trees."""
+        return super().cost + Cost(seconds_per_bag=SECONDS_PER_BAG, bytes_per_task=2 * MOST_BYTES)
+
+
+@dataclass(frozen=True)
+class MomentsForest:
+    """A random forest on means, covariances, minima, maxima and sizes; a `ScoringModel`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        That of the model it is compared with.
+    features : ForestFeatures
+    forest : RandomForestRegressor
+        Fitted to encoded labels, shape (n_bags, k), in ``units``.
+    mean_targets : float64, shape (k,)
+        Of these labels.
+    units : float64, shape (k,)
+        So that no target decides alone where trees split.
+    n_bags : int
+        That it was fitted to.
+    """
+
+    outcome: Outcome
+    features: ForestFeatures
+    forest: RandomForestRegressor
+    mean_targets: Floats
+    units: Floats
+    n_bags: int
+
+    @classmethod
+    def fit(cls, sample: SampledRows, outcome: Outcome, n_dims: int, is_weighed: bool) -> Self:
+        """Fit the summaries "moments" of a sample, or of evenly spread bags of a long and wide one.
+
+        So that a report can have it without being asked.
+        """
+        sample = thinned(sample)
+        rows, labels = sample.summaries["moments"], sample.labels
+        mean, variances = sample.mean_and_variance()
+        units = outcome.units()
+        if units is None:
+            units = np.where(variances > 0, variances, 1.0)
+        node = NODE_BYTES + 8 * labels.shape[1]
+        y = labels / np.sqrt(units)
+        with lane() as n_cores:
+            forest = RandomForestRegressor(
+                N_TREES,
+                min_samples_leaf=-(-2 * len(rows) * N_TREES * node // MOST_BYTES),
+                max_features=SHARE_OF_FEATURES,
+                random_state=SEED,
+                n_jobs=n_cores,
+            )
+            weights = sample.weights if is_weighed else None
+            forest.fit(rows, y[:, 0] if y.shape[1] == 1 else y, weights)
+        forest.set_params(n_jobs=1)  # several threads would add the trees in any order
+        return cls(outcome, ForestFeatures(n_dims), forest, mean, units, len(rows))
+
+    @property
+    def prediction_cost(self) -> Cost:
+        """See `ScoringModel.prediction_cost`."""
+        return self.features.cost
+
+    def decision_rows(self, bags: Bags) -> Floats:
+        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
+        if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
+            return np.empty((0, len(self.units)))
+        rows: Floats = self.forest.predict(self.features.of(bags))
+        return rows.reshape(len(bags), -1) * np.sqrt(self.units)
+
+
+def thinned(sample: SampledRows) -> SampledRows:
+    """Return a sample of which a forest takes no more than `MOST_WORK`: all, or some of its bags.
+
+    If no bag that is left weighs anything, all of them.
+    """
+    rows = sample.summaries["moments"]
+    n = most = len(rows)
+    while most > 1 and most * rows.shape[1] * np.log2(most) > MOST_WORK:
+        most = int(0.9 * most)
+    kept = spread_rows(np.arange(n), most)
+    if most == n or np.count_nonzero(sample.weights[kept]) < 2:
+        return sample
+    summaries = {name: one[kept] for name, one in sample.summaries.items()}
+    return SampledRows(summaries, sample.labels[kept], sample.weights[kept])

@@ -1,0 +1,286 @@
+"""`permutation_importance`: how much each coordinate contributes to the score of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError, shown
+from ...core.parameters import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
+from ...core.units import in_units
+from ...data.bags.bags import Bags, concatenate
+from ...data.labelled.columns import Column
+from ...data.labelled.holdout import Holdout
+from ...data.labelled.inputs import LabelsLike
+from ...data.labelled.labelled import Batch, LabelledBags
+from ...data.labelled.weights import SampleWeight, Weights
+from ...data.store.store import BagStore
+from ...execution.passes import rows_of, run_pass
+from ...execution.progress import Progress, part_of
+from ..fitted_model import FittedEstimator, JudgedModel, model_of
+from ..judging import TOO_LARGE, find_subset, judged_data, judging_cost, labelled_for
+from ..outcomes.details import determination
+from .exchanges import Index, draw_donors, drop_of_score, exchange
+
+N_RUNS = 64  # stretches of a store that bags are taken from, so that all of it is looked at
+MOST_VALUES = 2**26  # coordinates of points that are held: 256 MiB in float32
+MOST_REPEATS = 1000  # standard errors are those of bags, which more do not lessen
+SEED = 5  # apart from those of the splits in `bags`
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """How much a model's score drops if a coordinate carries no information on the bag.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What was exchanged: m coordinates, or sets of them.
+    targets : tuple of str
+        The k that are scored: one of classes, and of densities.
+    measure : {"R²", "accuracy"}
+    score : float64, shape (k,)
+        Of the bags as they are.
+    drop, standard_error : float64, shape (m, k)
+    n, n_groups : int
+        Bags that were scored, and groups that are independent of each other; of bags without
+        groups as many.
+    n_repeats : int
+    subset : {"all", "holdout", "train"}
+    """
+
+    names: tuple[str, ...]
+    targets: tuple[str, ...]
+    measure: str
+    score: Floats
+    drop: Floats
+    standard_error: Floats
+    n: int
+    n_groups: int
+    n_repeats: int
+    subset: str
+
+    def values(self) -> dict[str, Any]:
+        """Return all of it in types that JSON knows: by target, most important first."""
+        found = {}
+        for j, target in enumerate(self.targets):
+            order = np.argsort(-self.drop[:, j], kind="stable")
+            drops = [
+                {
+                    "coordinate": self.names[i],
+                    "drop": float(self.drop[i, j]),
+                    "standard_error": float(self.standard_error[i, j]),
+                }
+                for i in order.tolist()
+            ]
+            found[target] = {"score": float(self.score[j]), "drops": drops}
+        numbers = {name: getattr(self, name) for name in ("n", "n_groups", "n_repeats")}
+        return {"measure": self.measure, "subset": self.subset, **numbers, "targets": found}
+
+
+@checked(
+    coordinates=MappingOf(Text, ListOf(Integer())) | None_,
+    n_repeats=Integer(1, MOST_REPEATS),
+    max_bags=Integer(2),
+    subset=Subset | None_,
+    progress=Function | None_,
+)
+def permutation_importance(
+    model: FittedEstimator[JudgedModel],
+    data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
+    y: LabelsLike = None,
+    *,
+    coordinates: Mapping[str, Sequence[int]] | None = None,
+    groups: str | ArrayLike | None = None,
+    n_repeats: int = 5,
+    max_bags: int = 2000,
+    subset: str | None = None,
+    sample_weight: SampleWeight = None,
+    progress: Progress | None = None,
+) -> Importance:
+    """Return the drop in score when each coordinate is permuted between bags.
+
+    What is exchangeable is the bag, not the point: points of a bag belong together, and a label
+    is the bag's. So a bag gets the coordinate's values of another bag, as many as it has points
+    (each equally often, as nearly as the sizes allow), in random order. Every bag keeps its size
+    and its other coordinates, and its column is one that a bag really has; pooling the values of
+    all points instead would make bags that are all alike, and like none.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Of numbers, classes or densities.
+    data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
+    y : optional
+        Labels, or responses, of bags in memory; as for `evaluate`.
+    coordinates : mapping from name to list of int, optional
+        Coordinates that are exchanged together, as the sine and cosine of an hour. None: each
+        alone, called as in the store that ingest made, or by its number from 0.
+    groups : str or array, shape (n_bags,), optional
+        A column of the store, or one value per bag: bags of one group (a patient, a day) depend
+        on each other. Values come from a bag of another group, and standard errors are those of
+        groups. None: the groups of the model's holdout, if the store has
+        their column.
+    n_repeats : int from 1 to 1000
+        Exchanges that are averaged for each coordinate.
+    max_bags : int ≥ 2
+        Of a larger store as many bags are read into memory, from all over it; fewer if their
+        points would take more than 256 MiB.
+    subset, sample_weight
+        As for `evaluate`.
+    progress : callable (bags done, bags in all), optional
+
+    Returns
+    -------
+    Importance
+
+    Raises
+    ------
+    DataError
+        No labelled bag, fewer than two groups of bags, or weights of which fewer than two are
+        above 0.
+    ParameterError
+        A coordinate that there is not, or y beside labels that the data carry.
+    ModelError
+        As `evaluate`.
+
+    Notes
+    -----
+    The score is R² of a number or a density, as `Errors.values` has it, and the accuracy of a
+    class; where all labels are equal no coordinate tells them apart, and all drops are 0. A
+    standard error counts what a bag adds as one that is predicted and as one whose
+    values others get, so it holds for other bags as well, not for these alone. Coordinates that
+    tell the same share their importance: each alone may be spared. An exchange also parts a
+    coordinate from the others of the same point, so a drop has both in it.
+    """
+    fitted = model_of(model)
+    taken = judged_data(fitted, data, y, groups=groups, sample_weight=sample_weight)
+    groups, sample_weight = taken.values["groups"], taken.values["sample_weight"]
+    where = labelled_for(fitted, taken.X, taken.y, subset)
+    together = _sets_of(coordinates, where)
+    if groups is None and isinstance(where.data, BagStore):
+        of_model = Holdout.of(fitted.holdout).groups
+        groups = of_model if of_model in where.data.target_names else None
+    column = None if groups is None else Column.of(where.data, "groups", groups)
+    weights = Weights.of_bags(where.data, sample_weight)
+    name, chosen_bags = find_subset(fitted, where, subset, lambda bags: _taken(bags, max_bags))
+    index, bags, labels = chosen_bags
+    members = index if column is None else column.at(index)
+    codes = np.unique(members, return_inverse=True)[1]
+    if codes.max() < 1:
+        raise DataError(f"there is one {'bag' if column is None else 'group'}; two are needed")
+    outcome = fitted.outcome
+    targets = outcome.encode(labels)[0].astype(np.float64)
+    w = np.ones(len(index)) if weights is None else weights.of(index, targets)
+    if np.count_nonzero(w) < 2:
+        raise DataError("sample_weight: fewer than two bags weigh anything")
+    exponents = outcome.exponents(targets)
+    targets = in_units(targets, exponents)
+    units = outcome.references(targets, w, fitted.mean_targets)
+    scores = _Scores(fitted, bags, targets, exponents, n_repeats * len(together) + 1, progress)
+    base = scores.losses(bags)
+    rng, found = np.random.default_rng(SEED), []
+    for chosen in together.values():
+        donors = [draw_donors(codes, rng) for _ in range(n_repeats)]
+        after = [scores.losses(exchange(bags, chosen, each, rng)) for each in donors]
+        found.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
+    return Importance(
+        tuple(together),
+        outcome.scored_names,
+        outcome.score_measure,
+        determination(w @ base, w @ units),
+        np.array([drop for drop, _ in found]),
+        np.array([error for _, error in found]),
+        len(index),
+        int(codes.max()) + 1,
+        n_repeats,
+        name,
+    )
+
+
+class _Scores:
+    """Losses of a model on bags with the same labels, which are in units 2^exponents, by passes."""
+
+    def __init__(
+        self,
+        model: JudgedModel,
+        bags: Bags,
+        targets: Floats,
+        exponents: Index,
+        n_passes: int,
+        progress: Progress | None,
+    ) -> None:
+        self._model, self._targets, self._exponents = model, targets, exponents
+        self._progress, self._all, self._done = progress, n_passes * len(bags), 0
+
+    def losses(self, bags: Bags) -> Floats:
+        """Return the loss of each bag, shape (n, k)."""
+        reduction = rows_of("importance", self._of_batch, judging_cost(self._model))
+        progress = self._progress and part_of(self._progress, self._done, self._all)
+        self._done += len(bags)
+        return run_pass(LabelledBags(bags), reduction, progress=progress)
+
+    def _of_batch(self, batch: Batch) -> Floats:
+        rows, outcome = self._model.decision_rows(batch.bags), self._model.outcome
+        with np.errstate(over="ignore"):  # refused by name
+            rows = in_units(rows, self._exponents)
+            losses = outcome.losses(rows, self._targets[batch.index])
+        outcome.check_finite(losses, "the squared error", TOO_LARGE)
+        return outcome.scored(losses)
+
+
+def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> dict[str, list[int]]:
+    """Return the coordinates that are exchanged together, by name."""
+    if given is None:
+        names = bags.coordinate_names or [str(j) for j in range(bags.n_dims)]
+        return {name: [j] for j, name in enumerate(names)}
+    if not given:
+        raise ParameterError("coordinates is empty; name some, or leave it out")
+    found = {}
+    for name, chosen in given.items():
+        what = f"coordinates of {shown(name)}"
+        if isinstance(chosen, (str, bytes)) or not len(chosen):
+            raise ParameterError(f"{what} are {shown(chosen)}; expected a list of their numbers")
+        found[str(name)] = [Integer(0, bags.n_dims - 1).check(what, j) for j in chosen]
+    return found
+
+
+def names_of_coordinates(data: Bags | BagStore) -> list[str] | None:
+    """Return the names of the coordinates; None where they have none."""
+    return data.coordinate_names
+
+
+def _taken(bags: LabelledBags, max_bags: int) -> tuple[Index, Bags, Any] | None:
+    """Return positions, bags and labels of labelled bags from all over the data; None: of none."""
+    found = [batch for batch in _batches(bags, max_bags) if len(batch)]
+    if not found:
+        return None
+    labels = [batch.labels for batch in found]
+    is_array = isinstance(labels[0], np.ndarray)
+    return (
+        np.concatenate([batch.index for batch in found]),
+        concatenate([batch.bags for batch in found]),
+        np.concatenate(labels) if is_array else concatenate(labels),
+    )
+
+
+def _batches(bags: LabelledBags, max_bags: int) -> Iterator[Batch]:
+    is_small = bags.n_bags <= max_bags and bags.n_points * bags.n_dims <= MOST_VALUES
+    n_runs = 1 if is_small else min(N_RUNS, max_bags)
+    edges = np.linspace(bags.start, bags.end, n_runs + 1).astype(int).tolist()
+    for run, (start, stop) in enumerate(pairwise(edges)):
+        left = max_bags * (run + 1) // n_runs - max_bags * run // n_runs
+        values = MOST_VALUES // n_runs
+        for batch in bags.batches(start, stop, rows_per_block=left, max_bytes=4 * values):
+            few = slice(left)
+            yield Batch(batch.index[few], batch.bags[few], batch.labels[few], batch.stop)
+            left -= len(batch)
+            values -= batch.bags.points.size
+            if left <= 0 or values <= 0:
+                break

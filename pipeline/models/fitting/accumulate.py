@@ -1,0 +1,205 @@
+"""`FitStatistics`, the sums that a model is solved from, and what adds bags into them."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.sums import Sums
+from ..ridge.rows import RowsBuilder
+from ..ridge.summary import Summary
+from ..ridge.sums import StatisticsBuilder
+from .feature_map import FeatureMap
+
+
+@dataclass(frozen=True)
+class FoldStatistics:
+    """The statistics of each fold of the bags to fit; some may have no bags."""
+
+    parts: tuple[Summary, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the large arrays."""
+        return sum(part.n_bytes for part in self.parts)
+
+    @property
+    def filled(self) -> list[Summary]:
+        """Those that have bags."""
+        return [part for part in self.parts if part.weight > 0]
+
+    def summed(self) -> FoldStatistics:
+        """Return the sums of rows that were kept."""
+        return FoldStatistics(tuple(part.statistics() for part in self.parts))
+
+    def __add__(self, other: FoldStatistics) -> FoldStatistics:
+        """Return the statistics of both sets of bags."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return FoldStatistics(tuple(operator.add(a, b) for a, b in pairs))
+
+    def __sub__(self, other: FoldStatistics) -> FoldStatistics:
+        """Return the statistics without some bags that were counted before."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return FoldStatistics(tuple(operator.sub(a, b) for a, b in pairs))
+
+
+@dataclass(frozen=True)
+class FitStatistics(Sums):
+    """What a pass over the data leaves: statistics to fit, statistics held out, and counts.
+
+    ``folds`` has parts of ``train``, where the penalty is chosen by folds of groups.
+    """
+
+    train: Summary
+    validation: Summary | None
+    n_unlabelled: int = 0
+    n_held_out: int = 0
+    n_points: int = 0
+    n_outside: int = 0
+    n_responses_outside: int = 0
+    folds: FoldStatistics | None = field(default=None, kw_only=True)
+
+    @property
+    def mean_targets(self) -> Floats:
+        """Of the bags fitted, those of validation included; shape (k,)."""
+        parts = [part for part in (self.train, self.validation) if part is not None]
+        exponents = np.max([part.exponents for part in parts], axis=0)
+        total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
+        mean: Floats = np.ldexp(total / self.weight, exponents)
+        return mean
+
+    @property
+    def weight(self) -> float:
+        """Of the bags fitted; their number where they have no weights."""
+        return self.train.weight + (self.validation.weight if self.validation else 0)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the large arrays."""
+        parts = [part for part in (self.train, self.validation) if part is not None]
+        return sum(part.n_bytes for part in parts) + (self.folds.n_bytes if self.folds else 0)
+
+    @property
+    def n_bags(self) -> int:
+        """Bags that were counted, whether or not they are fitted to."""
+        n_validation = self.validation.n if self.validation else 0
+        return self.train.n + n_validation + self.n_unlabelled + self.n_held_out
+
+    def summed(self) -> FitStatistics:
+        """Return the sums of rows that were kept."""
+        held = self.validation.statistics() if self.validation else None
+        folds = self.folds.summed() if self.folds else None
+        return replace(self, train=self.train.statistics(), validation=held, folds=folds)
+
+
+class SplitSums:
+    """The statistics of bags in two parts: those to fit, and those held out for validation."""
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        n_targets: int,
+        precision: str,
+        has_held: bool,
+        keeps_rows: bool = False,
+    ) -> None:
+        self._features = features
+        # sums are completed at the end, rows are complete from the start
+        self._write = features.features_of if keeps_rows else features.begin
+        sizes = (features.n_features, n_targets, precision)
+        self._train: StatisticsBuilder | RowsBuilder
+        self._held: StatisticsBuilder | RowsBuilder | None = None
+        if keeps_rows:
+            self._train = RowsBuilder(*sizes)
+            self._held = RowsBuilder(*sizes) if has_held else None
+        else:
+            self._train = sums = StatisticsBuilder(*sizes)
+            # they take turns with the memory of products
+            self._held = StatisticsBuilder(*sizes, sums.products) if has_held else None
+
+    def add(
+        self,
+        embeddings: NDArray[Any],
+        y: Floats,
+        apart: NDArray[np.bool_] | None,
+        weights: Floats | None = None,
+    ) -> None:
+        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are held apart.
+
+        ``weights`` (n,) are there for all bags or none.
+        """
+        if self._held is None or apart is None:
+            self._fill(self._train, embeddings, y, weights)
+            return
+        for part, rows in ((self._train, ~apart), (self._held, apart)):
+            self._fill(part, embeddings[rows], y[rows], None if weights is None else weights[rows])
+
+    def share_products(self, other: SplitSums) -> None:
+        """Take turns with the memory of products of other sums."""
+        if isinstance(self._train, StatisticsBuilder) and isinstance(
+            other._train, StatisticsBuilder
+        ):
+            self._train.products = other._train.products
+
+    def finish(self, *counts: int) -> FitStatistics:
+        """Return the statistics of all bags, with the counts of `FitStatistics`."""
+        train, held = self._finished(self._train), None
+        if self._held is not None:
+            held = self._finished(self._held)
+        return FitStatistics(train, held, *counts)
+
+    def _finished(self, builder: StatisticsBuilder | RowsBuilder) -> Summary:
+        if isinstance(builder, RowsBuilder):
+            return builder.finish()
+        return builder.finish().completed(self._features.completion)
+
+    def _fill(
+        self,
+        builder: StatisticsBuilder | RowsBuilder,
+        embeddings: NDArray[Any],
+        y: Floats,
+        weights: Floats | None,
+    ) -> None:
+        done = 0
+        while done < len(embeddings):
+            room = builder.room(len(embeddings) - done)
+            stop = done + len(room)
+            self._write(embeddings[done:stop], room)
+            builder.commit(y[done:stop], None if weights is None else weights[done:stop])
+            done = stop
+
+
+class FoldSums:
+    """The statistics of bags by folds; their sum is what is fitted to."""
+
+    def __init__(
+        self, features: FeatureMap, n_targets: int, precision: str, n_folds: int, keeps_rows: bool
+    ) -> None:
+        first = SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
+        self._folds = [first]
+        for _ in range(n_folds - 1):
+            more = SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
+            more.share_products(first)
+            self._folds.append(more)
+
+    def add_to(
+        self, folds: Integers, embeddings: NDArray[Any], y: Floats, weights: Floats | None
+    ) -> None:
+        """Count bags by their folds (n,), embeddings (n, s) and targets (n, k)."""
+        for j, sums in enumerate(self._folds):
+            rows = np.flatnonzero(folds == j)
+            if len(rows):
+                of_fold = None if weights is None else weights[rows]
+                sums.add(embeddings[rows], y[rows], None, of_fold)
+
+    def finish(self, *counts: int) -> FitStatistics:
+        """Return the statistics of all bags, with the counts of `FitStatistics`."""
+        parts = tuple(sums.finish().train for sums in self._folds)
+        whole = FitStatistics(reduce(operator.add, parts), None, *counts)
+        return replace(whole, folds=FoldStatistics(parts))

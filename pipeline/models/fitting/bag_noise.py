@@ -1,0 +1,66 @@
+"""How much predictions depend on what is not known of a bag: see `EmbeddingSpec.deviations`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats
+from ...data.bags.bags import Bags
+from .feature_map import FeatureMap
+
+N_DRAWS = 32  # a power of two; up to so many numbers of an embedding are told apart exactly
+SEED = 4005  # of the signs
+
+
+def bag_variances(
+    features: FeatureMap,
+    bags: Bags,
+    embeddings: NDArray[Any],
+    predict: Callable[[NDArray[Any]], Floats],
+) -> Floats:
+    """Return the variance of predictions over the posterior of each bag's uncertain embedding.
+
+    It is the mean of ((f(a + e) − f(a − e)) / 2)², where every number of e is one deviation, with
+    signs drawn at random: Σ (∂f/∂a_j)² V_j as far as f is linear there, for any random features.
+
+    Parameters
+    ----------
+    features : FeatureMap
+    bags : Bags
+    embeddings : array (n, n_embedded)
+        Of the bags.
+    predict : callable
+        Features (n, D) to predictions (n, k), in double.
+
+    Returns
+    -------
+    float64, shape (n, k)
+    """
+    spec = features.embedding
+    deviations = spec.deviations(spec.points_embedded(bags))
+    moved = embeddings.copy()
+    room = np.empty((len(bags), features.n_features), embeddings.dtype)
+    found = []
+    for signs in _balanced_signs(spec.n_features):
+        ends = []
+        for steps in (signs * deviations, -signs * deviations):
+            np.add(
+                embeddings[:, : len(signs)], steps, out=moved[:, : len(signs)], casting="same_kind"
+            )
+            features.features_of(moved, room)
+            ends.append(predict(room))
+        found.append((0.5 * (ends[0] - ends[1])) ** 2)
+    return np.mean(found, axis=0)
+
+
+def _balanced_signs(n: int) -> Floats:
+    """Return rows of 1 and -1, shape (N_DRAWS, n), whose first columns are orthogonal."""
+    rng = np.random.Generator(np.random.Philox(SEED))
+    columns = np.concatenate([rng.permutation(N_DRAWS) for _ in range(-(-n // N_DRAWS))])[:n]
+    signs: Floats = scipy.linalg.hadamard(N_DRAWS)[:, columns] * rng.choice((-1.0, 1.0), n)
+    return signs

@@ -1,0 +1,396 @@
+"""`embedding="auto"`: the first basis, and the width of the second, chosen from the data.
+
+A sample of labelled bags is read once. Each embedding of a short list, with a few widths, is judged
+by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole groups where groups
+are known. First all embeddings on one scale of the points, then the best two on other scales, then
+sums of the best kernel and another one, and, where bags differ much in size, the best one shrunk by
+it. The choice is a pure function of the data.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+
+from ....core.arrays import Floats
+from ....core.errors import BagbasisError, BagError
+from ....data.bags.bags import Bags
+from ....data.bags.box import Box
+from ....embeddings.base import ChoiceSample, Embedding
+from ....embeddings.composed.point_maps import PointMap
+from ....embeddings.composed.point_transformer import PointScales
+from ....embeddings.random_features.base import Blocks, RandomFeatures
+from ....embeddings.random_features.fourier import RandomFourierFeatures
+from ....embeddings.random_features.nystroem import NystroemFeatures
+from ....execution.lanes import lane
+from ....execution.progress import Progress, note
+from ..problem import Problem
+from .fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
+from .sample import LabelledSample, read_sample
+from .short_list import (
+    AS_THEY_ARE,
+    STANDARDISED,
+    Choosable,
+    linear_list,
+    others_of,
+    short_list,
+    transformer_of_scale,
+)
+
+LEAST_LABELLED = 4  # bags: fewer have no folds to speak of
+# Of a fit that is given no random features. Twice as many random frequencies had more error on
+# digits, mixtures, filters and groups (`bags experiment embeddings`), and took more time.
+MOST_LANDMARKS = 1024
+WIDTHS = (0.7, 1.4, 2.8)  # of the median distance
+REFINED = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as that helps
+MOST_STEPS = 4
+BEST = 2  # embeddings that are tried on other scales
+SUMMED = 3  # embeddings that are added to the best
+UNEQUAL = 3.0  # times the points of a small bag that a large one has: bags are shrunk by size
+SMALL_AND_LARGE = 0.05, 0.95  # quantiles of the sizes: a few bags do not count
+SAME_BOX = 0.1  # share of a side by which the ends of two boxes may differ that count as one
+
+logger = logging.getLogger(__name__)
+
+Second = RandomFeatures | Literal[False]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What ``embedding="auto"`` has become.
+
+    Attributes
+    ----------
+    embedding : Embedding
+        Not fitted.
+    random_features : RandomFeatures or False
+        Likewise, with the width that was chosen.
+    compared : RandomFeatures or False
+        Likewise, without a width: those that other embeddings are to be compared with.
+    n_labelled : int
+        Bags that it is for, as far as they were counted (`LabelledSample`).
+    report : dict
+        What was tried, in types that JSON knows: see `choose_embedding`.
+    """
+
+    embedding: Embedding[Any]
+    random_features: Second
+    compared: Second
+    n_labelled: int
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A candidate with its errors.
+
+    Attributes
+    ----------
+    of : Choosable
+    width : float or None
+        Multiplier of the median distance; None where σ is given, or nothing is random.
+    errors : FoldErrors
+    parts : tuple of arrays (n, m)
+        The squared distances of each part, in units of the part's median.
+    """
+
+    of: Choosable
+    width: float | None
+    errors: FoldErrors
+    parts: tuple[Floats, ...]
+
+    @property
+    def error(self) -> float:
+        """The mean over all folds."""
+        return self.errors.error
+
+
+def choose_embedding(
+    problem: Problem,
+    random_features: RandomFeatures | Literal[False] | None,
+    progress: Progress | None,
+) -> Choice:
+    """Choose the embedding, and the width of the random features, by errors over folds.
+
+    ``random_features`` None are `NystroemFeatures` of as many landmarks as there are labelled
+    bags, at most 1,024, and may be left out: models that are linear in means, or in means and
+    covariances, are tried, too. A ``scale_multiplier`` other than 1, or a number as ``scale``,
+    stays as it is; False compares embeddings by ridge regression on them.
+
+    The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time, and
+    ``tried``: of each candidate its ``name``, ``width``, ``error`` (mean squared error over the
+    variance of the labels), ``standard_error``, ``behind`` (what it is behind the chosen one) with
+    ``standard_error_behind``, and ``alpha`` per bag; the chosen one first.
+
+    Raises
+    ------
+    DataError
+        No labelled bags, or none that any embedding takes.
+    """
+    begun = time.process_time()
+    candidates = short_list(problem.source.n_dims)
+    if _is_default(random_features):  # others are kept
+        candidates += linear_list(problem.source.n_dims)
+    sample = read_sample(problem)
+    second: Second = random_features if random_features is not None else _second_of(sample)
+    if len(sample) < LEAST_LABELLED:
+        report = {"n_bags": len(sample), "tried": [], "chosen": candidates[0].label}
+        first = candidates[0].made()
+        return Choice(first, _with_width(second, None), second, sample.n_labelled, report)
+    note(progress, "choosing the embedding")
+    with lane():
+        search = _Search(sample, second, problem.source.box)
+        best = search.run(candidates)
+    note(progress, f"by {best.of.label}")
+    report = {**search.report(best), "seconds": time.process_time() - begun}
+    kept: Second = False if best.of.linear else second
+    chosen = _with_width(kept, best.width)
+    return Choice(best.of.made(), chosen, second, sample.n_labelled, report)
+
+
+def _second_of(sample: LabelledSample) -> RandomFeatures:
+    """Return the second basis of a fit that is given none."""
+    if len(sample) < LEAST_LABELLED:
+        return RandomFourierFeatures()
+    return NystroemFeatures(n_features=min(sample.n_labelled, MOST_LANDMARKS))
+
+
+def _is_default(given: Second | None) -> bool:
+    """Return whether random features are those of an estimator without any."""
+    if given is None:
+        return True
+    default = RandomFourierFeatures()
+    return type(given) is type(default) and given.get_params() == default.get_params()
+
+
+def _with_width(second: Second, width: float | None) -> Second:
+    """Return random features with a multiplier of the median distance; None leaves it."""
+    if second is False:
+        return False
+    made: RandomFeatures = clone(second)
+    return made if width is None else made.set_params(scale_multiplier=width)
+
+
+class _Search:
+    """The candidates judged so far on one sample."""
+
+    def __init__(self, sample: LabelledSample, second: Second, box: Box) -> None:
+        self._sample, self._second = sample, second
+        self._landmarks, self._judge_of = sample.rows.landmarks, FoldJudge(sample.rows)
+        self._scales: dict[str, tuple[Bags, Box]] = {AS_THEY_ARE: (sample.bags, box)}
+        self._points = PointScales(sample.bags)
+        self._alike: set[str] = set()
+        self._judged: list[Judged] = []
+        self._left_out: dict[str, str] = {}
+        self._error: BagbasisError | None = None
+
+    def run(self, candidates: Sequence[Choosable]) -> Judged:
+        """Judge the candidates and what they lead to; return the best."""
+        found = [one for one in map(self._try, map(self._on_own_scale, candidates)) if one]
+        if not found:
+            assert self._error is not None
+            raise self._error
+        found.sort(key=lambda judged: judged.error)
+        lines = [one for one in found if one.of.linear]
+        kernels = [one for one in found if not one.of.linear]
+        for one in (*kernels[:BEST], *lines[:1]):
+            for scale in others_of(one.of.scale):
+                if self._differs(scale):
+                    self._try(one.of.on(scale), (one.width,))
+        if kernels:
+            self._join()
+        if self._sizes_differ:
+            self._shrink(self._best)
+        return self._best
+
+    @property
+    def _sizes_differ(self) -> bool:
+        small, large = np.quantile(self._sample.bags.sizes, SMALL_AND_LARGE)
+        return bool(large > UNEQUAL * small)
+
+    def _shrink(self, best: Judged) -> None:
+        """Judge the best one shrunk by bag size, and widths beside its own."""
+        if self._try(best.of.shrunk(), (best.width,)) is not None and not best.of.linear:
+            self._refine(self._judged[-1])
+
+    def _join(self) -> None:
+        """Judge sums of the best kernel and others, and widths beside that of the best."""
+        best = self._best_kernel
+        rest: dict[str, Judged] = {}
+        for one in sorted(self._judged, key=lambda judged: judged.error):
+            if one.of.name != best.of.name and not one.of.linear:
+                rest.setdefault(one.of.name, one)
+        for other in [*rest.values()][:SUMMED]:
+            self._sum(best, other)
+        self._refine(self._best_kernel)
+
+    @property
+    def _best(self) -> Judged:
+        """The candidate of least error; of equal ones the first, which is the cheapest."""
+        return min(self._judged, key=lambda judged: judged.error)
+
+    @property
+    def _best_kernel(self) -> Judged:
+        """The one of least error that is not linear."""
+        return min((j for j in self._judged if not j.of.linear), key=lambda judged: judged.error)
+
+    @property
+    def _widths(self) -> Sequence[float | None]:
+        second = self._second
+        if second is False or isinstance(second.scale, str) is False:
+            return (None,)
+        return WIDTHS if second.scale_multiplier == 1 else (second.scale_multiplier,)
+
+    def _on_own_scale(self, one: Choosable) -> Choosable:
+        return one if self._differs(one.scale) else one.on(AS_THEY_ARE)
+
+    def _differs(self, scale: str) -> bool:
+        """Whether an embedding sees other points on this scale.
+
+        Embeddings see points as shares of a box: standardising changes nothing where the box that
+        is measured after it is the one before.
+        """
+        if scale != STANDARDISED:
+            return True
+        try:
+            self._put_on(scale)
+        except BagbasisError:
+            return True  # said where an embedding is tried
+        return scale in self._scales
+
+    def _try(self, one: Choosable, widths: Sequence[float | None] = ()) -> Judged | None:
+        """Judge an embedding with some widths; None for one that cannot embed these bags."""
+        try:
+            rows, blocks = self._embedded(one)
+        except BagbasisError as error:
+            self._error = error
+            self._left_out[one.label] = str(error)
+            return None
+        if one.linear or self._second is False:
+            return self._judge(one, None, (_linear(rows, self._landmarks),))
+        ends = np.cumsum([n for n, _ in blocks])[:-1]
+        weights = [weight for _, weight in blocks] or [1.0]
+        parts = tuple(
+            squared_distances(part, self._landmarks) / weight
+            for part, weight in zip(np.split(rows, ends, axis=1), weights, strict=True)
+        )
+        scale = self._second.scale
+        if isinstance(scale, str):  # as `RandomFeatures.resolve_scale`
+            scale = float(np.prod([median_of(part) for part in parts])) ** (1 / len(parts))
+        parts = tuple(part / scale**2 for part in parts)
+        return self._over_widths(one, parts, widths or self._widths)
+
+    def _sum(self, best: Judged, other: Judged) -> None:
+        """Judge the sum of the kernels of two embeddings, of points on the scale of the best."""
+        if self._second is False:
+            return
+        if other.of.scale != best.of.scale:
+            same = [j for j in self._judged if j.of == other.of.on(best.of.scale)]
+            found = same[0] if same else self._try(other.of.on(best.of.scale), (best.width,))
+            if found is None:
+                return
+            other = found
+        self._judge(best.of.plus(other.of), best.width, (*best.parts, *other.parts))
+
+    def _refine(self, best: Judged) -> None:
+        """Judge widths beside the best one."""
+        if best.width is None or len(self._widths) == 1:
+            return
+        for factor in REFINED:
+            least, width = best.error, best.width
+            for _ in range(MOST_STEPS):
+                width *= factor
+                found = self._judge(best.of, width, best.parts).error
+                if not found < least:
+                    break
+                least = found
+
+    def _over_widths(
+        self, one: Choosable, parts: tuple[Floats, ...], widths: Sequence[float | None]
+    ) -> Judged:
+        each = [self._judge(one, width, parts) for width in widths]
+        return min(each, key=lambda judged: judged.error)
+
+    def _judge(self, one: Choosable, width: float | None, parts: tuple[Floats, ...]) -> Judged:
+        if one.linear or self._second is False:
+            kernel = parts[0]
+        else:
+            kernel = self._judge_of.gaussian(parts, width or 1.0)
+        near = self._judged[-1].errors.alpha if self._judged else None
+        errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near)
+        self._judged.append(Judged(one, width, errors, parts))
+        return self._judged[-1]
+
+    def _embedded(self, one: Choosable) -> tuple[Floats, Blocks]:
+        """Return the rows of the sample's bags, in double, and the blocks of a sum of kernels."""
+        self._put_on(one.scale)
+        bags, box = self._scales[one.scale]
+        spec = clone(one.embedding).resolve(bags.n_dims, box, ChoiceSample.whole(bags))
+        rows = np.empty((len(bags), spec.n_features))
+        spec.embed(bags, rows)
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(bad):
+            raise BagError(int(bad[0]), "its embedding is not finite")
+        return rows, spec.blocks
+
+    def _put_on(self, scale: str) -> None:
+        """Make the points on a scale, unless embeddings would see the same as before."""
+        if scale in self._scales or scale in self._alike:
+            return
+        mapped, bags, box = self._points.put(transformer_of_scale(scale))
+        if scale == STANDARDISED and _is_alike(mapped, box, self._scales[AS_THEY_ARE][1]):
+            self._alike.add(scale)
+        else:
+            self._scales[scale] = bags, box
+
+    def report(self, best: Judged) -> dict[str, Any]:
+        """Return what was tried, the best first."""
+        rows, least = self._sample.rows, best.errors.losses
+        order = [best, *(j for j in sorted(self._judged, key=lambda j: j.error) if j is not best)]
+        tried = []
+        for one in order:
+            losses = one.errors.losses
+            tried.append(
+                {
+                    "name": one.of.label,
+                    "width": one.width,
+                    "error": one.error,
+                    "standard_error": rows.standard_error(losses),
+                    "behind": one.error - best.error,
+                    "standard_error_behind": rows.standard_error(losses - least),
+                    "alpha": one.errors.alpha,
+                }
+            )
+        found = {
+            "chosen": best.of.label,
+            "n_bags": len(self._sample),
+            "n_points": self._sample.bags.n_points,
+            "n_folds": int(rows.folds.max()) + 1,
+            "by": "groups" if self._sample.grouped else "bags",
+            "tried": tried,
+        }
+        return {**found, "left_out": self._left_out} if self._left_out else found
+
+
+def _is_alike(mapped: PointMap, found_box: Box, given_box: Box) -> bool:
+    """Return whether the box of standardised points is about the one of the points themselves."""
+    [step] = mapped.steps
+    center, scale = np.array(step.center), np.array(step.scale)
+    found, given = np.array(found_box.bounds), np.array(given_box.bounds)
+    sides = given[:, 1] - given[:, 0]
+    moved = np.abs(found * scale[:, None] + center[:, None] - given)
+    return bool((moved <= SAME_BOX * sides[:, None]).all())
+
+
+def _linear(rows: Floats, landmarks: Any) -> Floats:  # noqa: ANN401
+    """Return the inner products of centred rows and landmarks, of mean square 1."""
+    rows = rows - rows.mean(axis=0)
+    rows = rows / (np.sqrt((rows**2).sum(axis=1).mean()) or 1.0)
+    products: Floats = rows @ rows[landmarks].T
+    return products

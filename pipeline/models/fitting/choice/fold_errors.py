@@ -1,0 +1,310 @@
+"""Errors of kernel ridge regression over folds, from sums: embeddings and widths are chosen by it.
+
+Every fold has the sums ZᵀZ, ZᵀY of its own rows. A model is solved from the sums of all folds
+without one, and judged on the rows of that one. Z are the features of landmarks (Nyström): with no
+more rows than `LANDMARKS` they are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from ....core.arrays import Floats, Integers
+from ....data.store.sampling import spread_rows
+
+LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
+JITTER = 1e-8  # of the kernel of landmarks, so that equal bags leave it positive definite
+EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: what sums in float32 resolve
+FIRST = int(np.flatnonzero(EXPONENTS == -3.0)[0])  # where a search begins
+MOST_FOLDS = 5
+FOLD_SEED = 5  # apart from those of the splits in `bags` and of `cross_val_score`
+REPEATED_BAGS = 1000  # fewer bags are cut into folds several times, which costs little
+MOST_REPEATS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class FoldRows:
+    """Rows that errors are taken of.
+
+    Attributes
+    ----------
+    y : float64, shape (n, k)
+        Encoded labels; each column's squared errors are divided by its unit.
+    folds : int64, shape (n_repeats, n)
+        The fold of each row, in each repeat.
+    units : float64, shape (k,)
+    weights : float64, shape (n,)
+    clusters : int64, shape (n,)
+        Rows with one number are not independent: standard errors are over these.
+    """
+
+    y: Floats
+    folds: Integers
+    units: Floats
+    weights: Floats
+    clusters: Integers
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.y)
+
+    @property
+    def landmarks(self) -> Integers:
+        """The rows that features are taken from."""
+        return spread_rows(np.arange(len(self)), LANDMARKS)
+
+    def mean(self, losses: Floats) -> float:
+        """Return the weighted mean of losses, shape (n,)."""
+        return float(self.weights @ losses / self.weights.sum())
+
+    def standard_error(self, losses: Floats) -> float:
+        """Return the standard error of the mean of losses, shape (n,), over the clusters."""
+        left = self.weights * (losses - self.mean(losses))
+        sums = np.bincount(self.clusters, weights=left)
+        n = max(2, len(sums))
+        return float(np.sqrt((sums**2).sum() * n / (n - 1)) / self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class FoldErrors:
+    """Errors of one kernel over the folds.
+
+    Attributes
+    ----------
+    losses : float64, shape (n,)
+        Of each row by models not fitted to it, with the best penalty: 1 on average of the mean.
+    error : float
+        Their mean.
+    alpha : float
+        The best penalty, per bag fitted.
+    """
+
+    losses: Floats
+    error: float
+    alpha: float
+
+
+def choose_folds(
+    n: int, classes: Integers | None = None, groups: Integers | None = None
+) -> Integers:
+    """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
+
+    Folds have whole groups, or else as equal shares of each class as can be. With fewer groups, or
+    rows, than folds there are as many folds as these.
+    """
+    n_repeats = int(np.clip(REPEATED_BAGS // max(1, n), 1, MOST_REPEATS))
+    rng = np.random.Generator(np.random.Philox(key=np.array([FOLD_SEED, 0], np.uint64)))
+    folds = np.empty((n_repeats, n), dtype=np.int64)
+    for repeat in range(n_repeats):
+        order = rng.permutation(n)
+        if groups is not None:
+            folds[repeat] = _folds_of_groups(groups, order)
+            continue
+        if classes is not None:
+            order = order[np.argsort(classes[order], kind="stable")]
+        folds[repeat, order] = np.arange(n) % min(MOST_FOLDS, n)
+    return folds
+
+
+def _folds_of_groups(groups: Integers, order: Integers) -> Integers:
+    """Put whole groups, the largest first and equal ones in a random order, to the least fold."""
+    sizes = np.bincount(groups)
+    _, first = np.unique(groups[order], return_index=True)
+    by_size = np.lexsort((first, -sizes))
+    n_folds = min(MOST_FOLDS, len(sizes))
+    filled, of_group = np.zeros(n_folds), np.empty(len(sizes), dtype=np.int64)
+    for group in by_size.tolist():
+        of_group[group] = int(filled.argmin())
+        filled[of_group[group]] += sizes[group]
+    return of_group[groups]
+
+
+def squared_distances(rows: Floats, landmarks: Integers) -> Floats:
+    """Return ‖a_i − a_j‖² of rows (n, s) and of their landmarks j, shape (n, m)."""
+    rows = np.asarray(rows, np.float64)
+    rows = rows - rows.mean(axis=0)
+    squares = (rows**2).sum(axis=1)
+    distances = squares[:, None] + squares[landmarks] - 2 * (rows @ rows[landmarks].T)
+    distances[landmarks, np.arange(len(landmarks))] = 0.0
+    return np.maximum(distances, 0.0)
+
+
+def median_of(distances: Floats) -> float:
+    """Return the median distance of two rows; 1 where most are equal."""
+    median = float(np.sqrt(np.median(distances)))
+    return median if median > 1e-7 * float(np.sqrt(distances.max(initial=0.0))) else 1.0
+
+
+class FoldJudge:
+    """Judges kernels by errors over the same folds.
+
+    A choice judges dozens of kernels, each by hundreds of factors. What a matrix of a few MiB costs
+    is mostly its memory, which comes fresh from the system each time; so there is one of each kind.
+
+    Parameters
+    ----------
+    rows : FoldRows
+    """
+
+    def __init__(self, rows: FoldRows) -> None:
+        self._rows = rows
+        n, m = len(rows), len(rows.landmarks)
+        self._kernel, self._term = np.empty((n, m)), np.empty((n, m))
+        self._square, self._sum = np.empty((m, m)), np.empty((m, m))
+        self._factor = np.empty((m, m), order="F")
+        self._repeats = [_Repeat(rows, folds, m) for folds in rows.folds]
+
+    def gaussian(self, parts: Sequence[Floats], width: float) -> Floats:
+        """Return the mean of exp(−d² / 2 width²) of squared distances, each of shape (n, m).
+
+        It is overwritten by the next one.
+        """
+        kernel = self._kernel
+        for i, squares in enumerate(parts):
+            term = self._term if i else kernel
+            np.multiply(-0.5 / width**2, squares, out=term)
+            np.exp(term, out=term)
+            if i:
+                kernel += term
+        kernel /= len(parts)
+        return kernel
+
+    def landmark_features(self, kernel: Floats) -> Floats:
+        """Return Z with Z Zᵀ = the Nyström approximation of a kernel (n, m), shape (n, m)."""
+        landmarks, square, factor = self._rows.landmarks, self._sum, self._factor
+        np.take(kernel, landmarks, axis=0, out=self._square, mode="clip")
+        np.add(self._square, self._square.T, out=square)
+        square *= 0.5
+        scale = float(np.trace(square)) / len(square) or 1.0
+        for jitter in (JITTER, 1e-6, 1e-4):
+            square[np.diag_indices(len(square))] += jitter * scale
+            factor.T[...] = square  # which is symmetric
+            try:
+                found = scipy.linalg.cholesky(factor, lower=True, overwrite_a=True)
+            except scipy.linalg.LinAlgError:
+                continue
+            solved = scipy.linalg.solve_triangular(found, kernel.T, lower=True)
+            return np.ascontiguousarray(solved.T)
+        raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
+
+    def errors(self, z: Floats, near: float | None = None) -> FoldErrors:
+        """Return the errors of ridge regression on features (n, m), with the best of all penalties.
+
+        The search of penalties begins at ``near``, and goes downhill.
+        """
+        rows, repeats = self._rows, self._repeats
+        for repeat in repeats:
+            repeat.take(z)
+        start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
+
+        def losses_at(i: int) -> Floats:
+            each = [repeat.losses(10.0 ** EXPONENTS[i], self._factor) for repeat in repeats]
+            mean: Floats = np.mean(each, axis=0)
+            return mean
+
+        best, losses = _downhill(losses_at, rows.mean, start)
+        return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
+
+
+def _downhill(
+    losses_at: Callable[[int], Floats], mean: Callable[[Floats], float], start: int
+) -> tuple[int, Floats]:
+    """Return where the mean of losses is least, going downhill, and the losses there."""
+    found: dict[int, tuple[float, Floats]] = {}
+
+    def at(i: int) -> float:
+        if i not in found:
+            losses = losses_at(i)
+            found[i] = mean(losses), losses
+        return found[i][0]
+
+    best, step = start, 0
+    while step is not None:
+        best += step
+        steps = (i for i in (1, -1) if 0 <= best + i < len(EXPONENTS))
+        step = next((i for i in steps if at(best + i) < at(best)), None)  # type: ignore[assignment]
+    return best, found[best][1]
+
+
+class _Repeat:
+    """The folds of one repeat, and the sums of each."""
+
+    def __init__(self, rows: FoldRows, folds: Integers, m: int) -> None:
+        self._rows = rows
+        self._order = np.argsort(folds, kind="stable")
+        ends = np.cumsum(np.bincount(folds))[:-1]
+        n, width = len(rows), m + rows.y.shape[1] + 1
+        self._roots = np.sqrt(rows.weights[self._order])[:, None]
+        self._ordered, self._joined = np.empty((n, m)), np.empty((n, width))
+        self._places = np.split(self._order, ends)
+        self._z, self._parts = np.split(self._ordered, ends), np.split(self._joined, ends)
+        self._sums = [np.empty((width, width)) for _ in self._places]
+        self._whole = np.empty((width, width))
+        self._fits = [_Centred(m) for _ in self._places]
+
+    def take(self, z: Floats) -> None:
+        """Sum features, shape (n, m), over all folds but one."""
+        joined, m = self._joined, z.shape[1]
+        np.take(z, self._order, axis=0, out=self._ordered, mode="clip")
+        # one matrix has all sums: of products, of rows, and of weights
+        joined[:, :m] = self._ordered
+        joined[:, m:-1] = self._rows.y[self._order]
+        joined[:, -1] = 1.0
+        joined *= self._roots
+        for part, sums in zip(self._parts, self._sums, strict=True):
+            np.matmul(part.T, part, out=sums)
+        self._whole[...] = self._sums[0]
+        for sums in self._sums[1:]:
+            self._whole += sums
+        for sums, fit in zip(self._sums, self._fits, strict=True):
+            np.subtract(self._whole, sums, out=sums)
+            fit.take(sums)
+
+    def losses(self, alpha: float, factor: Floats) -> Floats:
+        """Return the loss of each row, with a penalty per bag; ``factor`` (m, m) is overwritten."""
+        rows = self._rows
+        out = np.empty(len(rows))
+        for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
+            coef, intercept = fit.solve(alpha, factor)
+            left = z @ coef + intercept - rows.y[places]
+            out[places] = (left**2 / rows.units).mean(axis=1)
+        return out
+
+
+class _Centred:
+    """Sums of some rows about their means, from which each penalty is solved."""
+
+    def __init__(self, m: int) -> None:
+        self._gram = np.empty((m, m))
+
+    def take(self, sums: Floats) -> None:
+        """Take sums of products of m features, k labels and 1, shape (m + k + 1, m + k + 1)."""
+        gram, m = self._gram, len(self._gram)
+        self._weight = float(sums[-1, -1])  # of all rows; solutions without any are 0
+        self._means, self._cross = sums[-1, :-1], sums[:m, m:-1]
+        if not self._weight > 0:
+            return
+        self._means = self._means / self._weight
+        means = self._means
+        np.multiply(means[:m, None], means[:m], out=gram)
+        gram *= self._weight
+        np.subtract(sums[:m, :m], gram, out=gram)
+        self._cross = self._cross - self._weight * np.outer(means[:m], means[m:])
+
+    def solve(self, alpha: float, factor: Floats) -> tuple[Floats, Floats]:
+        """Return coefficients (m, k) and intercepts (k,); the mean without any rows.
+
+        ``factor``, of shape (m, m) in the order of LAPACK, is overwritten.
+        """
+        m = len(self._gram)
+        if not self._weight > 0:
+            return np.zeros(self._cross.shape), np.zeros(self._cross.shape[1])
+        factor.T[...] = self._gram  # which is symmetric
+        factor[np.diag_indices(m)] += alpha * self._weight
+        lower = scipy.linalg.cho_factor(factor, lower=True, overwrite_a=True, check_finite=False)
+        coef: Floats = scipy.linalg.cho_solve(lower, self._cross, check_finite=False)
+        return coef, self._means[m:] - self._means[:m] @ coef

@@ -1,0 +1,139 @@
+"""The labelled bags that ``embedding="auto"`` is chosen from: read once, and cut into folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....core.arrays import Integers
+from ....core.errors import DataError
+from ....data.bags.bags import Bags, concatenate
+from ....data.labelled.labelled import LabelledBags
+from ....data.store.plan import Range, ranges_of, sample_ranges
+from ...outcomes.classes import Classes
+from ..problem import Problem
+from .fold_errors import FoldRows, choose_folds
+
+MOST_BAGS = 2000
+LEAST_BAGS = 200  # looked at, however many points they have
+N_RUNS = 32  # evenly spread, as other samples of bags are
+MOST_LABELS = 2**20  # bags whose labels are looked for
+BUDGET_SECONDS = 6.0  # of a core, for the points; a tenth of the fit where that is more
+SHARE_OF_FIT = 0.1
+# Of a core, in order of magnitude: a point in all embeddings that are tried, and per coordinate;
+# a point and a bag in the fit itself.
+SECONDS_PER_POINT, SECONDS_PER_COORDINATE = 1.5e-5, 5e-7
+SECONDS_PER_FITTED_POINT, SECONDS_PER_FITTED_BAG = 1.5e-6, 5e-5
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSample:
+    """Labelled bags in memory.
+
+    Attributes
+    ----------
+    bags : Bags
+    rows : FoldRows
+        Their encoded labels, weights and folds.
+    grouped : bool
+        Whether folds have whole groups.
+    n_labelled : int
+        Labelled bags that they are of; of more than a million, those found in as many.
+    """
+
+    bags: Bags
+    rows: FoldRows
+    grouped: bool
+    n_labelled: int
+
+    def __len__(self) -> int:
+        """Count the bags."""
+        return len(self.bags)
+
+
+def read_sample(problem: Problem) -> LabelledSample:
+    """Read up to 2,000 labelled bags that are fitted to, in evenly spread runs.
+
+    They are fewer where their points would take longer than the choice may.
+
+    Raises
+    ------
+    DataError
+        No labelled bag.
+    """
+    source = problem.fitted
+    places = _labelled_places(source)
+    if not len(places):
+        raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+    n = _count(source)
+    runs = sample_ranges(len(places), N_RUNS, -(-n // N_RUNS))
+    chosen = np.concatenate([places[a:b] for a, b in runs])
+    index, bags, labels = [], [], []
+    for batch in source.batches_of(ranges_of(chosen)):
+        if len(batch):
+            with source.naming(batch.index):
+                labels.append(problem.outcome.encode(batch.labels)[0])
+            index.append(batch.index)
+            bags.append(batch.bags)
+    if not bags:
+        raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+    joined = Bags.trusted(*_ragged(bags), source.coordinate_names)
+    rows, grouped = fold_rows(problem, np.concatenate(index), np.concatenate(labels))
+    return LabelledSample(joined, rows, grouped, len(places))
+
+
+def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
+    joined = concatenate(parts)
+    return joined.points, joined.offsets
+
+
+def fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tuple[FoldRows, bool]:
+    """Return encoded labels (n, k) of some bags with their folds, and whether groups are whole."""
+    weights = np.ones(len(y)) if problem.weights is None else problem.weights.of(index, y)
+    if not weights.sum() > 0:
+        weights = np.ones(len(y))  # the fit says that there is nothing to fit
+    y = np.asarray(y, np.float64)
+    units = problem.outcome.units()
+    if units is None:
+        mean = weights @ y / weights.sum()
+        with np.errstate(over="ignore", invalid="ignore"):  # too large ones are refused later
+            units = weights @ (y - mean) ** 2 / weights.sum()
+    units = np.where(np.isfinite(units) & (units > 0), units, 1.0)
+    classes = y.argmax(axis=1) if isinstance(problem.outcome, Classes) else None
+    groups = None
+    if problem.groups is not None:
+        _, groups = np.unique(problem.groups.at(index), return_inverse=True)
+        groups = groups if groups.max() > 0 else None  # one group cannot be left out
+    clusters = np.arange(len(y)) if groups is None else groups
+    folds = choose_folds(len(y), classes, groups)
+    return FoldRows(y, folds, units, weights, clusters), groups is not None
+
+
+def _labelled_places(source: LabelledBags) -> Integers:
+    """Return the positions of labelled bags that are not left out, of a million at most."""
+    found = []
+    for start, stop in sample_ranges(source.n_bags, N_RUNS, MOST_LABELS // N_RUNS):
+        a, b = source.start + start, source.start + stop
+        found.append(a + np.flatnonzero(_is_fitted(source, (a, b))))
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _is_fitted(source: LabelledBags, part: Range) -> NDArray[np.bool_]:
+    known = source.known(*part)
+    if source.left_out is not None:
+        known &= ~source.left_out.members(*part)
+    if source.only is not None:
+        known &= source.only.members(*part)
+    return known
+
+
+def _count(source: LabelledBags) -> int:
+    """Return how many bags are read: no more than the time for their points allows."""
+    n, points = source.n_bags, source.n_points
+    fit = points * SECONDS_PER_FITTED_POINT + n * SECONDS_PER_FITTED_BAG
+    budget = max(BUDGET_SECONDS, SHARE_OF_FIT * fit)
+    per_point = SECONDS_PER_POINT + SECONDS_PER_COORDINATE * source.n_dims
+    affordable = budget / (per_point * max(1.0, points / max(1, n)))
+    return int(np.clip(affordable, LEAST_BAGS, MOST_BAGS))

@@ -1,0 +1,125 @@
+"""The short list that ``embedding="auto"`` chooses from, by the number of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from ....embeddings.base import Embedding
+from ....embeddings.composed.point_transformer import PointTransformer
+from ....embeddings.composed.shrunk import ShrunkEmbedding
+from ....embeddings.composed.union import EmbeddingUnion, name_parts
+from ....embeddings.extremes import ExtremesEmbedding
+from ....embeddings.hdd import HDDEmbedding
+from ....embeddings.mean_map import MeanMapEmbedding
+from ....embeddings.moments import MomentsEmbedding
+from ....embeddings.projection import ProjectionEmbedding
+from ....embeddings.sliced import SlicedWassersteinEmbedding
+
+JOINT_DIMS = 3  # beyond, no embedding is of all coordinates of a density together
+PAIRED_DIMS = 4  # up to so many, densities are of pairs
+MARGINAL_DIMS = 64  # beyond, densities of single coordinates take thousands of numbers
+COVARIANCE_DIMS = 80  # beyond, covariances do
+MANY_DIRECTIONS = 64  # of sliced Wasserstein distances in more dimensions than `JOINT_DIMS`
+
+AS_THEY_ARE, STANDARDISED, DRAWN_IN = "as they are", "standardised", "tails drawn in"
+SCALES = (AS_THEY_ARE, STANDARDISED, DRAWN_IN)
+
+
+@dataclass(frozen=True)
+class Choosable:
+    """An embedding of points on one of the `SCALES`.
+
+    Attributes
+    ----------
+    name : str
+    embedding : Embedding
+        Of points on that scale, not fitted.
+    scale : str
+    linear : bool
+        Whether the model is linear in it, without random features.
+    """
+
+    name: str
+    embedding: Embedding[Any]
+    scale: str = AS_THEY_ARE
+    linear: bool = False
+
+    @property
+    def label(self) -> str:
+        """What reports call it."""
+        return self.name if self.scale == AS_THEY_ARE else f"{self.name}, {self.scale}"
+
+    def on(self, scale: str) -> Choosable:
+        """Return the embedding of points on another scale."""
+        return replace(self, scale=scale)
+
+    def made(self) -> Embedding[Any]:
+        """Return the embedding as an estimator is given it, not fitted."""
+        inner = clone(self.embedding)
+        transformer = transformer_of_scale(self.scale)
+        return inner if transformer is None else PointTransformer(transformer, inner)
+
+    def shrunk(self) -> Choosable:
+        """Return the embedding shrunk by bag size."""
+        inner = ShrunkEmbedding(clone(self.embedding))
+        return replace(self, name=f"{self.name}, shrunk", embedding=inner)
+
+    def plus(self, other: Choosable) -> Choosable:
+        """Return the sum of the kernels of two embeddings, of points on the scale of this one."""
+        parts = name_parts([clone(self.embedding), clone(other.embedding)])
+        union = EmbeddingUnion(parts, join="sum")
+        return Choosable(f"{self.name} + {other.name}", union, self.scale)
+
+
+def transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - scikit-learn's have no types
+    """Return what puts points on a scale; None where they stay as they are."""
+    if scale == AS_THEY_ARE:
+        return None
+    scaler = StandardScaler()
+    if scale == STANDARDISED:
+        return scaler
+    return make_pipeline(scaler, FunctionTransformer(np.arcsinh))
+
+
+def short_list(n_dims: int) -> list[Choosable]:
+    """Return the embeddings that are tried for points of so many coordinates, the cheapest first.
+
+    In more than three dimensions none of them is of a joint density.
+    """
+    joint = n_dims <= JOINT_DIMS
+    marginals = None if joint else 2 if n_dims <= PAIRED_DIMS else 1
+    directions = 32 if joint else MANY_DIRECTIONS
+    found: list[tuple[str, Embedding[Any]]] = [
+        ("moments", MomentsEmbedding(covariance=n_dims <= COVARIANCE_DIMS)),
+        ("mean map", MeanMapEmbedding()),
+        ("sliced Wasserstein", SlicedWassersteinEmbedding(n_directions=directions)),
+        ("extremes", ExtremesEmbedding(n_directions=directions)),
+    ]
+    if n_dims <= MARGINAL_DIMS:
+        found += [
+            ("projection", ProjectionEmbedding(marginals=marginals)),
+            ("js", HDDEmbedding("js", marginals=marginals)),
+        ]
+    scale = AS_THEY_ARE if joint else STANDARDISED
+    return [Choosable(name, embedding, scale) for name, embedding in found]
+
+
+def linear_list(n_dims: int) -> list[Choosable]:
+    """Return the embeddings that a linear model is tried on, the shortest first."""
+    found = [("linear in means", MomentsEmbedding(covariance=False))]
+    if n_dims <= COVARIANCE_DIMS:
+        found.append(("linear in moments", MomentsEmbedding()))
+    scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
+    return [Choosable(name, embedding, scale, linear=True) for name, embedding in found]
+
+
+def others_of(scale: str) -> Sequence[str]:
+    """Return the scales that are tried beside one."""
+    return [other for other in SCALES if other != scale]

@@ -1,0 +1,187 @@
+"""`FitParameters`: what an estimator was made with, as a value, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError, shown
+from ...core.parameters import Table
+from ...core.params import as_array
+from ...data.labelled.holdout import Holdout, HoldoutLike
+from ...embeddings.base import Embedding
+from ...embeddings.random_features.base import RandomFeatures
+from ...execution.passes import FEWER_FEATURES, check_memory
+from ..outcomes.base import Outcome
+from ..ridge.linear_columns import LINEAR
+from ..ridge.penalties import Penalties
+from ..ridge.ridge import rows_serve, solve_bytes
+from ..ridge.rows import RidgeRows
+from ..ridge.solver_choice import check_solver
+from ..ridge.summary import Summary
+from .feature_map import FeatureMap
+
+AUTO = "auto"  # the embedding that is chosen from the data
+GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
+FEW_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
+MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
+
+PenaltiesLike = Sequence[float] | Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FitParameters:
+    """The parameters of an estimator, and the kind of outcome that it learns.
+
+    ``table`` has the constraint of each, as the estimator's ``PARAMETERS``. All but the first two
+    are its constructor's, see `DoubleBasisRegressor`; ``class_weight`` is a classifier's and
+    ``response_embedding`` that of a `TripleBasisRegressor`.
+    """
+
+    learns: type[Outcome]
+    table: Table
+    embedding: Embedding | str | None = None
+    random_features: RandomFeatures | Literal[False] | None = None
+    alpha: str | float | PenaltiesLike = "gcv"
+    alphas: PenaltiesLike | None = None
+    validation_fraction: float = 0.1
+    precision: str = "float32"
+    solver: str = "auto"
+    rank: int | None = None
+    uncertainty: bool = False
+    baseline: str | None = None
+    class_weight: str | Mapping[Any, float] | None = None
+    response_embedding: Embedding | None = None
+    head: str = "ridge"
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the embedding is chosen from the data."""
+        return isinstance(self.embedding, str) and self.embedding == AUTO
+
+    def alpha_of_choice(self, n_bags: int) -> str | float | PenaltiesLike:
+        """Return the penalty, or how it is chosen, beside an embedding chosen for so many bags.
+
+        GCV takes all bags for equally noisy, and for equally far from the others. Of few bags in
+        many features the noisiest are often the farthest: the penalty is then a thousandth of
+        what it should be, and squared errors are up to twice as large.
+        """
+        if isinstance(self.alpha, str) and self.alpha == GCV and n_bags <= FEW_BAGS:
+            return FOLDS
+        return self.alpha
+
+    @property
+    def is_path(self) -> bool:
+        """Whether several penalties may be tried."""
+        return isinstance(self.alpha, str) or np.size(self.alpha) > 1
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the penalty is chosen by its error on held-out bags."""
+        return isinstance(self.alpha, str) and self.alpha in self.learns.judged_penalties
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the penalty is chosen by folds, whatever the bags."""
+        return isinstance(self.alpha, str) and self.alpha == FOLDS
+
+    @property
+    def has_default_grid(self) -> bool:
+        """Whether the penalties tried are the default ones, which depend on the number of bags."""
+        return isinstance(self.alpha, str) and self.alphas is None
+
+    @property
+    def of_sums(self) -> str:
+        """The first parameter, with its value, that needs sums or rows; "" if none does."""
+        if self.baseline is not None:
+            return f"baseline={self.baseline!r}"
+        return "uncertainty=True" if self.uncertainty else ""
+
+    @property
+    def rounding(self) -> float:
+        """Eigenvalues of ZᵀZ below this share of its trace come from rounding of the products."""
+        return 1e-7 if self.precision == "float32" else 1e-14
+
+    def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:
+        """Return whether a fit of so many bags keeps their rows instead of their sums."""
+        return rows_serve(n_bags, features.n_features, self.is_path)
+
+    def penalties(self, train: Summary) -> Penalties:
+        """Return the penalties that may be tried for these rows."""
+        if self.has_default_grid:
+            return Penalties.default(train.weight, self.precision, is_summed(train))
+        return Penalties(self.given_penalties())
+
+    def given_penalties(self) -> Floats:
+        """Return the penalties given as numbers, shape (n,); else the default grid of one row."""
+        values: float | PenaltiesLike
+        if isinstance(self.alpha, str):
+            if self.alphas is None:
+                return Penalties.default(1, "float64", is_summed=False).values
+            values = self.alphas
+        else:
+            values = self.alpha
+        try:
+            return as_array("alpha", values, np.float64).reshape(-1)
+        except DataError:
+            raise ParameterError(f"penalties are {shown(values)}; expected numbers ≥ 0") from None
+
+    def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
+        """Raise ParameterError if this process cannot solve for so many features.
+
+        ``n_rows`` is the number of bags whose rows are kept instead of their sums.
+        """
+        d = features.n_features
+        needed = solve_bytes(d, self.is_path or self.uncertainty, n_rows)
+        if self.of_sums:
+            needed += 8 * d * (d if n_rows is None else n_rows)
+        check_memory(f"solving for {d:,} features", needed, FEWER_FEATURES)
+
+    def check(self, holdout: HoldoutLike) -> None:
+        """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
+        for name, constraint in self.table.items():
+            constraint.check(name, getattr(self, name))
+        if self.alphas is not None and not isinstance(self.alpha, str):
+            named = " or ".join(f"'{name}'" for name in (GCV, FOLDS, *self.learns.judged_penalties))
+            raise ParameterError(f"alphas is the grid of alpha={named}")
+        grid = self.given_penalties()
+        if not (grid <= MOST_ALPHA).all():
+            given = self.alpha if self.alphas is None else self.alphas
+            most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
+            raise ParameterError(f"penalties are {shown(given)}; expected {most}")
+        if grid.size > 1 and (grid == 0).any():
+            raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
+        if self.baseline is not None:
+            self._check_baseline()
+        if self.uncertainty and self.head != "ridge":
+            raise ParameterError(
+                f"uncertainty=True is of a ridge, and head is {self.head!r}: leave one of them "
+                "out; predict_interval has intervals for any model of numbers"
+            )
+        check_solver(self.solver, self.alpha, grid, self.of_sums)
+        Holdout.of(holdout)
+
+    def _check_baseline(self) -> None:
+        if self.is_folded:
+            raise ParameterError(
+                f"alpha='folds' is not known beside a baseline: give alpha={GCV!r} or 'validation'"
+            )
+        if self.uncertainty:
+            raise ParameterError(
+                "uncertainty=True is not known beside a baseline: leave one of them out; "
+                "predict_interval has intervals for any model of numbers"
+            )
+        if self.baseline == LINEAR and self.random_features is False:
+            raise ParameterError(
+                "baseline='linear' stands beside random features, and random_features is "
+                "False: the model is linear without it"
+            )
+
+
+def is_summed(summary: Summary) -> bool:
+    """Whether a summary holds sums of products, in the working precision, and not rows."""
+    return not isinstance(summary, RidgeRows)

@@ -1,0 +1,123 @@
+"""The passes that learn frequencies: sums over the fitted bags, whose embeddings are kept."""
+
+from __future__ import annotations
+
+import operator
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from ...data.store.plan import Range
+from ...data.store.sampling import RunSample
+from ...embeddings.random_features.base import FeatureSpec
+from ...embeddings.random_features.spectrum_evidence import SpectrumSums
+from ...execution.homes import Homes
+from ...execution.keepers import StateKeeper
+from ...execution.passes import Reduction, plan_ranges, run_pass
+from ...execution.progress import Progress, note
+from ..ridge.partial_regression import PartialSummary, Rows
+from ..ridge.ridge import check_rows
+from ..ridge.sums import RidgeStatistics, statistics_cost
+from .accumulate import SplitSums
+from .feature_map import FeatureMap
+from .feature_rows import FeatureRows, Keeping, RowBlock, discard_everywhere
+from .plan import FitPlan
+
+
+class LearningSums:
+    """Collects the sums of one task: of bags that are fitted, not those to validate on."""
+
+    def __init__(self, rows: FeatureRows, features: FeatureMap) -> None:
+        self._sums = SplitSums(features, rows.outcome.n_targets, rows.precision, has_held=False)
+
+    def add(self, block: RowBlock) -> None:
+        """Count the rows of a block."""
+        if n := block.n_fitted:
+            weights = None if block.weights is None else block.weights[:n]
+            self._sums.add(block.embeddings[:n], block.y[:n], None, weights)
+
+    def finish(self) -> Rows:
+        """Return the sums of all blocks."""
+        return self._sums.finish().train  # type: ignore[return-value]  # no other summary
+
+
+@dataclass
+class LearningPasses:
+    """A `LabelledSums` of bags: one pass per spec, on the open cluster or in this process.
+
+    Parameters
+    ----------
+    plan : FitPlan
+        The bags to fit, with the first basis and a baseline's columns alone, in double.
+    left : callable
+        What a baseline leaves of the sums of such features.
+    progress : Progress, optional
+        Of each pass.
+    keeper : StateKeeper, optional
+        Of what learning has come to.
+    """
+
+    plan: FitPlan
+    left: Callable[[Rows, FeatureMap], Rows | PartialSummary]
+    progress: Progress | None = None
+    keeper: StateKeeper | None = None
+    _token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _homes: Homes = field(default_factory=Homes)
+    _ranges: list[Range] | None = None
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        """Drop the embeddings that are kept."""
+        discard_everywhere(self._token, self.plan.bags.in_memory)
+
+    def __call__(self, spec: FeatureSpec, n_bags: int, said: str) -> SpectrumSums:
+        """Return the centred sums of about ``n_bags`` bags; DataError if none has a label."""
+        note(self.progress, said)
+        source, features = self.plan.bags, replace(self.plan.features, second=spec)
+        sizes = features.n_features, self.plan.outcome.n_targets, self.plan.precision
+        cost = features.cost_in(self.plan.precision) + statistics_cost(*sizes)
+        if self._ranges is None:  # of every pass, so that what is kept is found
+            runs = RunSample.of_about(n_bags).ranges(source.start, source.start + source.n_bags)
+            self._ranges = runs if len(runs) > 1 else plan_ranges(source, cost)
+        sums = partial(LearningSums, self._rows, features)
+        found = run_pass(
+            self._rows,
+            Reduction(sums, operator.add, cost, name="learn"),
+            ranges=self._ranges,
+            progress=self.progress,
+            homes=[] if source.in_memory else self._homes(len(self._ranges)),
+        )
+        check_rows(found)
+        outcome = self.plan.outcome
+        share = outcome.n_independent / outcome.n_targets
+        return _as_sums(self.left(found, features), share)
+
+    @cached_property
+    def _rows(self) -> FeatureRows:
+        plan = self.plan
+        narrow = 8 * (plan.features.n_embedded + plan.outcome.n_targets)
+        here = plan.bags.in_memory
+        keeping = Keeping.of(self._token, plan.bags.n_bags, narrow + 1, narrow, here)
+        return FeatureRows.of(plan, replace(keeping, share=0.0))
+
+
+def _as_sums(found: Rows | PartialSummary, share: float) -> SpectrumSums:
+    """Return the sums with weights that are 1 on average: doubled, they say as much."""
+    left = found.left if isinstance(found, PartialSummary) else found
+    assert isinstance(left, RidgeStatistics)
+    factor = left.n_weighted / left.weight
+    lower = np.tril(left.matrix())
+    gram = lower + np.tril(lower, -1).T
+    cross, squares = left.right_side(), left.centred_yy()
+    sums = gram * factor, cross * factor, squares * factor
+    return SpectrumSums.of(*sums, left.n_weighted, share)

@@ -1,0 +1,177 @@
+"""`plan_fit`: decides both bases, the bags to choose a penalty on, and what is kept of each bag."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from ...core.errors import ParameterError
+from ...core.sklearn_bases import fresh
+from ...data.store.sampling import MEDIAN_ROWS
+from ...embeddings.base import Embedding
+from ...embeddings.projection import ProjectionEmbedding
+from ...embeddings.random_features.base import FeatureSpec, RandomFeatures, Sample
+from ...embeddings.random_features.fourier import RandomFourierFeatures
+from ...execution.progress import Progress
+from ..outcomes.densities import Densities
+from ..ridge.linear_columns import OWN, LinearColumns
+from ..ridge.partial_regression import PartialSummary, Rows
+from ..ridge.solver_choice import LEAST_PENALTY, fits_exactly, gradients_pay
+from .accumulate import FitStatistics
+from .checkpoints import Checkpoints
+from .choice.automatic import choose_embedding
+from .feature_map import FeatureMap, resolve_features, sampled_embeddings
+from .fit_parameters import FitParameters
+from .learning_passes import LearningPasses
+from .plan import FitPlan
+from .problem import Problem
+from .solving import leave_baseline
+
+
+def plan_fit(
+    problem: Problem,
+    parameters: FitParameters,
+    progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> FitPlan:
+    """Return the plan of a fit: both bases decided, from samples of the bags.
+
+    Random features that learn are given labels of bags that are not held out, by passes that show
+    ``progress`` and save each sweep in ``checkpoints``. The plan keeps rows if there are no more
+    bags than features: solving from the rows is then faster and rounds less.
+    """
+    parameters, choice = decide_automatic(problem, parameters, progress)
+    features = choose_features(problem, parameters, progress, checkpoints)
+    plan = plan_of(problem, parameters, features)
+    keeps_rows = parameters.keeps_rows(plan.bags.n_bags, features)
+    return replace(plan, keeps_rows=keeps_rows, choice=choice)
+
+
+def decide_automatic(
+    problem: Problem, parameters: FitParameters, progress: Progress | None = None
+) -> tuple[FitParameters, dict[str, Any] | None]:
+    """Return the parameters with ``embedding="auto"`` decided, and what was tried for it."""
+    if not parameters.is_automatic:
+        return parameters, None
+    found = choose_embedding(problem, parameters.random_features, progress)
+    decided = replace(
+        parameters,
+        embedding=found.embedding,
+        random_features=found.random_features,
+        alpha=parameters.alpha_of_choice(found.n_labelled),
+    )
+    return decided, found.report
+
+
+def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -> FitPlan:
+    """Return the plan of a fit with features that are decided; its sums can be added to others."""
+    return FitPlan(
+        problem.fitted,
+        features,
+        problem.outcome,
+        problem.validation(parameters),
+        parameters.precision,
+        weights=problem.weights,
+        holdout=problem.holdout,
+        folds=problem.folds(parameters),
+    )
+
+
+def check_summable(plan: FitPlan, parameters: FitParameters) -> None:
+    """Raise ParameterError unless this process can solve from the sums, or rows, of a plan."""
+    if parameters.solver == "cg":
+        raise ParameterError("solver='cg' keeps no sums: choose solver='auto' or 'cholesky'")
+    parameters.check_memory(plan.features, plan.bags.n_bags if plan.keeps_rows else None)
+
+
+def takes_gradients(plan: FitPlan, parameters: FitParameters, exact: bool = False) -> bool:
+    """Return whether a plan is to be solved by conjugate gradients.
+
+    If ``exact`` sums are needed, it is so only when the solver says so.
+    """
+    if parameters.solver != "auto":
+        return parameters.solver == "cg"
+    n, d = plan.bags.n_bags, plan.features.n_features
+    chosen = parameters.alpha if isinstance(parameters.alpha, str) else None
+    if exact or parameters.of_sums or parameters.is_path != (chosen == "validation"):
+        return False
+    if chosen is None and parameters.given_penalties().min() < LEAST_PENALTY * n:
+        return False
+    pays = gradients_pay(n, d, parameters.is_path, plan.outcome.n_targets)
+    return pays or not fits_exactly(n, d, parameters.is_path)
+
+
+# -------------------------------------------------------------------------- both bases
+
+
+def choose_features(
+    problem: Problem,
+    parameters: FitParameters,
+    progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> FeatureMap:
+    """Return both bases, decided from samples of the bags.
+
+    The embedding and the random features are cloned: a second fit does not use the decisions of
+    the first.
+    """
+    assert not isinstance(parameters.embedding, str)  # "auto" is decided by now
+    embedding = fresh("embedding", parameters.embedding, Embedding, ProjectionEmbedding)
+    second = None
+    if parameters.random_features is not False:
+        second = fresh(
+            "random_features", parameters.random_features, RandomFeatures, RandomFourierFeatures
+        )
+    beside = partial(choose_columns, problem, parameters.baseline)
+    learn = partial(_learn, problem, parameters, progress, checkpoints)
+    return resolve_features(problem.source, embedding, second, beside, learn, progress)
+
+
+def choose_columns(
+    problem: Problem, baseline: str | None, first: FeatureMap, sample: Sample
+) -> LinearColumns | None:
+    """Return the columns of a baseline; ``sample`` gives rows of the embedding ``first``.
+
+    Raises
+    ------
+    ParameterError
+        The bag's own coefficients, where bags and responses have no box in common.
+    """
+    if baseline is None:
+        return None
+    if baseline != OWN:
+        return LinearColumns.of(None, sample(MEDIAN_ROWS))
+    response, box = cast(Densities, problem.outcome).spec, first.embedding.box
+    if box != response.box:
+        raise ParameterError(
+            "baseline='own' copies a bag's own coefficients; its points lie in the box "
+            f"{box.bounds}, those of the responses in {response.box.bounds}: give both "
+            "embeddings one box, or leave baseline out"
+        )
+    own = FeatureMap(response, None)
+    return LinearColumns.of(response, sampled_embeddings(problem.source, own, MEDIAN_ROWS))
+
+
+def _learn(
+    problem: Problem,
+    parameters: FitParameters,
+    progress: Progress | None,
+    checkpoints: Checkpoints | None,
+    random_features: RandomFeatures,
+    first: FeatureMap,
+    sample: Sample,
+) -> FeatureSpec:
+    """Return random features that passes over the labelled bags have learnt."""
+
+    def left(found: Rows, features: FeatureMap) -> Rows | PartialSummary:
+        sums = FitStatistics(found, None)
+        kept = leave_baseline(sums, features, problem.outcome, parameters).train
+        return cast(Rows | PartialSummary, kept)
+
+    plan = replace(plan_of(problem, parameters, first), precision="float64", folds=None)
+    settings = random_features.get_params()
+    keeper = checkpoints.steps(plan, random_features=settings) if checkpoints else None
+    with LearningPasses(plan, left, progress, keeper) as passes:
+        spec = first.embedding
+        return random_features.resolve(spec.n_features, sample, spec.blocks, passes)

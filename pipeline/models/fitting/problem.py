@@ -1,0 +1,191 @@
+"""`Problem`: labelled bags as a model is fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...core.arrays import Floats
+from ...core.errors import ParameterError, shown
+from ...core.parameters import Real
+from ...data.bags.responses import Responses
+from ...data.labelled.column_splits import GroupFolds, GroupSplit
+from ...data.labelled.columns import Column
+from ...data.labelled.frame_columns import from_frame
+from ...data.labelled.holdout import NO_HOLDOUT, Holdout, HoldoutLike
+from ...data.labelled.inputs import BagsLike
+from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.labels import Targets
+from ...data.labelled.leaks import warn_of_leaks
+from ...data.labelled.splits import VALIDATION_SEED, Folds, IndexFolds, Membership
+from ...data.labelled.weights import SampleWeight, Weights
+from ...data.store.plan import Range
+from ..outcomes.base import Outcome, Target
+from ..outcomes.classes import Classes
+from .feature_map import in_embedded_order
+from .fit_parameters import FitParameters
+
+Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
+"""Of bags in memory: targets, or one response per bag."""
+
+Groups = str | ArrayLike | None
+"""Groups of bags that are not independent: a column of a store, or one value per bag."""
+
+TrainingBags = BagsLike | LabelledBags
+
+N_FOLDS = 5  # of bags that no groups keep together
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a model is fitted to.
+
+    Attributes
+    ----------
+    source : LabelledBags
+        The labelled bags, those held out among them.
+    outcome : Outcome
+        What their labels are, as far as these alone decide it.
+    weights : Weights, optional
+    holdout : Holdout
+        Which bags are left out, resolved for these bags.
+    grouped_by : Column, optional
+        Bags of equal values are not independent; None: as ``holdout`` says.
+    columns : tuple of str
+        Columns of a frame that gave labels, groups or weights, and are no coordinates.
+    """
+
+    source: LabelledBags
+    outcome: Outcome
+    weights: Weights | None = None
+    holdout: Holdout = NO_HOLDOUT
+    grouped_by: Column | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def fitted(self) -> LabelledBags:
+        """The bags without those that are held out."""
+        return replace(self.source, left_out=self.holdout.split(self.source))
+
+    @property
+    def groups(self) -> Column | None:
+        """One value per bag: those of equal values are not independent; None: all bags are."""
+        name = self.holdout.groups
+        if self.grouped_by is not None or name is None:
+            return self.grouped_by
+        return Column.of(self.source.data, "groups", name)
+
+    def folds(self, parameters: FitParameters) -> Folds | None:
+        """Return the folds that the penalty is chosen by: of whole groups, or of single bags.
+
+        GCV takes bags for independent, so that groups are left out in its place, too. None where
+        it serves, where bags are held out instead, and beside a baseline.
+        """
+        holds_none_out = parameters.is_path and not parameters.is_judged
+        if not holds_none_out or parameters.baseline is not None:
+            return None
+        if self.groups is not None:
+            return GroupFolds.of_column(self.groups)
+        return IndexFolds(N_FOLDS) if parameters.is_folded else None
+
+    def validation(self, parameters: FitParameters) -> Membership | None:
+        """Return the bags that the penalty is chosen on; None if it is chosen otherwise."""
+        if not parameters.is_judged:
+            return None
+        share = parameters.validation_fraction
+        if self.grouped_by is not None:  # groups that no holdout knows
+            column = GroupFolds.of_column(self.grouped_by).column
+            return GroupSplit(column, share, VALIDATION_SEED)
+        return self.holdout.validation(share, self.source)
+
+
+def pose_problem(
+    parameters: FitParameters,
+    X: TrainingBags,
+    labels: Labels = None,
+    target: Target = None,
+    *,
+    sample_weight: SampleWeight = None,
+    holdout: HoldoutLike = 0.0,
+    bags: Range | None = None,
+    groups: Groups = None,
+) -> Problem:
+    """Return what an estimator with these parameters is fitted to.
+
+    Parameters
+    ----------
+    parameters : FitParameters
+    X, labels, target, sample_weight, holdout
+        As ``fit`` of the estimator takes them.
+    bags : (start, stop), optional
+        A range of a store's bags; None means all of them.
+    groups : str or array, shape (n_bags,), optional
+        A column of a store, or one value per bag, by which every choice leaves bags out.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As ``fit``.
+    """
+    parameters.check(holdout)
+    if sample_weight is not None and parameters.alpha == "projected":
+        raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
+    third = parameters.response_embedding
+    taken = from_frame(X, labels, target, groups=groups, sample_weight=sample_weight)
+    groups, sample_weight = taken.values["groups"], taken.values["sample_weight"]
+    source, outcome = parameters.learns.from_labels(taken.X, taken.y, taken.target, bags, third)
+    source = in_embedded_order(source, parameters.embedding)
+    warn_of_leaks(source, isinstance(outcome, Classes))
+    if taken.names:
+        assert isinstance(source.labels, Targets)
+        source = replace(source, labels=replace(source.labels, names=taken.names))
+        outcome = outcome.named(taken.names)
+    given, column = Holdout.of(holdout), None
+    if isinstance(groups, str) and not source.in_memory and given.after is None:
+        if given.groups not in (None, groups):
+            raise ParameterError(f"groups is {groups!r}, and holdout has groups {given.groups!r}")
+        Column.of(source.data, "groups", groups)  # where nothing is chosen, it is not read
+        given = replace(given, groups=groups)
+    elif groups is not None:
+        column = Column.of(source.data, "groups", groups)
+        if given.fraction:
+            raise ParameterError(
+                "groups are values, and holdout is a share of the bags, whose groups it would cut: "
+                "hold out whole groups yourself, or give a column of a store"
+            )
+    out = given.resolve(source)
+    weights = Weights.of_bags(source.data, sample_weight)
+    if weights is not None:
+        source = replace(source, weightless=weights.without_weight(source.start, source.end))
+    problem = Problem(source, outcome, weights, out, column, taken.columns)
+    if parameters.class_weight is None:
+        return problem
+    by_class = _weights_of_classes(problem, parameters.class_weight)
+    return replace(problem, weights=replace(problem.weights or Weights(), by_class=by_class))
+
+
+def _weights_of_classes(problem: Problem, given: str | Mapping[Any, float]) -> Floats:
+    outcome = cast(Classes, problem.outcome)
+    if isinstance(given, str) and given == "balanced":
+        counts = np.zeros(outcome.n_targets)
+        for _, _, labels in problem.fitted.label_blocks():
+            counts += outcome.encode(labels)[0].sum(axis=0)
+        return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
+    if not isinstance(given, Mapping):
+        what = "'balanced', a mapping from class to number, or None"
+        raise ParameterError(f"class_weight is {shown(given)}; expected {what}")
+    names = [str(one) for one in outcome.values]  # a saved model has its keys as text
+    # models saved by earlier versions have the codes of classes
+    known = {str(code): j for j, code in enumerate(outcome.classes)}
+    known |= {name: j for j, name in enumerate(names)}
+    weights = np.ones(len(names))
+    for name, weight in given.items():
+        if str(name) not in known:
+            raise ParameterError(f"class_weight has class {name!r}; there are {names}")
+        label = f"class_weight of {name!r}"
+        weights[known[str(name)]] = Real(ge=0).check(label, weight)
+    return weights

@@ -1,0 +1,238 @@
+"""`Classes`: the outcome of a model that learns classes, one column for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError
+from ...data.bags.bags import Bags, as_bags
+from ...data.labelled.alignment import aligned
+from ...data.labelled.frame_columns import from_frame
+from ...data.labelled.inputs import BagsLike, LabelsLike, as_targets, with_targets
+from ...data.labelled.labelled import LabelledBags, take_range
+from ...data.labelled.labels import Targets
+from ...data.store.plan import Range
+from ...data.store.store import BagStore
+from ...embeddings.base import Embedding
+from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .details import ClassDetails, ErrorSums, Found, Judged
+from .training_labels import (
+    are_booleans,
+    as_integers,
+    class_codes,
+    distinct_labels,
+    n_targets_of,
+    refuse_numbers,
+)
+
+
+@dataclass(frozen=True)
+class Classes(Outcome):
+    """One column per class.
+
+    Attributes
+    ----------
+    classes : tuple of bool, int, float or str
+        Sorted. Labels of text are encoded by their positions, others by themselves.
+    class_names : tuple of str
+        What the store that was fitted to calls them; empty where they have no names. Predictions
+        have these in place of the store's numbers, which are its own.
+    """
+
+    classes: tuple[Any, ...]
+    names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+
+    key: ClassVar[str] = "classes"
+    has_heads: ClassVar[bool] = True
+    kind: ClassVar[str] = "classes"
+    single: ClassVar[bool] = False
+    measure: ClassVar[str] = "error rate"
+    score_measure: ClassVar[str] = "accuracy"
+
+    @classmethod
+    def from_labels(
+        cls,
+        X: BagsLike | LabelledBags,
+        labels: LabelsLike,
+        target: Target,
+        bags: Range | None,
+        response_embedding: Embedding | None,
+    ) -> tuple[LabelledBags, Self]:
+        """See `Outcome.from_labels`."""
+        X, labels, target, *_ = from_frame(X, labels, target)
+        names, has_booleans = None, False
+        if labels is not None:
+            X = X if isinstance(X, (BagStore, LabelledBags)) else as_bags(X)
+            if not isinstance(X, LabelledBags):
+                labels = aligned(labels, X, "y")
+            given = as_targets(labels)
+            has_booleans = are_booleans(given)
+            names, labels = class_codes(given)
+        source, _ = with_targets(X, labels, target)
+        if n_targets_of(source) != 1:
+            raise DataError("a classifier has one target; name it with target=")
+        source = take_range(source, bags)
+        codes = distinct_labels(source)
+        refuse_numbers(source, codes)
+        classes = codes == 1 if has_booleans else as_integers(codes) if names is None else names
+        stored = source.class_names.get(source.target_names[0]) if source.target_names else None
+        named = () if stored is None else tuple(stored[int(code)] for code in codes)
+        return source, cls(tuple(classes.tolist()), source.target_names, named)
+
+    def named(self, names: Sequence[str]) -> Self:
+        """See `Outcome.named`."""
+        return replace(self, names=tuple(names))
+
+    @property
+    def n_targets(self) -> int:
+        """The number of classes."""
+        return len(self.classes)
+
+    @property
+    def n_independent(self) -> int:
+        """See `Outcome`: the indicators add up to 1."""
+        return max(1, self.n_targets - 1)
+
+    def call(self, j: int) -> str:
+        """See `Outcome.call`."""
+        return f"class {(self.class_names or self.classes)[j]!r}"
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The classes as predictions have them, shape (n_classes,)."""
+        return np.array(self.class_names or self.classes)
+
+    @property
+    def codes(self) -> Rows:
+        """The classes as labels have them, shape (n_classes,)."""
+        if isinstance(self.classes[0], str):
+            return np.arange(len(self.classes), dtype=np.float64)
+        return np.array(self.classes, dtype=np.float64)
+
+    def codes_of(self, values: Sequence[Any]) -> Rows:
+        """Return classes of predictions as labels have them; -1 for those there are not."""
+        known = dict(zip(self.values.tolist(), self.codes.tolist(), strict=True))
+        return np.array([known.get(value, -1.0) for value in values])
+
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        """See `Outcome.take_labels`; a store with other numbers for classes is read with ours."""
+        bags = super().take_labels(store)
+        theirs = store.meta.class_names.get(self.names[0])
+        if theirs is None or not self.class_names:
+            return bags
+        ours = dict(zip(self.classes, self.class_names, strict=True))
+        if ours.items() <= dict(enumerate(theirs)).items():
+            return bags
+        new = [name for name in theirs if name not in self.class_names]
+        names = [ours.get(code, "") for code in range(max(ours) + 1)] + new
+        return replace(bags, labels=Targets(self.names, class_names=tuple(names)))
+
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """See `Outcome.label_again`; text is encoded by its positions among our classes."""
+        if labels is not None:
+            names, codes = class_codes(as_targets(aligned(labels, bags, "y")))
+            if names is not None:
+                found, is_known = self.codes_of(names.tolist()), ~np.isnan(codes)
+                codes[is_known] = found[codes[is_known].astype(int)]
+            labels = codes
+        return super().label_again(bags, labels)
+
+    @property
+    def names_by_code(self) -> tuple[str, ...]:
+        """What people call the classes 0, 1, … of labels in memory; empty for numbers."""
+        is_named = isinstance(self.classes[0], (str, bool))
+        return tuple(map(str, self.classes)) if is_named else ()
+
+    def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
+        """See `Outcome.encode`; a label of no class has a row of zeros."""
+        return (labels == self.codes).astype(np.float64), 0
+
+    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
+        """See `Outcome.find_new`."""
+        found = np.empty(0)
+        for block in blocks:
+            found = np.union1d(found, block)
+        return np.setdiff1d(found, self.codes)
+
+    def predict(self, scores: Rows) -> Prediction:
+        """See `Outcome.predict`."""
+        positive = np.maximum(scores, 0.0)
+        total = positive.sum(axis=1, keepdims=True)
+        even = np.full_like(positive, 1.0 / positive.shape[1])
+        shares = np.divide(positive, total, out=even, where=total > 0)
+        return Prediction(self.values[scores.argmax(axis=1)], shares)
+
+    def stored(self) -> dict[str, Layout]:
+        """See `Outcome.stored`."""
+        probabilities = Layout((self.n_targets,), FLOAT)
+        return {"predictions": Layout((), self.values.dtype), "probabilities": probabilities}
+
+    def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """See `Outcome.columns`."""
+        assert prediction.probabilities is not None
+        columns = {self.names[0] if self.names else "prediction": prediction.values}
+        for j, name in enumerate(self.class_names or self.classes):
+            columns[f"p_{name}"] = prediction.probabilities[:, j]
+        return columns
+
+    def losses(self, scores: Rows, targets: Rows) -> Rows:
+        """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
+        return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
+
+    @property
+    def scored_names(self) -> tuple[str, ...]:
+        """See `Outcome.scored_names`."""
+        return self.names or ("target 1",)
+
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """See `Outcome.references`: 1, so that a score is the share that is right."""
+        return np.ones((len(targets), 1))
+
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.sum_references`."""
+        return np.array([errors.weight], dtype=np.float64)
+
+    def details(self, judged: Judged) -> Found:
+        """See `Outcome.details`: of each bag the class, its share, and the Brier score."""
+        scores, targets, codes = judged.scores, judged.targets, self.codes
+        true = judged.batch.labels[:, 0].astype(np.float64)
+        predicted = codes[scores.argmax(axis=1)]
+        counts = ClassDetails.count(
+            judged.names[0], judged.class_names, codes, true, predicted, judged.weights
+        )
+        shares = self.predict(scores).probabilities
+        assert shares is not None
+        unknown = 1 - targets.sum(axis=1)  # of no class of ours
+        brier = ((shares - targets) ** 2).sum(axis=1) + unknown
+        return Found(counts, true[:, None], np.column_stack([predicted, shares.max(axis=1), brier]))
+
+    def constant_error(self, mean: Rows, variances: Rows) -> float:
+        """See `Outcome.constant_error`: of the most frequent class."""
+        return 1.0 - float(mean.max())
+
+    def describe(self) -> dict[str, Any]:
+        """See `Outcome.describe`."""
+        return {self.key: list(self.class_names or self.classes)}
+
+    def identify(self) -> dict[str, Any]:
+        """See `Outcome.identify`."""
+        return {self.key: list(self.classes)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Outcome.to_dict`."""
+        named = {"class_names": list(self.class_names)} if self.class_names else {}
+        return {**self.identify(), **named}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """See `Outcome.from_dict`; models saved by earlier versions have no class names."""
+        classes, class_names = values[cls.key], values.get("class_names", [])
+        if len(classes) != k or len(class_names) not in (0, k):
+            raise ValueError(f"{k} rows of coefficients, but classes {classes} {class_names}")
+        return cls(tuple(np.array(classes).tolist()), names, tuple(map(str, class_names)))

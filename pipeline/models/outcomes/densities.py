@@ -1,0 +1,201 @@
+"""`Densities`: the outcome of a model that learns densities, the third basis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError, ParameterError
+from ...core.sklearn_bases import fresh
+from ...data.bags.bags import Bags
+from ...data.bags.responses import Responses
+from ...data.labelled.inputs import BagsLike, LabelsLike, with_responses
+from ...data.labelled.labelled import LabelledBags, take_range
+from ...data.labelled.labels import ResponseBags
+from ...data.store.plan import Range
+from ...data.store.store import BagStore
+from ...embeddings.base import ChoiceSample, Embedding
+from ...embeddings.projection import ProjectionEmbedding, ProjectionSpec
+from ...execution.lanes import lane
+from ..ridge.linear_columns import OWN
+from .base import Outcome, Prediction, Rows, Target
+from .details import (
+    DensityDetails,
+    ErrorSums,
+    Found,
+    Judged,
+    project_bags,
+    sampling_noise,
+    weighted_sum,
+)
+
+NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
+
+
+@dataclass(frozen=True)
+class Densities(Outcome):
+    """Projection coefficients of response bags, the third basis (004, §3.4)."""
+
+    spec: ProjectionSpec
+    response_names: tuple[str, ...] | None = None
+
+    key: ClassVar[str] = "response"
+    kind: ClassVar[str] = "densities"
+    single: ClassVar[bool] = False
+    baseline: ClassVar[str] = OWN
+    judged_penalties: ClassVar[tuple[str, ...]] = ("validation", "projected")
+    keeps_mean: ClassVar[bool] = True
+    names: ClassVar[tuple[str, ...]] = ()
+    measure: ClassVar[str] = "mean squared L2 distance of densities"
+
+    @property
+    def n_targets(self) -> int:
+        """The number of coefficients, r."""
+        return self.spec.n_features
+
+    @classmethod
+    def label(cls, X: BagsLike | LabelledBags, labels: LabelsLike, target: Target) -> LabelledBags:
+        """See `Outcome.label`."""
+        if target is not None:
+            raise ParameterError(
+                f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
+            )
+        return with_responses(X, labels)
+
+    @classmethod
+    def from_labels(
+        cls,
+        X: BagsLike | LabelledBags,
+        labels: LabelsLike,
+        target: Target,
+        bags: Range | None,
+        response_embedding: Embedding | None,
+    ) -> tuple[LabelledBags, Self]:
+        """See `Outcome.from_labels`."""
+        pairs = take_range(cls.label(X, labels, target), bags)
+        names = pairs.response_names
+        spec = resolve_response(response_embedding, pairs)
+        return pairs, cls(spec, None if names is None else tuple(names))
+
+    def call(self, j: int) -> str:
+        """See `Outcome.call`."""
+        return f"coefficient {tuple(self.spec.indices[j].tolist())} of the responses"
+
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        """See `Outcome.take_labels`."""
+        if store.response_dims != self.spec.n_dims:
+            raise DataError(
+                f"{store.url}: responses have dimension {store.response_dims}, the model predicts "
+                f"densities in {self.spec.n_dims}"
+            )
+        return LabelledBags(store, ResponseBags())
+
+    def encode(self, labels: Responses) -> tuple[Rows, int]:
+        """See `Outcome.encode`."""
+        out = np.empty((len(labels), self.n_targets))
+        return out, self.spec.embed(self._present(labels), out)
+
+    def _present(self, labels: Responses) -> Bags:
+        """Return the responses that are not empty, with the coordinates of those fitted."""
+        reference = "the model was fitted on"
+        return labels.in_order_of(self.response_names, "responses", reference).present
+
+    def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """See `Outcome.columns`."""
+        names = ["a_" + "_".join(map(str, alpha)) for alpha in self.spec.indices.tolist()]
+        return dict(zip(names, prediction.values.T, strict=True))
+
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """See `Outcome.label_again`."""
+        return with_responses(bags, labels)
+
+    def scored(self, losses: Rows) -> Rows:
+        """See `Outcome.scored`: by Parseval the sum is a squared L2 distance."""
+        return losses.sum(axis=-1, keepdims=True)
+
+    @property
+    def scored_names(self) -> tuple[str, ...]:
+        """See `Outcome.scored_names`."""
+        return ("densities",)
+
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """See `Outcome.references`: squared distances to the average density of the bags fitted."""
+        return ((targets - _known(mean_targets)) ** 2).sum(axis=1, keepdims=True)
+
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.sum_references`."""
+        assert isinstance(errors.details, DensityDetails)
+        return np.array([errors.details.average])
+
+    def details(self, judged: Judged) -> Found:
+        """See `Outcome.details`."""
+        batch, targets, w, own = judged.batch, judged.targets, judged.weights, np.nan
+        if judged.box == self.spec.box:
+            coefficients = np.empty_like(targets)
+            project_bags(self.spec, batch.bags, coefficients)
+            own = float(weighted_sum((coefficients - targets) ** 2, w).sum())
+        gaps = targets - _known(judged.mean_targets)
+        average = float(weighted_sum(gaps**2, w).sum())
+        noise = sampling_noise(self.spec, self._present(batch.labels), targets, w)
+        empty = np.empty((len(batch), 0))
+        return Found(DensityDetails(average, own, noise), empty, empty)
+
+    def units(self) -> Rows:
+        """See `Outcome.units`: 1/r for each of r coefficients.
+
+        The average error in these units is the sum of the squared errors, which is by Parseval a
+        squared L2 distance.
+        """
+        return np.full(self.n_targets, 1.0 / self.n_targets)
+
+    def report_outside(self, n_responses_outside: int) -> dict[str, int]:
+        """See `Outcome.report_outside`."""
+        return {"n_response_points_outside_box": n_responses_outside}
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Outcome.to_dict`."""
+        names = {} if self.response_names is None else {NAMES: list(self.response_names)}
+        return {self.key: self.spec.to_dict(), **names}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """See `Outcome.from_dict`."""
+        spec = ProjectionSpec.from_dict(values[cls.key])
+        if spec.n_features != k:
+            raise ValueError(f"{k} rows of coefficients do not fit the response basis")
+        known = values.get(NAMES)
+        return cls(spec, None if known is None else tuple(map(str, known)))
+
+
+def _known(mean_targets: Rows | None) -> Rows:
+    """Return the mean of the encoded labels fitted, which models of densities keep."""
+    assert mean_targets is not None
+    return mean_targets
+
+
+def resolve_response(third: Embedding | None, pairs: LabelledBags) -> ProjectionSpec:
+    """Return the third basis for these responses.
+
+    Raises
+    ------
+    ParameterError
+        An embedding whose vectors are not the coefficients of a density.
+    """
+    embedding = fresh("response_embedding", third, Embedding, ProjectionEmbedding)
+    if not isinstance(embedding, ProjectionEmbedding) or not (
+        embedding.marginals is None and embedding.bandwidth is None
+    ):
+        raise ParameterError(
+            "response_embedding has to be a ProjectionEmbedding without marginals and bandwidth: "
+            "its coefficients are those of a density"
+        )
+    with lane():
+        return embedding.resolve(
+            pairs.response_dims,
+            pairs.response_box,
+            ChoiceSample(pairs, responses=True),
+        )

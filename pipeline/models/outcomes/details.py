@@ -1,0 +1,313 @@
+"""What is counted of errors beside the losses: one class for each kind of outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.sums import Sums
+from ...data.bags.bags import Bags
+from ...data.bags.box import Box
+from ...data.labelled.labelled import Batch
+from ...embeddings.bases.coefficients import project
+from ...embeddings.projection import ProjectionSpec
+
+Rows = Floats
+
+SAMPLED_TARGETS = 9  # remembered for pictures; more are never drawn
+
+
+def weighted_sum(rows: Rows, weights: Rows | None) -> Rows:
+    """Σ w r over the rows (n, k), in double."""
+    if weights is None:
+        return np.asarray(rows.sum(axis=0, dtype=np.float64))
+    return np.asarray(weights @ rows)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A batch of bags that a model has predicted.
+
+    Attributes
+    ----------
+    batch : Batch
+        With at least one label.
+    scores, targets : float64, shape (n, k)
+        Raw rows of the model, and encoded labels.
+    weights : float64, shape (n,), or None
+        Of the bags.
+    names : tuple of str
+        Of the targets.
+    class_names : tuple of str
+        What people call the classes 0, 1, …
+    box : Box
+        Of the bags.
+    mean_targets : float64, shape (k,), or None
+        `ScoringModel.mean_targets`.
+    """
+
+    batch: Batch
+    scores: Rows
+    targets: Rows
+    weights: Rows | None
+    names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    box: Box
+    mean_targets: Rows | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `Outcome.details` gives: details, and what pictures show of each bag, shape (n, ≤ 9)."""
+
+    details: Details
+    true: Rows
+    predicted: Rows
+
+
+class ErrorSums(Protocol):
+    """`Errors`: see its attributes."""
+
+    @property
+    def n(self) -> int:
+        """Labelled bags."""
+        ...
+
+    @property
+    def losses(self) -> Rows:
+        """Sums of `Outcome.losses`."""
+        ...
+
+    @property
+    def mean(self) -> Rows:
+        """Of the encoded labels."""
+        ...
+
+    @property
+    def scatter(self) -> Rows:
+        """Sums of squares about the mean."""
+        ...
+
+    @property
+    def exponents(self) -> Integers:
+        """Of the units of the three."""
+        ...
+
+    @property
+    def details(self) -> Details:
+        """What is counted beside them."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """Of the bags."""
+        ...
+
+    @property
+    def references(self) -> Rows:
+        """Sums of the reference losses, with which the losses are compared."""
+        ...
+
+    @property
+    def scores(self) -> Rows:
+        """Of each that is scored."""
+        ...
+
+
+class Details(Protocol):
+    """What is counted for one kind of outcome beside the losses."""
+
+    def __add__(self, other: Self) -> Self:
+        """Return the details of both sets of bags."""
+        ...
+
+    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+        """Return what `Errors.values` gives."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RealDetails(Sums):
+    """Sums of |error| and of error, predicted − true, shape (k,)."""
+
+    KEPT: ClassVar[tuple[str, ...]] = ("names",)
+    names: tuple[str, ...]
+    absolute: Rows
+    signed: Rows
+
+    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+        """See `Errors.values`."""
+        found, scores, references = {}, errors.scores, errors.references
+        for j, name in enumerate(self.names):
+            squares, scatter = float(errors.losses[j]), float(references[j])
+            found[name] = {
+                "n": errors.n,
+                "rmse": float(np.ldexp((squares / errors.weight) ** 0.5, errors.exponents[j])),
+                "mae": float(self.absolute[j]) / errors.weight,
+                "bias": float(self.signed[j]) / errors.weight,
+                "r2": float(scores[j]),
+                "constant_rmse": float(
+                    np.ldexp((scatter / errors.weight) ** 0.5, errors.exponents[j])
+                ),
+            }
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDetails:
+    """A confusion matrix over the model's classes and whatever other labels there are.
+
+    Attributes
+    ----------
+    name : str
+        The target's.
+    codes : float64, shape (n_classes,)
+        Ascending.
+    matrix : int64, or float64 of weighted bags, shape (n_classes, n_classes)
+        A row per true class, a column per predicted one.
+    labels : tuple of str
+        What people call the classes 0, 1, …; others go by their number.
+    """
+
+    name: str
+    codes: Rows
+    matrix: NDArray[Any]
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def count(
+        cls,
+        name: str,
+        labels: tuple[str, ...],
+        known: Rows,
+        true: Rows,
+        predicted: Rows,
+        weights: Rows | None = None,
+    ) -> ClassDetails:
+        """Return the matrix of some bags, over the classes ``known`` and theirs."""
+        codes = np.union1d(known, true)
+        counts = np.ones(len(true), dtype=np.int64) if weights is None else weights
+        matrix = np.zeros((len(codes), len(codes)), dtype=counts.dtype)
+        np.add.at(matrix, (np.searchsorted(codes, true), np.searchsorted(codes, predicted)), counts)
+        return cls(name, codes, matrix, labels)
+
+    def __add__(self, other: Self) -> Self:
+        """See `Details`; a class that only one of them knows has no bags in the other."""
+        codes = np.union1d(self.codes, other.codes)
+        matrix = np.zeros((len(codes), len(codes)), dtype=self.matrix.dtype)
+        for part in (self, other):
+            at = np.searchsorted(codes, part.codes)
+            matrix[np.ix_(at, at)] += part.matrix
+        return type(self)(self.name, codes, matrix, self.labels)
+
+    @property
+    def class_names(self) -> list[str]:
+        """What people call the classes, in the order of ``codes``."""
+        return [self.call(code) for code in self.codes.tolist()]
+
+    def call(self, code: float) -> str:
+        """Return what people call a class: its name, or the number."""
+        if float(code).is_integer() and 0 <= code < len(self.labels):
+            return self.labels[int(code)]
+        return f"{code:g}"
+
+    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+        """See `Errors.values`."""
+        hits = np.diag(self.matrix).astype(np.float64)
+        true, predicted = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
+        precision = _divide(hits, predicted)
+        recall = _divide(hits, true)
+        f1 = _divide(2 * hits, true + predicted)
+        per_class = {
+            name: {
+                "precision": float(precision[i]),
+                "recall": float(recall[i]),
+                "f1": float(f1[i]),
+                "n": true[i].item(),
+            }
+            for i, name in enumerate(self.class_names)
+        }
+        return {
+            self.name: {
+                "n": errors.n,
+                "accuracy": float(errors.scores[0]),
+                "per_class": per_class,
+                "confusion": self.matrix.tolist(),
+            }
+        }
+
+
+def determination(
+    losses: Rows | float, references: Rows | float, rounding: Rows | float = 0.0
+) -> Rows:
+    """Return 1 − loss / reference; where the reference is 0, 1 of no loss and 0 of any.
+
+    So scikit-learn's R² scores labels that are all equal. What is at most ``rounding`` is 0.
+    """
+    losses, references = np.asarray(losses, float), np.asarray(references, float)
+    is_equal = references <= rounding
+    shares = losses / np.where(is_equal, 1.0, references)
+    return np.asarray(1.0 - np.where(is_equal, losses > rounding, shares))
+
+
+@dataclass(frozen=True)
+class DensityDetails(Sums):
+    """What needs no model: sums of squared L2 distances on the unit cube to the response's series.
+
+    Attributes
+    ----------
+    average : float
+        Of the average response density of the bags fitted.
+    own : float
+        Of the bag's own density; NaN where bags and responses do not share a box.
+    noise : float
+        How far the series of a Poisson sample of as many points lies from that of its density, by
+        the variance of the functions over the points: a floor of the error only where a
+        response's points are drawn independently of the bag's.
+    """
+
+    average: float
+    own: float
+    noise: float
+
+    def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
+        """See `Errors.values`."""
+        n, model = errors.weight, float(errors.losses.sum())
+        comparable = bool(np.isfinite(self.own))
+        return {
+            "densities": {
+                "n": errors.n,
+                "mse": model / n,
+                "average_mse": self.average / n,
+                "input_mse": self.own / n if comparable else None,
+                "noise_mse": self.noise / n,
+                "r2": float(errors.scores[0]),
+                "input_r2": float(determination(self.own, self.average)) if comparable else None,
+            }
+        }
+
+
+def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
+    """Divide; 0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
+
+
+def sampling_noise(
+    spec: ProjectionSpec, responses: Bags, coefficients: Rows, weights: Rows | None = None
+) -> float:
+    """Sum w Σ_α Var(φ_α) / m over the responses that have m ≥ 2 points, estimated from these."""
+    squares = np.empty_like(coefficients)
+    project_bags(spec, responses, squares, drop=spec.out_of_box == "drop", squared=True)
+    several = responses.sizes > 1
+    variance = (squares - coefficients**2)[several].sum(axis=1)
+    noise = variance / (responses.sizes[several] - 1)
+    return float(weighted_sum(noise, None if weights is None else weights[several]))
+
+
+def project_bags(spec: ProjectionSpec, bags: Bags, out: Rows, **options: bool) -> None:
+    """Write the projections of bags on the basis of a spec into ``out``."""
+    project(bags, spec.indices, spec.groups, spec.basis, spec.box, out, **options)

@@ -1,0 +1,169 @@
+"""`Reals`: the outcome of a model that learns numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Integers
+from ...core.errors import DataError
+from ...core.units import units_of_labels
+from ...data.bags.bags import Bags
+from ...data.labelled.frame_columns import from_frame
+from ...data.labelled.inputs import BagsLike, LabelsLike, with_targets
+from ...data.labelled.labelled import LabelledBags, take_range
+from ...data.store.plan import Range
+from ...data.store.store import BagStore
+from ...embeddings.base import Embedding
+from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .details import (
+    SAMPLED_TARGETS,
+    ErrorSums,
+    Found,
+    Judged,
+    RealDetails,
+    determination,
+    weighted_sum,
+)
+from .training_labels import n_targets_of
+
+ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as none
+
+
+@dataclass(frozen=True)
+class Reals(Outcome):
+    """The targets themselves.
+
+    Attributes
+    ----------
+    single : bool
+        Whether predictions have shape (n,) and not (n, 1).
+    """
+
+    n_targets: int
+    single: bool = False
+    names: tuple[str, ...] = ()
+
+    key: ClassVar[str] = "single_target"
+    has_heads: ClassVar[bool] = True
+    kind: ClassVar[str] = "numbers"
+    has_intervals: ClassVar[bool] = True
+    has_squared_losses: ClassVar[bool] = True
+
+    @classmethod
+    def from_labels(
+        cls,
+        X: BagsLike | LabelledBags,
+        labels: LabelsLike,
+        target: Target,
+        bags: Range | None,
+        response_embedding: Embedding | None,
+    ) -> tuple[LabelledBags, Self]:
+        """See `Outcome.from_labels`."""
+        X, labels, target, *_ = from_frame(X, labels, target)
+        source, single = with_targets(X, labels, target)
+        refuse_classes(source)
+        outcome = cls(n_targets_of(source), single, source.target_names)
+        return take_range(source, bags), outcome
+
+    def named(self, names: Sequence[str]) -> Self:
+        """See `Outcome.named`."""
+        return replace(self, names=tuple(names))
+
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """See `Outcome.label_again`."""
+        source = super().label_again(bags, labels)
+        n = n_targets_of(source)
+        if n != self.n_targets:
+            raise DataError(f"y has {n} targets, the model predicts {self.n_targets}")
+        return source
+
+    @property
+    def measure(self) -> str:
+        """See `Outcome`."""
+        if self.n_targets == 1:
+            return "RMSE"
+        return "root of the targets' mean of squared error over variance"
+
+    def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
+        """See `Outcome.encode`."""
+        return labels, 0
+
+    def predict(self, scores: Rows) -> Prediction:
+        """See `Outcome.predict`."""
+        return Prediction(scores[:, 0] if self.single else scores)
+
+    def stored(self) -> dict[str, Layout]:
+        """See `Outcome.stored`."""
+        return {"predictions": Layout(() if self.single else (self.n_targets,), FLOAT)}
+
+    def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """See `Outcome.columns`."""
+        if self.single:
+            return {self.names[0] if self.names else "prediction": prediction.values}
+        names = self.names or [f"prediction_{j}" for j in range(self.n_targets)]
+        return dict(zip(names, prediction.values.T, strict=True))
+
+    def error(self, losses: Rows, variances: Rows) -> float:
+        """See `Outcome.error`."""
+        if self.n_targets > 1:
+            losses = losses / np.where(variances > 0, variances, 1.0)
+        return float(np.sqrt(losses.mean()))
+
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """See `Outcome.references`: squared distances to the mean of the bags that are scored."""
+        mean = np.average(targets, axis=0, weights=weights)
+        gaps = targets - mean
+        return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
+
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.sum_references`."""
+        return np.where(errors.scatter <= rounding_of(errors), 0.0, errors.scatter)
+
+    def score(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.score`."""
+        return determination(errors.losses, errors.scatter, rounding_of(errors))
+
+    def details(self, judged: Judged) -> Found:
+        """See `Outcome.details`."""
+        gaps, shown, w = judged.scores - judged.targets, slice(SAMPLED_TARGETS), judged.weights
+        sums = weighted_sum(np.abs(gaps), w), weighted_sum(gaps, w)
+        true = judged.targets[:, shown].astype(np.float64)
+        return Found(RealDetails(judged.names, *sums), true, judged.scores[:, shown])
+
+    def exponents(self, targets: Rows, scores: Rows | None = None) -> Integers:
+        """See `Outcome.exponents`: columns of zeros have the units of what is predicted."""
+        return units_of_labels(targets, targets if scores is None else scores)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Outcome.describe`."""
+        return {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Outcome.to_dict`."""
+        return {self.key: self.single}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """See `Outcome.from_dict`."""
+        return cls(k, values[cls.key], names)
+
+
+def rounding_of(errors: ErrorSums) -> Rows:
+    """Return how large a sum of squared gaps to equal labels may be by rounding alone."""
+    return errors.weight * (ROUNDING * errors.mean) ** 2
+
+
+def refuse_classes(source: LabelledBags) -> None:
+    """Raise DataError if a target of a store has classes: their codes are not numbers."""
+    names = source.class_names
+    for name in source.target_names:
+        if name in names:
+            raise DataError(
+                f"{source.url}: target {name!r} has classes, {list(names[name])}; learn it with "
+                "DoubleBasisClassifier (task: classification)"
+            )

@@ -1,0 +1,112 @@
+"""Labels as estimators take them: the number of targets, and the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats
+from ...core.errors import DataError
+from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.labels import Targets
+from ...data.store.targets import EXACT, check_integers, is_missing
+
+MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
+MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unless it names them
+
+
+def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
+    """Raise DataError for labels that are numbers, and no classes.
+
+    Of a store that does not name its classes these are fractions, or many whole numbers. In memory
+    they are many fractions, or fractions of which most bags have one of their own.
+    """
+    [name] = source.target_names or ("",)
+    whole, few = bool((codes == np.round(codes)).all()), len(codes) <= MAX_NUMBERS
+    remedy = "learn it with DoubleBasisRegressor (task: regression)"
+    if source.in_memory:
+        if not whole and not (few and 2 * len(codes) <= source.n_bags):
+            raise DataError(
+                f"y has numbers, {len(codes)} different ones, and no classes: {remedy}, or give "
+                "the classes as whole numbers or text"
+            )
+        return
+    if name in source.class_names or (whole and few):
+        return
+    raise DataError(
+        f"{source.url}: target {name!r} has numbers, {len(codes)} different ones; {remedy}, or "
+        f"make a store that has their classes (ingest with target_types: {{{name}: class}})"
+    )
+
+
+def n_targets_of(source: LabelledBags) -> int:
+    """Return the number of targets; DataError if the labels of bags in memory are not targets."""
+    targets = source.labels.values if isinstance(source.labels, Targets) else None
+    if targets is not None:
+        if targets.dtype.kind not in "iufb":
+            raise DataError(f"y has dtype {targets.dtype}; expected numbers")
+        if np.isinf(targets.astype(np.float64)).any():
+            raise DataError("y has an infinite value; use NaN for bags without a label")
+        return int(targets.shape[1])
+    return len(source.target_names)
+
+
+def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+    """Return class names and their positions as targets for text; None and y for numbers.
+
+    Empty text, None and NaN mean that there is no label, as in a store.
+    """
+    if labels.ndim != 1:
+        raise DataError(f"y has shape {labels.shape}; expected one class per bag")
+    if labels.dtype.kind in "iufb":
+        check_integers(labels)
+        return None, labels
+    if labels.dtype.kind not in "OUST":
+        raise DataError(f"y has dtype {labels.dtype}; expected numbers or text")
+    missing = np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+    if labels.dtype.kind == "O":
+        text = [isinstance(label, str) for label in labels[~missing].tolist()]
+        if not any(text):
+            check_integers(labels[~missing])
+            return None, _numeric(np.where(missing, np.nan, labels))
+        if not all(text):
+            raise DataError("y mixes text with other labels; give all classes as text")
+    codes = np.full(len(labels), np.nan)
+    given = np.array(labels[~missing].tolist(), dtype=str)  # astype takes no StringDType
+    names, codes[~missing] = np.unique(given, return_inverse=True)
+    return names, codes
+
+
+def are_booleans(labels: NDArray[Any]) -> bool:
+    """Whether all labels that are not missing are True or False."""
+    if labels.dtype.kind != "O":
+        return labels.dtype.kind == "b"
+    known = [label for label in labels.ravel().tolist() if not is_missing(label)]
+    return bool(known) and all(isinstance(label, (bool, np.bool_)) for label in known)
+
+
+def _numeric(labels: NDArray[Any]) -> Floats:
+    try:
+        return labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y holds a label that is neither text nor a number ({error})") from error
+
+
+def distinct_labels(source: LabelledBags) -> Floats:
+    """Return the distinct labels, sorted."""
+    found = np.empty(0)
+    for _, _, labels in source.label_blocks():
+        found = np.union1d(found, labels.astype(np.float64)[:, 0])
+        if len(found) > MAX_CLASSES:
+            raise DataError(f"more than {MAX_CLASSES} classes: is the target a real number?")
+    if len(found) < 2:
+        raise DataError(f"a classifier needs two classes, the labels have {len(found)}")
+    return found
+
+
+def as_integers(codes: Floats) -> NDArray[Any]:
+    """Return whole numbers as integers, unless one of them may stand for its neighbours too."""
+    whole = (codes == np.round(codes)) & (np.abs(codes) <= EXACT)
+    return codes.astype(np.int64) if whole.all() else codes

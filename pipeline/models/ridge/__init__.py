@@ -1,0 +1,1 @@
+"""Ridge regression from sums: statistics of features, and their solvers."""

@@ -1,0 +1,247 @@
+"""Ridge regression beside the columns of a baseline, which λ does not penalise.
+
+A baseline is linear in columns a that stand beside the features z. What is solved for any λ is what
+it leaves of the problem, of D columns as without it; the solution has coefficients of both.
+
+"linear": ‖y − Zψ − Aβ‖² + λ‖ψ‖² + λ₀‖β‖². With P = I − A(AᵀA + λ₀I)⁻¹Aᵀ of centred columns that
+is (ZᵀPZ + λI) ψ = ZᵀPy and β = (AᵀA + λ₀I)⁻¹Aᵀ(y − Zψ) (Wahba 1990, ch. 1, for λ₀ = 0). Both are
+solved together: Z loses to A what y loses, where a second regression on the residuals of a first
+one would be biased towards 0. λ₀ is not 0, for a long embedding has as many columns as there are
+bags; it is the best penalty of a ridge on A alone. Where A alone explains nothing it is large, and
+nothing is left of the baseline. λ is chosen by generalised cross-validation of both parts: what
+they leave is P(y − Zψ) with PP = P − λ₀WᵀW, W = (AᵀA + λ₀I)⁻¹Aᵀ, and their degrees of freedom are
+tr WA + tr (ZᵀPZ + λI)⁻¹ZᵀPPZ.
+
+"own": of each response coefficient b that of the bag, a, has w = Cov(a, b) / Var(a), and ψ learns
+b − wa. One number from so many bags needs no penalty and leaves no bias to speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import scipy.linalg
+
+from ...core.arrays import Floats
+from .cholesky import cholesky
+from .gram_products import add_upper
+from .penalties import Penalties
+from .ridge import score_validation, solve_gcv
+from .rows import RidgeRows
+from .summary import Summary
+from .sums import RidgeStatistics
+
+Rows = RidgeStatistics | RidgeRows
+ROUNDING = 1e-6  # columns with a lesser share of variance in their squares are constant, in float32
+
+
+class Beside(NamedTuple):
+    """Of columns A: λ₀, the degrees of freedom tr WA of a ridge on them alone, Wy and WZ."""
+
+    alpha: float
+    df: float
+    of_y: Floats
+    of_z: Floats
+
+
+@dataclass(frozen=True)
+class PartialSummary:
+    """A `Summary` of z and a baseline's columns; other attributes are those of ``whole``.
+
+    Attributes
+    ----------
+    whole : RidgeStatistics or RidgeRows
+        Of all columns.
+    left : RidgeStatistics or RidgeRows
+        What the baseline leaves, to be solved.
+    complete : callable
+        From ψ, shape (D, k), to the coefficients of all columns.
+    again : callable
+        Makes the same of another ``whole``.
+    beside : Beside, optional
+        What GCV has to know of "linear".
+    is_scored : bool
+        Whether b has the columns of ZᵀWᵀ, too.
+    """
+
+    whole: Rows
+    left: Rows
+    complete: Callable[[Floats], Floats]
+    again: Callable[[Rows], PartialSummary]
+    beside: Beside | None = None
+    is_scored: bool = False
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is of the whole
+        """Return what the rows are, whatever is solved."""
+        return getattr(self.whole, name)
+
+    def __add__(self, other: Rows) -> PartialSummary:
+        """Return the same of more rows."""
+        return self.again(self.whole + other)  # type: ignore[operator]  # of one kind
+
+    @property
+    def alpha(self) -> float:
+        """λ₀."""
+        return 0.0 if self.beside is None else self.beside.alpha
+
+    @property
+    def size(self) -> int:
+        """See `Summary`."""
+        return self.left.size
+
+    @property
+    def trace(self) -> float:
+        """See `Summary`."""
+        return self.left.trace
+
+    def part(self, size: int) -> Rows:
+        """See `Summary`."""
+        return self.left.part(size)
+
+    def matrix(self, shift: float = 0.0) -> Floats:
+        """See `Summary`."""
+        return self.left.matrix(shift)
+
+    def sizes(self) -> Floats:
+        """See `Summary`."""
+        return self.left.sizes()
+
+    @property
+    def is_graded(self) -> bool:
+        """See `Summary`."""
+        return self.left.is_graded
+
+    def significant(self, noise: float) -> tuple[Floats, Floats]:
+        """See `Summary`."""
+        return self.left.significant(noise)
+
+    def right_side(self) -> Floats:
+        """See `Summary`."""
+        right_side = self.left.right_side()
+        if not self.is_scored or self.beside is None:
+            return right_side
+        return np.hstack([right_side, self.beside.of_z.T])
+
+    def scored(self) -> PartialSummary:
+        """See `Summary`."""
+        return replace(self, is_scored=True)
+
+    def coefficients(self, solution: Floats) -> Floats:
+        """See `Summary`."""
+        return self.complete(self.left.coefficients(solution[:, : len(self.left.sum_y)]))
+
+    def residual_squares(
+        self, solution: Floats, right_side: Floats, alpha: float, df: float
+    ) -> tuple[Floats, float]:
+        """See `Summary`."""
+        k = len(self.left.sum_y)
+        left, df = self.left.residual_squares(solution[:, :k], right_side[:, :k], alpha, df)
+        if self.beside is None:
+            return left, df
+        of_z = right_side[:, k:]
+        beta = self.beside.of_y - of_z.T @ solution[:, :k]
+        df += self.beside.df - self.alpha * float((of_z * solution[:, k:]).sum())
+        return np.maximum(0.0, left - self.alpha * (beta**2).sum(axis=0)), df
+
+
+def beside_own(whole: Rows, n_features: int) -> PartialSummary:
+    """Return the residual targets after a regression on each target's own column a."""
+    d, again = n_features, partial(beside_own, n_features=n_features)
+    if isinstance(whole, RidgeRows):
+        z, a = whole.z[:, :d], whole.z[:, d:].astype(np.float64)
+        centred = a - replace(whole, z=a).sum_z / whole.weight
+        given = centred if whole.weights is None else centred * whole.weights[:, None]
+        cov = (given * (whole.scaled_y - whole.sum_y / whole.weight)).sum(axis=0)
+        slopes = _slopes(cov, (given * centred).sum(axis=0), (a**2).sum(axis=0))
+        left: Rows = replace(whole, z=z, y=whole.y - a * np.ldexp(slopes, whole.exponents))
+    else:
+        of_z, of_a, both = whole.split(d)
+        squares, products = of_a.diagonal, of_a.cross.diagonal()
+        cov = products - of_a.sum_z * whole.sum_y / whole.weight
+        slopes = _slopes(cov, squares - of_a.sum_z**2 / whole.weight, squares)
+        left = replace(
+            of_z,
+            sum_y=whole.sum_y - slopes * of_a.sum_z,
+            cross=of_z.cross - slopes[:, None] * both.T,
+            sum_yy=whole.sum_yy - 2 * slopes * products + slopes**2 * squares,
+        )
+    return PartialSummary(whole, left, lambda psi: np.vstack([psi, np.diag(slopes)]), again)
+
+
+def _slopes(covariances: Floats, variances: Floats, squares: Floats) -> Floats:
+    """Return Cov/Var, and 0 where a column is constant."""
+    varies = variances > ROUNDING * squares
+    return np.divide(covariances, variances, out=np.zeros_like(covariances), where=varies)
+
+
+def beside_linear(whole: Rows, n_features: int, alpha: float) -> PartialSummary:
+    """Return the residual sums after a ridge with penalty λ₀ on the columns after the features."""
+    again = partial(beside_linear, n_features=n_features, alpha=alpha)
+    axes: Floats | None = None
+    statistics = whole
+    if isinstance(whole, RidgeRows):  # they span at most as many directions as there are rows
+        axes, rows = scipy.linalg.qr(whole.z[:, :n_features].T.astype(np.float64), mode="economic")
+        turned = replace(whole, z=np.hstack([rows.T, whole.z[:, n_features:]]))
+        statistics, n_features = turned.statistics().in_units(whole.exponents), len(rows)
+    assert isinstance(statistics, RidgeStatistics)
+    left, found = _eliminate(statistics, n_features, alpha)
+
+    def complete(psi: Floats) -> Floats:
+        return np.vstack([psi if axes is None else axes @ psi, found.of_y - found.of_z @ psi])
+
+    return PartialSummary(whole, left, complete, again, found)
+
+
+def _eliminate(whole: RidgeStatistics, d: int, alpha: float) -> tuple[RidgeStatistics, Beside]:
+    """Return ZᵀPZ, ZᵀPy and yᵀPy; and what GCV has to know of A."""
+    matrix, right_side = whole.matrix(), whole.right_side()
+    factor, alpha = _factor(matrix[d:, d:], alpha)
+    inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
+    df = len(factor) - alpha * float((inverse**2).sum())
+    rest = partial(scipy.linalg.solve_triangular, factor, lower=True, check_finite=False)
+    half_z, half_y = rest(matrix[d:, :d]), rest(right_side[d:])
+    of_z = np.asfortranarray(matrix[:d, :d])
+    del matrix
+    given = {"beta": 1.0, "trans": 1, "lower": 1, "overwrite_c": 1}
+    square = scipy.linalg.blas.dsyrk(-1.0, half_z, c=of_z, **given)
+    gram = np.zeros(d * (d + 1) // 2)
+    add_upper(gram, square.T)
+    yy = whole.centred_yy() - (half_y**2).sum(axis=0)
+    cross = right_side[:d].T - half_y.T @ half_z
+    left = replace(whole, gram=gram, cross=cross, sum_yy=np.maximum(0.0, yy))
+    left = replace(left, sum_z=np.zeros(d), sum_y=np.zeros(len(yy)))  # all is centred
+    return left, Beside(alpha, df, rest(half_y, trans=1), rest(half_z, trans=1))
+
+
+def _factor(matrix: Floats, alpha: float) -> tuple[Floats, float]:
+    """Return a Cholesky factor at λ₀, or the least penalty that rounding of the sums allows."""
+    try:
+        shifted = np.array(matrix, order="F")
+        shifted[np.diag_indices(len(shifted))] += alpha
+        return cholesky(shifted), alpha
+    except scipy.linalg.LinAlgError:
+        return _factor(matrix, 10 * alpha)
+
+
+def choose_linear(
+    train: Rows, held_out: Rows | None, n_features: int, penalties: Penalties, units: Floats | None
+) -> float:
+    """Return the best penalty λ₀ of a ridge on the columns after the features alone.
+
+    It is best on the rows held out, without any by generalised cross-validation.
+    """
+    of_a = cast(Summary, _columns(train, n_features))
+    if held_out is None:
+        return solve_gcv(of_a, penalties, units).alpha
+    held = cast(Summary, _columns(held_out, n_features))
+    return score_validation(of_a, held, penalties, 0.0, units).best
+
+
+def _columns(rows: Rows, n_features: int) -> Rows:
+    if isinstance(rows, RidgeRows):
+        return replace(rows, z=rows.z[:, n_features:])
+    return rows.split(n_features)[1]

@@ -1,0 +1,118 @@
+"""The interface of what ridge regression knows of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ...core.arrays import Floats, Integers
+
+
+class Summary(Protocol):
+    """What ridge regression needs to know of rows (z, y).
+
+    It is solved as (M + λI) s = b. The symmetric matrix M of order ``size`` has the eigenvalues of
+    the centred ZᵀZ, and possibly more that are zero.
+    """
+
+    @property
+    def exponents(self) -> Integers:
+        """Of the targets' units, shape (k,); see `units.units_of`."""
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+
+    @property
+    def weight(self) -> float:
+        """Σ of the rows' weights; n without weights, as a row of weight 1 counts once."""
+
+    @property
+    def n_weighted(self) -> int:
+        """Rows whose weight is not 0."""
+
+    @property
+    def size(self) -> int:
+        """Order of M."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Of its arrays."""
+
+    @property
+    def sum_z(self) -> Floats:
+        """Σz, shape (D,)."""
+
+    @property
+    def sum_y(self) -> Floats:
+        """Σy, shape (k,), in the targets' units."""
+
+    @property
+    def trace(self) -> float:
+        """Of ZᵀZ."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all features are."""
+
+    def __add__(self, other: Any, /) -> Summary:  # noqa: ANN401 - a summary of its own kind
+        """Return what is known of both sets of rows."""
+
+    def in_units(self, exponents: Integers) -> Summary:
+        """Return the same with targets in other units, none of them smaller."""
+
+    def statistics(self) -> Any:  # noqa: ANN401  # `RidgeStatistics`, which imports this
+        """Return the sums of the rows."""
+
+    def part(self, size: int) -> Summary:
+        """Return a part of order ``size``: evenly spaced rows, or features."""
+
+    def matrix(self, shift: float = 0.0) -> Floats:
+        """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
+
+    def right_side(self) -> Floats:
+        """Return b, shape (size, k)."""
+
+    def coefficients(self, solution: Floats) -> Floats:
+        """Return ψ (D, k) of a solution s (size, k)."""
+
+    def centred_yy(self) -> Floats:
+        """Σ (y − ȳ)², shape (k,)."""
+
+    def rounding(self, noise: float) -> float:
+        """Return the share of the trace below which eigenvalues of M come from rounding.
+
+        ``noise`` is that share for sums of products in the features' own precision.
+        """
+
+    def sizes(self) -> Floats:
+        """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j."""
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether features are of so different sizes that one bound of rounding hides some."""
+
+    def significant(self, noise: float) -> tuple[Floats, Floats]:
+        """Return eigenvalues of M, shape (r,), and eigenvectors, shape (size, r).
+
+        Eigenvalues that cannot be told from rounding are 0, or left out where b has no part in
+        their directions.
+        """
+
+    def scored(self) -> Summary:
+        """Return the same for generalised cross-validation; b may have more columns."""
+
+    def residual_squares(
+        self, solution: Floats, right_side: Floats, alpha: float, df: float
+    ) -> tuple[Floats, float]:
+        """Return these rows' residual squares, and the fit's degrees of freedom; M alone has df.
+
+        s and b may be in any orthonormal coordinates.
+        """
+
+    def judge(self) -> Judge:
+        """Return what measures how well these rows are predicted."""
+
+
+Judge = Callable[[Floats, Floats], Floats]
+"""Mean squared errors (k,) of ψ (D, k) and an intercept (k,), all in the targets' units."""

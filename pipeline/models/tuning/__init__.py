@@ -1,0 +1,1 @@
+"""Choosing an embedding, σ and λ by successive halving over a growing number of bags."""

@@ -1,0 +1,126 @@
+"""Candidates: the models that are compared, with everything decided."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+from sklearn.base import clone
+
+from ...core.errors import ParameterError
+from ...core.parameters import Instance, checked
+from ...embeddings.base import Embedding
+from ...embeddings.random_features.base import RandomFeatures
+from ...embeddings.random_features.fourier import RandomFourierFeatures
+from ...execution.lanes import lane
+from ..base import DoubleBasis, parameters_of
+from ..fitting.feature_map import FeatureMap, resolve_features, sampled_embeddings
+from ..fitting.planning import choose_columns
+from ..fitting.problem import Problem
+from .search import Search
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models compared.
+
+    Attributes
+    ----------
+    embedding : int
+        Position in `Tuning.embeddings`.
+    scale_multiplier : float or None
+        None: without random features.
+    features : FeatureMap
+    first : Embedding
+        The embedding itself, not fitted.
+    """
+
+    embedding: int
+    scale_multiplier: float | None
+    features: FeatureMap
+    first: Embedding[Any]
+
+    @checked(base=Instance("DoubleBasis"))
+    def estimator(self, base: DoubleBasis) -> DoubleBasis:
+        """Return ``base`` with the candidate's parameters, not fitted."""
+        made = clone(base).set_params(embedding=clone(self.first), random_features=False)
+        if self.scale_multiplier is not None:
+            second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
+            made.set_params(random_features=second)
+        elif self.features.beside is None and base.baseline is not None:
+            made.set_params(baseline=None)
+        return made
+
+
+def resolve_candidates(problem: Problem, base: DoubleBasis, search: Search) -> list[Candidate]:
+    """Combine every embedding with every multiplier of σ, then add the linear ones.
+
+    Candidates that turn out to be equal are kept once.
+
+    Raises
+    ------
+    ParameterError
+        A value that an embedding refuses, or multipliers where σ is a number.
+    """
+    second = _random_features(base)
+    if second.scale != "median" and tuple(search.scale_multipliers) != (1.0,):
+        raise ParameterError(
+            f"scale_multipliers are of the median distance, and scale is {second.scale!r}; "
+            "choose scale='median' or scale_multipliers=(1.0,)"
+        )
+    found: dict[str, Candidate] = {}
+    for i, embedding in enumerate([*search.embeddings, *search.linear]):
+        multipliers = search.scale_multipliers if i < len(search.embeddings) else ()
+        try:
+            made = resolve_widths(problem, base, embedding, i, multipliers)
+        except ParameterError as error:
+            text = " ".join(repr(embedding).split())
+            raise ParameterError(f"embedding {i + 1} of the search, {text}: {error}") from error
+        for candidate in made:
+            found.setdefault(digest(candidate.features.to_dict()), candidate)
+    return list(found.values())
+
+
+def resolve_widths(
+    problem: Problem,
+    base: DoubleBasis,
+    embedding: Embedding[Any],
+    place: int,
+    multipliers: Sequence[float],
+) -> list[Candidate]:
+    """Combine an embedding with every multiplier of σ, or return the linear candidate.
+
+    The sample that decides widths and landmarks is embedded once. ``place`` is the position of the
+    embedding.
+    """
+    with lane():
+        first = resolve_features(problem.source, clone(embedding), None)
+        sample, made = cache(partial(sampled_embeddings, problem.source, first)), []
+        beside = choose_columns(problem, base.baseline, first, sample)
+        if not multipliers:  # what is linear in the embedding is no baseline of the same
+            beside = None if beside is None or beside.spec is None else beside
+            return [Candidate(place, None, replace(first, beside=beside), embedding)]
+        for multiplier in multipliers:
+            width = _random_features(base).set_params(scale_multiplier=multiplier)
+            inputs = first.n_features, first.embedding.blocks
+            second = width.for_comparison(*inputs).resolve(inputs[0], sample, inputs[1])
+            features = replace(first, second=second, beside=beside)
+            made.append(Candidate(place, float(multiplier), features, embedding))
+    return made
+
+
+def digest(values: object) -> str:
+    """Return a hexadecimal hash of JSON-able values: equal for equal values, in any process."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _random_features(base: DoubleBasis) -> RandomFeatures:
+    second = parameters_of(base).random_features
+    if second is False:
+        raise ParameterError("random_features=False has no width to compare: fit the model")
+    return clone(second) if second is not None else RandomFourierFeatures()

@@ -1,0 +1,395 @@
+"""`tune`: successive halving over a growing number of bags, then one fit to all of them.
+
+Every rung compares the candidates left by their error on a held-out tenth (001, §5), for all
+penalties from one pass, and keeps the best of them for the next rung, which has more bags. Of
+densities the error is that of their coefficients: by Parseval the squared L2 distance, predicted
+to projected (004, §3.4).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ...core.arrays import Floats
+from ...core.errors import DataError, ParameterError
+from ...core.parameters import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
+from ...data.labelled.column_splits import GroupFolds, GroupSplit
+from ...data.labelled.holdout import HOLDOUT, HoldoutLike
+from ...data.labelled.weights import SampleWeight
+from ...data.storage.files import discard_empty
+from ...data.storage.urls import normalize_url
+from ...data.store.store import BagStore
+from ...embeddings.registered import spec_to_dict
+from ...execution.lanes import lane
+from ...execution.notebook import watched
+from ...execution.progress import Progress, part_of, silent
+from ..base import DoubleBasis, parameters_of
+from ..fitting.accumulate import FitStatistics
+from ..fitting.choice.automatic import choose_embedding
+from ..fitting.fit_parameters import FitParameters
+from ..fitting.problem import Groups, Problem, pose_problem
+from ..fitting.solving import leave_baseline
+from ..outcomes.kinds import identify_outcome
+from ..ridge.penalties import Penalties
+from ..ridge.ridge import score_validation, solve
+from ..ridge.summary import Summary
+from .cache import RowCache, discard_others, store_identity
+from .candidates import Candidate, digest, resolve_candidates
+from .few_bags import FEW_BAGS, tune_few, widths_with
+from .joining import Joining
+from .last_fit import fit_winner, judge_winner, keep_groups_whole, warn_of_penalty
+from .leads import Losses, held_out_losses
+from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
+from .records import Lead, Records, Score, Tuning
+from .scoring import CachedBags, score_statistics
+from .search import Search
+
+HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated again
+LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
+
+
+@checked(
+    store=Instance("BagStore"),
+    estimator=Instance("DoubleBasis"),
+    search=Instance("Search"),
+    target=Text | ListOf(Text) | None_,
+    holdout=HOLDOUT,
+    records=Url | None_,
+    cache_url=Url | None_,
+    keep_cache=Boolean,
+    progress=Function | None_,
+)
+def tune(
+    store: BagStore,
+    estimator: DoubleBasis,
+    search: Search,
+    *,
+    target: str | Sequence[str] | None = None,
+    sample_weight: SampleWeight = None,
+    holdout: HoldoutLike = 0.0,
+    groups: Groups = None,
+    records: str | os.PathLike[str] | None = None,
+    cache_url: str | os.PathLike[str] | None = None,
+    keep_cache: bool = False,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Choose embedding, σ and λ, fit the best to all bags, and judge it on those held out.
+
+    Coefficients of an embedding are computed once per bag and kept beside the store, those of the
+    responses once for all embeddings; a rung adds only its new bags to the statistics of the one
+    before. The best λ per bag falls with the number of bags, so that the last fit looks for it
+    again among all of them, as ``estimator.alpha`` says, but with groups never by GCV: whole groups
+    are left out, in five folds. Penalties given as numbers are of all bags, and a rung takes its
+    share of them.
+
+    Parameters
+    ----------
+    store : BagStore
+    estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor, not fitted
+        Whose other parameters the candidates share, ``response_embedding`` among them.
+    search : Search
+    target, sample_weight, holdout
+        As in `fit`; bags in the holdout are seen by no candidate, and judge the winner. No target
+        with a TripleBasisRegressor.
+    groups : str or array, shape (n_bags,), optional
+        A column of the store, or one value per bag: bags of equal values are not independent, and
+        are kept together by every choice. Default: those of the holdout.
+    records : path, optional
+        A local file for the scores; with it a tune that was killed goes on where it was.
+    cache_url : str, optional
+        Folder for the coefficients; default ``<store>.cache``.
+    keep_cache : bool
+        Leave the winner's coefficients and the targets there; those of other embeddings never
+        stay.
+    progress : callable (bags done, bags in all), optional
+        Starts again at 0 with each rung, and for the last fit.
+
+    Raises
+    ------
+    DataError
+        Not enough labelled bags, no responses where the estimator learns them, or bags that
+        cannot be embedded.
+    ParameterError
+        A value that the search, an embedding or the estimator refuses; before any pass.
+    StoreError
+        The cache or the records cannot be written.
+    """
+    parameters = _parameters(estimator, search)
+    problem = pose_problem(
+        parameters,
+        store,
+        target=target,
+        sample_weight=sample_weight,
+        holdout=holdout,
+        groups=groups,
+    )
+    seen = watched(progress)
+    if search.choose:
+        choice = choose_embedding(problem, parameters.random_features, seen)
+        if store.n_bags <= FEW_BAGS:
+            return tune_few(problem, store, estimator, search, choice, seen)
+        estimator = clone(estimator).set_params(random_features=choice.compared)
+        tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
+        search = replace(search, embeddings=tried, scale_multipliers=widths)
+    tuner = _Tuner(problem, store, estimator, search, records, cache_url)
+    result = tuner.run(seen)
+    tuner.clean(result.winner if keep_cache else None)
+    return result
+
+
+def _parameters(estimator: DoubleBasis, search: Search) -> FitParameters:
+    """Return the parameters that all candidates share, and check the search."""
+    search.check()
+    if not isinstance(estimator, DoubleBasis):
+        raise ParameterError(
+            f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
+            "DoubleBasisClassifier or a TripleBasisRegressor"
+        )
+    return parameters_of(estimator)
+
+
+class _Tuner:
+    """One tune: what is decided before the first pass, and the statistics held between passes."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        store: BagStore,
+        estimator: DoubleBasis,
+        search: Search,
+        records: str | os.PathLike[str] | None,
+        cache_url: str | os.PathLike[str] | None,
+    ) -> None:
+        self.parameters, self.problem = parameters_of(estimator), problem
+        self.source, self.store = problem.fitted, store
+        self.compared = replace(self.problem, source=self.source)
+        self.outcome = self.problem.outcome
+        self.estimator, self.search, self.groups = estimator, search, problem.groups
+        self.embeddings = [*search.embeddings, *search.linear]
+        self.candidates = resolve_candidates(self.compared, estimator, search)
+        for candidate in self.candidates:
+            self.check_memory(candidate)
+        lengths = {c.embedding: c.features.n_embedded for c in self.candidates}
+        n_bags = store.n_bags
+        longest = sum(lengths.values()) if search.join else max(lengths.values())
+        first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
+        row_bytes = 4 * longest + 8 * self.outcome.n_targets
+        self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
+        self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
+        validation = problem.validation(replace(self.parameters, alpha="validation", alphas=None))
+        assert validation is not None
+        if isinstance(validation, GroupSplit):  # asked of every block of every candidate
+            validation = replace(validation, column=validation.column.held())
+        self.validation = validation
+        self.identity = store_identity(store)
+        self.folder = normalize_url(cache_url) if cache_url is not None else f"{store.url}.cache"
+        self.records = Records(records, self.identity)
+        self._held: dict[int, tuple[int, FitStatistics]] = {}  # by candidate: rung, statistics
+
+    def run(self, progress: Progress) -> Tuning:
+        discard_others(self.folder, self.identity)
+        left = list(range(len(self.candidates)))
+        found: list[dict[int, Score]] = []
+        for r in range(len(self.rungs)):
+            found.append(self._compare(r, left, progress))
+            left = sorted(left, key=lambda c: (found[-1][c].error, c))[: self.rungs[r].n_kept]
+            self._discard(range(len(self.candidates)) if self.search.join else left)
+        self._held.clear()
+        winner = left[0]
+        leads: list[Lead] = []
+        if self.search.join:
+            winner, leads = Joining(self, found, progress).run()
+        self._held.clear()
+        made = keep_groups_whole(self.problem, self.candidates[winner].estimator(self.estimator))
+        model = fit_winner(self.problem, made, self.search.heads, progress)
+        warn_of_penalty(found[-1][winner], model)
+        judged = judge_winner(model, self.store, progress)
+        tuned = self.embeddings, self.candidates, self.rungs, found, winner, model, leads, judged
+        return Tuning(*tuned)
+
+    def clean(self, kept: int | None) -> None:
+        """Delete all caches except one candidate's and the targets'; None: these as well."""
+        self._discard([] if kept is None else [kept])
+        if kept is None:
+            self._targets.remove()
+        discard_empty(self.folder)
+
+    def _compare(self, r: int, left: Sequence[int], progress: Progress) -> dict[int, Score]:
+        """Score the candidates of a rung; hold the statistics of the best for the next one."""
+        scores: dict[int, Score] = {}
+        rung = self.rungs[r]
+        before = self.rungs[r - 1].n_bags if r else 0
+        new = rung.n_bags - before
+        for done, c in enumerate(left):
+            scores[c] = self.score(c, r, part_of(progress, done * new, len(left) * new))
+            self._hold_best(scores, rung.n_kept)
+        return scores
+
+    def score(self, c: int, r: int, progress: Progress) -> Score:
+        """Compare a candidate on the bags of a rung, unless the records have its score."""
+        key = self._record_key(c, self.rungs[r])
+        score = self.records.get(key)
+        if score is None:
+            score = self._score(c, r, progress)
+            self.records.put(key, score)
+        return score
+
+    def losses(self, c: int, score: Score) -> Losses:
+        """Return the loss of each bag, whose mean is the score of the last rung."""
+        statistics = self._statistics(c, len(self.rungs) - 1, silent)
+        held_out, weights = statistics.validation, self.problem.weights
+        assert held_out is not None
+        units = self._units(held_out)
+        if units is None:
+            variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
+            units = np.where(variance > 0, variance, 1.0)
+        with lane():
+            left = self._beside(c, statistics)
+            solution = solve(left.train, score.alpha, self.parameters.rounding)
+        self._held.pop(c, None)
+        blocks = (0, self.rungs[-1].n_blocks)
+        return held_out_losses(self._cached(c), self.validation, solution, units, blocks, weights)
+
+    def check_memory(self, candidate: Candidate) -> None:
+        """Refuse a candidate that this process cannot solve for."""
+        n_bags, features = self.problem.source.n_bags, candidate.features
+        few = self.parameters.keeps_rows(n_bags, features)
+        self.parameters.check_memory(features, n_bags if few else None)
+
+    def _score(self, c: int, r: int, progress: Progress) -> Score:
+        begun = time.perf_counter()
+        statistics = self._statistics(c, r, progress)
+        train, held_out = statistics.train, statistics.validation
+        assert held_out is not None
+        rung, share = self.rungs[r], self.parameters.validation_fraction
+        if held_out.n < LEAST_HELD_OUT or train.n < LEAST_HELD_OUT:
+            raise DataError(
+                f"{self.source.url}: of {rung.n_bags} bags {train.n + held_out.n} are labelled, "
+                f"{held_out.n} of them in the held-out share of {share:g}; comparing candidates "
+                f"needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
+            )
+        with lane():
+            penalties = self._penalties(train, rung)
+            units, left = self._units(held_out), self._beside(c, statistics)
+            rounding = self.parameters.rounding
+            path = score_validation(left.train, held_out, penalties, rounding, units)
+        return Score(
+            float(path.scores.min()),
+            rung.n_bags,
+            train.n,
+            held_out.n,
+            path.best,
+            tuple(path.alphas.tolist()),
+            tuple(path.scores.tolist()),
+            time.perf_counter() - begun,
+        )
+
+    def _statistics(self, c: int, r: int, progress: Progress) -> FitStatistics:
+        """Those of a rung: of its new blocks, and of the rung before, held or accumulated again."""
+        held = self._held.get(c)
+        if held is not None and held[0] == r:
+            return held[1]
+        before = self._statistics(c, r - 1, progress) if r else None
+        blocks = (self.rungs[r - 1].n_blocks if r else 0, self.rungs[r].n_blocks)
+        bags = self._cached(c)
+        keeps_rows = self.parameters.keeps_rows(self.rungs[r].n_bags, self.candidates[c].features)
+        statistics = score_statistics(
+            bags,
+            self.validation,
+            self.parameters.precision,
+            blocks,
+            progress,
+            keeps_rows=keeps_rows,
+            weights=self.problem.weights,
+        )
+        if before is not None:
+            statistics = (before if keeps_rows else before.summed()) + statistics
+        self._held[c] = (r, statistics)
+        return statistics
+
+    def _beside(self, c: int, statistics: FitStatistics) -> FitStatistics:
+        features = self.candidates[c].features
+        return leave_baseline(statistics, features, self.outcome, self.parameters)
+
+    def _cached(self, c: int) -> CachedBags:
+        coefficients, features = self._coefficients(c), self.candidates[c].features
+        for cache in (coefficients, self._targets):
+            cache.open()  # so that workers find it, and only one process makes it
+        return CachedBags(
+            self.source, self.order, coefficients, self._targets, features, self.outcome
+        )
+
+    def _hold_best(self, scores: dict[int, Score], n_kept: int) -> None:
+        """Let go of statistics of candidates that fall out, or that do not fit in memory."""
+        room = HELD_STATISTICS_BYTES
+        best = sorted(scores, key=lambda c: (scores[c].error, c))
+        for place, c in enumerate(best):
+            if c not in self._held:
+                continue
+            room -= self._held[c][1].n_bytes
+            if place >= n_kept or room < 0:
+                del self._held[c]
+
+    def _units(self, held_out: Summary) -> Floats | None:
+        """Return the outcome's units, scaled so that the held-out mean has an error of 1."""
+        units = self.outcome.units()
+        if units is None:
+            return None
+        variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
+        scaled: Floats = units * (np.mean(variance / units) or 1.0)
+        return scaled
+
+    def _penalties(self, train: Summary, rung: Rung) -> Penalties:
+        penalties = self.parameters.penalties(train)
+        if self.parameters.has_default_grid:
+            return penalties
+        return penalties.times(rung.n_bags / self.order.n_bags)
+
+    def _record_key(self, c: int, rung: Rung) -> str:
+        base = self.parameters
+        settings = {
+            "features": self.candidates[c].features.to_dict(),
+            "penalties": base.given_penalties().tolist(),
+            "penalties_a_bag": base.has_default_grid,
+            "validation_fraction": float(base.validation_fraction),
+            "precision": base.precision,
+            "outcome": identify_outcome(self.outcome),
+        }
+        return digest([self._data_key(), settings, rung.n_bags])
+
+    def _data_key(self) -> list[Any]:
+        order = [self.order.run_length, self.order.seed]
+        weights = [self.problem.weights.to_dict()] if self.problem.weights else []
+        names = list(self.source.target_names)
+        groups = [] if self.groups is None else [GroupFolds.of_column(self.groups).to_dict()]
+        return [self.identity, names, self.problem.holdout.saved, order, *weights, *groups]
+
+    def _coefficients(self, c: int) -> RowCache:
+        features = self.candidates[c].features
+        key: object = spec_to_dict(features.embedding)
+        if features.beside is not None and features.beside.spec is not None:
+            key = [key, spec_to_dict(features.beside.spec)]
+        return self._cache(key, features.n_embedded, "float32")
+
+    @property
+    def _targets(self) -> RowCache:
+        return self._cache(identify_outcome(self.outcome), self.outcome.n_targets, "float64")
+
+    def _cache(self, key: object, n_columns: int, dtype: str) -> RowCache:
+        url = f"{self.folder}/{self.identity}-{digest([self._data_key(), key])}.zarr"
+        return RowCache(url, self.order.n_bags, n_columns, self.order.block_length, dtype)
+
+    def _discard(self, kept: Iterable[int]) -> None:
+        """Delete the caches of embeddings that none of these candidates has."""
+        left = {self._coefficients(c).url for c in kept}
+        caches = map(self._coefficients, range(len(self.candidates)))
+        for cache in {cache.url: cache for cache in caches}.values():
+            if cache.url not in left:
+                cache.remove()

@@ -1,0 +1,98 @@
+"""The last fit of a tune: its penalty, and the baselines that the winner has to beat."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import DataError, ParameterError, warn
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
+from ..base import DoubleBasis, parameters_of, with_model
+from ..evaluation.baselines import judge_fit
+from ..fit import calibrated, fit_ridge
+from ..fitting.problem import Problem
+from ..stacking import choose_head, with_trees
+from .records import Score
+
+LARGEST_GAP = 10.0  # between two penalties; one decade is little where the error is level
+RIDGE = "ridge"
+LEAST_LOSS = 0.02  # of the least error: what a penalty may cost on the bags held out
+
+logger = logging.getLogger(__name__)
+
+
+def keep_groups_whole(problem: Problem, made: DoubleBasis) -> DoubleBasis:
+    """Return an estimator whose fit leaves groups out to choose the penalty, if there are any.
+
+    Folds do so, but where a baseline stands beside; there the groups that have compared the
+    candidates choose it.
+    """
+    parameters = parameters_of(made)
+    by_gcv = parameters.is_path and not parameters.is_judged
+    if problem.groups is None or not by_gcv or problem.folds(parameters) is not None:
+        return made
+    grid = made.alphas if isinstance(made.alpha, str) else made.alpha
+    made.set_params(alpha="validation", alphas=grid)
+    return made
+
+
+def fit_winner(
+    problem: Problem,
+    made: DoubleBasis,
+    heads: Collection[str] | None,
+    progress: Progress,
+    report: Mapping[str, Any] | None = None,
+) -> DoubleBasis:
+    """Return the last fit of an estimator, with the head that leads by folds.
+
+    Where its trees cannot be grown, as rows do not fit in memory, the report says why under
+    "head", and the ridge is taken. What is in ``report`` stands in the model's.
+    """
+    parameters = parameters_of(made)
+    model = fit_ridge(problem, parameters, progress)
+    model = replace(model, report={**model.report, **(report or {})})
+    if heads and {*heads} != {RIDGE} and parameters.learns.has_heads and parameters.head == RIDGE:
+        stacked = replace(parameters, head="stack")
+        try:
+            stacked.check(problem.holdout.saved)
+            model, head = choose_head(with_trees(model, problem, stacked, progress), heads)
+        except (DataError, ParameterError) as error:
+            logger.warning("no trees were grown: %s", error)
+            refused = {"head": RIDGE, "refused": str(error)}
+            return with_model(made, replace(model, report={**model.report, "head": refused}))
+        if head != RIDGE:
+            made.set_params(head=head)
+            model = calibrated(model, problem)
+    return with_model(made, model)
+
+
+def warn_of_penalty(score: Score, model: DoubleBasis) -> None:
+    """Warn if the last fit has a penalty that costs much on the bags held out while tuning."""
+    if np.size(score.alphas) < 2 or not score.alpha or not model.alpha_:
+        return
+    gap = max(score.alpha / model.alpha_, model.alpha_ / score.alpha)
+    nearest = int(np.abs(np.log(np.array(score.alphas) / model.alpha_)).argmin())
+    loss = score.errors[nearest] / score.error - 1
+    if gap <= LARGEST_GAP or not loss > LEAST_LOSS:
+        return
+    which = "smaller" if model.alpha_ < score.alpha else "larger"
+    warn(
+        f"the penalty of the last fit, {model.alpha_:.3g}, is {gap:,.0f} times {which} than the "
+        f"best one for the bags held out while tuning, {score.alpha:.3g}, where it costs "
+        f"{loss:.0%} of the error: if bags come in groups, name their column "
+        "(groups= or holdout={'groups': column}), or take alpha='validation'"
+    )
+
+
+def judge_winner(model: DoubleBasis, store: BagStore, progress: Progress) -> dict[str, Any] | None:
+    """Return the winner's error beside its baselines; None where it is not known."""
+    try:
+        return judge_fit(model, store, progress, forest=True)
+    except DataError as error:  # a bag that is refused does not take the tune with it
+        logger.warning("the winner is not judged: %s", error)
+        return None

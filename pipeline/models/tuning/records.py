@@ -1,0 +1,144 @@
+"""What a tune has found so far, in a JSON file from which a killed tune goes on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.saved import Format, Saved, read_saved
+from ...data.storage.files import read_json, write_json
+from ...embeddings.base import Embedding
+from .candidates import Candidate
+from .order import Rung
+
+FORMAT = Format("state of a tune")
+
+
+@dataclass(frozen=True)
+class Score(Saved):
+    """A candidate on the bags of one rung.
+
+    Attributes
+    ----------
+    error : float
+        Mean squared error on the bags held out over the targets' variance there (the mean over
+        targets or classes; of densities the squared L2 distances of both), of the best penalty.
+    n_bags, n_train, n_held_out : int
+        Of the rung, and the labelled ones that were fitted and held out.
+    alpha : float
+        The best penalty; ``alphas`` and ``errors`` are the whole path.
+    seconds : float
+    """
+
+    error: float
+    n_bags: int
+    n_train: int
+    n_held_out: int
+    alpha: float
+    alphas: tuple[float, ...]
+    errors: tuple[float, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Lead:
+    """By how much the winner leads a candidate on the bags held out.
+
+    Attributes
+    ----------
+    candidate : int
+    gap : float
+        Error of the candidate less that of the winner.
+    standard_error : float
+        Of the gap, over bags, or over the groups of ``holdout``.
+    """
+
+    candidate: int
+    gap: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    embeddings : list of embeddings
+        Those of the search, the linear ones, and those that were joined of them.
+    candidates : list of Candidate
+    rungs : list of Rung
+    scores : list of dict
+        Of each rung, the `Score` of each candidate compared there, by its position.
+    winner : int
+        Position of the winning candidate.
+    model : fitted estimator
+        The winner, fitted to all bags.
+    leads : list of Lead
+        Over the best candidate of each embedding; none without ``join``.
+    judged : dict or None
+        The winner's error on the bags of the holdout, which no choice has seen, beside the best
+        constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
+    """
+
+    embeddings: list[Embedding[Any]]
+    candidates: list[Candidate]
+    rungs: list[Rung]
+    scores: list[dict[int, Score]]
+    winner: int
+    model: Any
+    leads: list[Lead]
+    judged: dict[str, Any] | None = None
+
+
+class Records:
+    """Scores by key, every new one written at once.
+
+    Parameters
+    ----------
+    path : path or None
+        A local file; None keeps nothing.
+    identity : str
+        Of the data; scores of other data are dropped.
+
+    Raises
+    ------
+    StoreError
+        A file that holds something else, or cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
+        self._path = None if path is None else Path(path)
+        self._identity = identity
+        self._scores = self._load()
+
+    def get(self, key: str) -> Score | None:
+        """Return the score of a key, or None if it has no score yet."""
+        return self._scores.get(key)
+
+    def put(self, key: str, score: Score) -> None:
+        """Keep a score, and write the file."""
+        self._scores[key] = score
+        if self._path is not None:
+            scores = {key: score.to_dict() for key, score in self._scores.items()}
+            values = {"identity": self._identity, "scores": scores}
+            write_json(self._path, values, format=FORMAT)
+
+    def _load(self) -> dict[str, Score]:
+        if self._path is None:
+            return {}
+        found = read_json(
+            self._path,
+            self._known,
+            damaged="not the state of a tune",
+            remedy="delete it to start over",
+        )
+        return found or {}
+
+    def _known(self, values: dict[str, Any]) -> dict[str, Score]:
+        """Return the scores of a file; none where they are of other data or another version."""
+        if values[FORMAT.key] != FORMAT.version or values["identity"] != self._identity:
+            return {}
+        return {key: read_saved(Score, score) for key, score in values["scores"].items()}

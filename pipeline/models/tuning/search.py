@@ -1,0 +1,91 @@
+"""What is searched, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+from ...core import Instance, Integer, ListOf, OneOf, RandomSeed, Real, check_parameters, checked
+from ...embeddings.base import Embedding
+from ...embeddings.hdd import HDDEmbedding
+from ...embeddings.mean_map import MeanMapEmbedding
+from ...embeddings.moments import MomentsEmbedding
+from ...embeddings.sliced import SlicedWassersteinEmbedding
+from ..fitting.choice.short_list import short_list
+
+JOINT_DIMS = 3  # beyond, no embedding is of a joint density
+EVERY_HEAD = ("ridge", "trees", "stack")
+DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Candidates, and the rungs they are compared on.
+
+    Random features that learn from labels are compared as the Gaussian ones they begin with, and
+    learn in the winner's last fit: `EmbeddingUnion` with ``join="sum"`` is none for them.
+
+    Parameters
+    ----------
+    embeddings : sequence of embeddings, not fitted
+    scale_multipliers : list of float > 0, default (0.5, 0.7, 1.0, 1.4, 2.0)
+        Of σ, tried with each embedding; the coefficients are shared among them.
+    eta : int ≥ 2, default 3
+        A rung keeps the best 1/eta of its candidates and has eta times the bags of the one before.
+    first_bags : int ≥ 1, optional
+        Bags of the first rung. Default: as many as make the rungs end when one candidate is left
+        for the fit to all bags, and at least 2,000.
+    seed : int from 0 to 2^64 − 1, default 0
+        Of the order in which bags are taken.
+    linear : sequence of embeddings
+        Tried besides, without random features.
+    join : bool, default False
+        After the rungs the best embedding is joined with others by `EmbeddingUnion`, one at a
+        time, as long as that lowers the error by more than its standard error.
+    heads : list of {"ridge", "trees", "stack"}, optional
+        Of the winner, see `DoubleBasisRegressor`, compared by five folds of all bags, whole groups
+        where there are groups. The cheapest that is behind the best by less than half a standard
+        error is taken; where ``choose`` compares nothing else, the stack. Where trees cannot be
+        grown, as rows do not fit in memory, the model's report says why, and the ridge is taken.
+        None: the estimator's own.
+    choose : bool, default False
+        Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
+        2,000 bags nothing else is compared, as a tenth held out would be a few bags.
+    """
+
+    embeddings: Annotated[Sequence[Embedding[Any]], ListOf(Instance("Embedding"), 1)]
+    scale_multipliers: Annotated[Sequence[float], ListOf(Real(gt=0), 1)] = DEFAULT_MULTIPLIERS
+    eta: Annotated[int, Integer(2)] = 3
+    first_bags: Annotated[int, Integer(1)] | None = None
+    seed: RandomSeed = 0
+    linear: Annotated[Sequence[Embedding[Any]], ListOf(Instance("Embedding"))] = ()
+    join: bool = False
+    heads: Annotated[Sequence[str], ListOf(OneOf(*EVERY_HEAD), 1)] | None = None
+    choose: bool = False
+
+    @classmethod
+    @checked(n_dims=Integer(1))
+    def auto(cls, n_dims: int = 1) -> Self:
+        """Return a search that also chooses the embedding.
+
+        It begins with what ``embedding="auto"`` chooses. Of more than 2,000 bags it compares this
+        with ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein,
+        for points of more than three coordinates (``n_dims``) with what "auto" tries there, and
+        joins them, and compares ridge, trees and their stack as the winner's head. Of fewer the
+        head is the stack.
+        """
+        kernels: list[Embedding[Any]] = [
+            MomentsEmbedding(),
+            MeanMapEmbedding(),
+            HDDEmbedding("js"),
+            SlicedWassersteinEmbedding(),
+        ]
+        if n_dims > JOINT_DIMS:
+            kernels = [one.made() for one in short_list(n_dims)]
+        means = [MomentsEmbedding(covariance=False)]
+        return cls(kernels, linear=means, join=True, heads=EVERY_HEAD, choose=True)
+
+    def check(self) -> None:
+        """Raise ParameterError for what cannot be used."""
+        check_parameters(self)

@@ -1,0 +1,1 @@
+"""Whether new bags, or rows, are still like those that a model learnt from."""

@@ -1,0 +1,104 @@
+"""Where two sets of bags differ: in the mean and in the spread of each coordinate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats
+from ...core.saved import Saved
+from ...data.bags.bags import Bags
+from ...hypotheses.nulls.permutation import p_values
+
+LARGEST_SHIFT = 1e9  # where the bags of each set are all alike
+ROUNDING = 1e-12  # of a coordinate's largest value: what varies by less is constant
+
+
+@dataclass(frozen=True)
+class CoordinateShift(Saved):
+    """How one coordinate's mean and spread in a bag differ between the two sets.
+
+    Attributes
+    ----------
+    coordinate : int
+    reference_mean, new_mean : float
+        Averages over the bags of the mean of their points, in the units of the data.
+    mean_shift : float
+        new_mean − reference_mean in standard deviations of the bags' means within a set (pooled;
+        Cohen's d with the bag as the unit), in [−1e9, 1e9].
+    mean_p_value : float
+        Of |mean_shift| among the largest shifts of all coordinates' means and spreads under
+        permutation: small ones are not chance, however many coordinates there are.
+    reference_spread, new_spread, spread_shift, spread_p_value : float
+        The same of the standard deviation of a bag's points.
+    """
+
+    coordinate: int
+    reference_mean: float
+    new_mean: float
+    mean_shift: float
+    mean_p_value: float
+    reference_spread: float
+    new_spread: float
+    spread_shift: float
+    spread_p_value: float
+
+
+def means_and_spreads(bags: Bags) -> Floats:
+    """Mean and standard deviation of each coordinate in each bag, shape (n_bags, 2 n_dims)."""
+    means = bags.means
+    squares = (bags.points - np.repeat(means, bags.sizes, axis=0)) ** 2
+    return np.hstack([means, np.sqrt(Bags.trusted(squares, bags.offsets).means)])
+
+
+def standardised(moments: Floats) -> Floats:
+    """Columns of mean 0 and standard deviation 1 over all bags; zeros where none differs.
+
+    Parameters
+    ----------
+    moments : shape (n_bags, 2 n_dims)
+        Of `means_and_spreads`.
+    """
+    centred = moments - moments.mean(axis=0)
+    spreads = centred.std(axis=0)
+    largest = np.abs(moments).max(axis=0).reshape(2, -1).max(axis=0)
+    varies = spreads > ROUNDING * np.tile(largest, 2)
+    return np.divide(centred, spreads, out=np.zeros_like(centred), where=varies)
+
+
+def coordinate_shifts(
+    moments: Floats, is_reference: NDArray[np.bool_], sums: Floats
+) -> tuple[CoordinateShift, ...]:
+    """Return the shift of every coordinate, in the order of coordinates.
+
+    Parameters
+    ----------
+    moments : shape (n_bags, 2 n_dims)
+        Of `means_and_spreads`.
+    is_reference : shape (n_bags,)
+    sums : shape (1 + n_permutations, 2 n_dims)
+        Of the `standardised` moments, by `split_sums`.
+    """
+    # standardised columns sum to zero: the sum over one set is, but for a factor, the difference
+    p = p_values(np.abs(sums[0]), np.abs(sums[1:]).max(axis=1))
+    reference, new = moments[is_reference], moments[~is_reference]
+    varies = standardised(moments).any(axis=0)
+    table = np.stack(
+        [reference.mean(axis=0), new.mean(axis=0), np.where(varies, _shifts(reference, new), 0), p]
+    )
+    n_dims = moments.shape[1] // 2
+    return tuple(
+        CoordinateShift(j, *table[:, j].tolist(), *table[:, n_dims + j].tolist())
+        for j in range(n_dims)
+    )
+
+
+def _shifts(reference: Floats, new: Floats) -> Floats:
+    """Differences of averages in pooled standard deviations within the sets."""
+    m, n = len(reference), len(new)
+    within = np.sqrt((m * reference.var(axis=0) + n * new.var(axis=0)) / (m + n - 2))
+    difference = new.mean(axis=0) - reference.mean(axis=0)
+    unit = np.maximum(within, np.abs(difference) / LARGEST_SHIFT)
+    return np.divide(difference, unit, out=np.zeros_like(unit), where=unit > 0)

@@ -1,0 +1,74 @@
+"""Rows dealt to buckets at random, by arithmetic on their positions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Integers
+from ...hypotheses.nulls.draws import generator_of
+
+SMALL = 2**16  # rows whose order is drawn and held
+ROUNDS = 6  # of the Feistel network: enough that neighbours have nothing in common
+MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # splitmix64's
+
+
+@dataclass(frozen=True)
+class Deal:
+    """A random order of n rows, cut into buckets of one length; of many rows nothing is stored.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_apart : int
+        The first rows of the order, which are in no bucket.
+    length, count : int
+        Of the buckets that follow; what is left is in no bucket either.
+    seed : int
+    """
+
+    n_rows: int
+    n_apart: int
+    length: int
+    count: int
+    seed: int
+
+    def ranks(self, positions: Integers) -> Integers:
+        """Return the place of each row in the order, from 0 to n_rows − 1."""
+        if self.n_rows <= SMALL:
+            return _order(self.n_rows, self.seed)[positions]
+        half = max(1, ((self.n_rows - 1).bit_length() + 1) // 2)
+        mask = np.uint64((1 << half) - 1)
+        ranks = np.asarray(positions).astype(np.uint64)
+        far = np.ones(len(ranks), bool)
+        while far.any():  # a value beyond the rows is ciphered again: the order stays one to one
+            left, right = ranks[far] >> np.uint64(half), ranks[far] & mask
+            for turn in range(ROUNDS):
+                left, right = right, left ^ (_mixed(right, self.seed, turn) & mask)
+            ranks[far] = (left << np.uint64(half)) | right
+            far = ranks >= self.n_rows
+        return ranks.astype(np.int64)
+
+    def buckets(self, positions: Integers) -> Integers:
+        """Return the bucket of each row, ``count`` for those that are in none."""
+        places = self.ranks(positions) - self.n_apart
+        found = places // self.length
+        return np.where((places < 0) | (found >= self.count), self.count, found)
+
+
+@lru_cache(maxsize=4)
+def _order(n_rows: int, seed: int) -> Integers:
+    ranks: Integers = generator_of(seed, "buckets").permutation(n_rows)
+    return ranks
+
+
+def _mixed(values: NDArray[np.uint64], seed: int, turn: int) -> NDArray[np.uint64]:
+    key = np.uint64((seed * 8 + turn + 1) * MULTIPLIERS[0] % 2**64)
+    with np.errstate(over="ignore"):
+        mixed: NDArray[np.uint64] = (values ^ key) * np.uint64(MULTIPLIERS[0])
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(MULTIPLIERS[1])
+        return mixed ^ (mixed >> np.uint64(32))

@@ -1,0 +1,309 @@
+"""`DriftDetector`: a reference that is kept, and whether what comes later is still like it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from ...core import (
+    Boolean,
+    Instance,
+    Integer,
+    RandomSeed,
+    Share,
+    check_parameters,
+    checked,
+    component,
+)
+from ...core.arrays import Floats
+from ...core.errors import DataError, ModelError
+from ...core.sklearn_bases import BaseEstimator
+from ...embeddings.base import Embedding, EmbeddingSpec
+from ...execution.lanes import lane
+from ...hypotheses.declared import Permutations
+from ...hypotheses.kernels.scales import Scales
+from ...hypotheses.nulls.draws import generator_of
+from ...hypotheses.result import HypothesisResult
+from ...hypotheses.two_samples.fused import fuse_sums
+from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
+from .dealing import Deal
+from .reference import Reference, read_reference, write_reference
+from .watched import Rows, Source, StoredBags, Watched
+
+CHOICE_ROWS = 512  # that widths are chosen on, apart from those that permutations move
+CHOICE_SHARE = 4  # of a small reference one row in so many
+KEPT_VALUES = 2**18  # of single rows of the reference: 2 MiB
+BUCKETS = 256  # of a reference of more rows: 5 MiB of sums
+FREQUENCIES, FREQUENCIES_OF_FEW = 64, 256  # of many rows; of a reference whose rows are all kept
+MOST_UNITS = 1024  # of reference and new rows that permutations move
+LEAST_BUCKETS = 16  # of the new rows; with fewer single rows are compared
+
+
+@dataclass(frozen=True)
+class DriftPrediction:
+    """What `DriftDetector.predict` says.
+
+    Attributes
+    ----------
+    is_drift : bool
+        ``p_value <= alpha``.
+    p_value : float
+    distance : float
+        The statistic, see `HypothesisResult`.
+    threshold : float
+        The distance that chance exceeds with probability alpha.
+    """
+
+    is_drift: bool
+    p_value: float
+    distance: float
+    threshold: float
+
+
+@component
+class DriftDetector(BaseEstimator):
+    """Keeps sums of a reference of any size, and tests whether new data are still like it.
+
+    The test is MMD-FUSE (`two_sample_test`): ten widths of two kernels, exact permutations. What is
+    kept is a few megabytes, however many rows the reference has.
+
+    Parameters
+    ----------
+    embedding : embedding, its spec, or None
+        Of bags; default a `MeanMapEmbedding`.
+    alpha : float in (0, 1), default 0.05
+        Of `predict`: how often it may find a drift where there is none.
+    n_permutations : int from 1 to 1,000,000, default 999
+    n_frequencies : int from 1 to 4,096, optional
+        Per width; a sine and a cosine each. Default 64; 256 of a reference whose rows are all kept,
+        as few rows lose power by few frequencies.
+    standardise : bool, default True
+        Whether columns of points are divided by their standard deviations in the reference; False
+        where all of them are in one unit.
+    thin : bool or int ≥ 1, default True
+        Points to which bags are thinned; see `drift_test`.
+    seed : int from 0 to 2^64 − 1, default 0
+
+    Attributes
+    ----------
+    reference_ : Reference
+    """
+
+    embedding: (
+        Annotated[Embedding, Instance("Embedding")]
+        | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
+        | None
+    ) = field(default=None, kw_only=False)
+    alpha: Annotated[float, Share] = 0.05
+    n_permutations: Permutations = 999
+    n_frequencies: Annotated[int, Integer(1, 4096)] | None = None
+    standardise: bool = True
+    thin: bool | Annotated[int, Integer(1)] = True
+    seed: RandomSeed = 0
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(self, reference: Any) -> Self:  # noqa: ANN401 - see below
+        """Read a reference once, and keep what later comparisons need.
+
+        Parameters
+        ----------
+        reference : array (n, d), DataFrame, Bags, list of arrays, BagStore or (store, start, stop)
+            Rows of numbers, each a unit; or bags, each of which is one.
+
+        Raises
+        ------
+        DataError
+            Fewer than four rows or bags, values that are no numbers, rows that are all alike.
+        ParameterError
+        """
+        check_parameters(self)
+        with lane():
+            watched = Watched.of(reference, self.embedding, self.thin, self.seed)
+            self.reference_ = self._kept(watched, watched.read(reference, "reference"))
+        return self
+
+    def _kept(self, watched: Watched, source: Source) -> Reference:
+        n = len(source)
+        if n < 4:
+            raise DataError(f"the reference has {n} rows or bags; a detector needs four")
+        n_apart = min(CHOICE_ROWS, n // CHOICE_SHARE)
+        apart, rest = self._sampled(source, n_apart)
+        unit = np.ones(apart.shape[1])
+        if watched.kind == "points" and self.standardise:
+            spread = apart.std(axis=0)
+            unit = np.where(spread > 0, spread, 1.0)
+        n_apart = 0 if isinstance(source, StoredBags) else n_apart
+        n_kept = min(n - n_apart, max(MOST_UNITS // 2, KEPT_VALUES // apart.shape[1]))
+        all_kept = n_apart + n_kept == n
+        n_frequencies = self.n_frequencies or (FREQUENCIES_OF_FEW if all_kept else FREQUENCIES)
+        scales = Scales.choose(("gaussian", "laplacian"), apart / unit, n_frequencies, self.seed)
+        length = 1 if all_kept else max(1, (n - n_apart) // BUCKETS)
+        count = 0 if all_kept else BUCKETS
+        deal = Deal(n, n_apart, length, count, self.seed)
+        kept = rest(n_apart, n_kept) / unit
+        if all_kept:
+            fixed = scales.sums(apart / unit, np.zeros(len(apart), np.int64), 1)
+            fixed = fixed.reshape(len(scales.kernels), -1)
+            empty = np.zeros((len(fixed), 0, fixed.shape[1]))
+            return Reference(watched, scales, unit, kept, fixed, n_apart, empty, np.zeros(0), 1)
+        sums, sizes = source.sums(scales, deal, unit)
+        return Reference(
+            watched, scales, unit, kept, sums[:, -1], int(sizes[-1]), sums[:, :-1], sizes[:-1],
+            length,
+        )  # fmt: skip
+
+    def _sampled(self, source: Source, n_apart: int) -> tuple[Floats, Callable[[int, int], Floats]]:
+        """Return the rows that widths are chosen on, and what reads those that follow."""
+        if isinstance(source, StoredBags):
+            deal = Deal(len(source), 0, 1, 0, self.seed)
+            return source.rows.some(CHOICE_ROWS), lambda _, n: source.kept(deal, n)
+        ranks = Deal(len(source), 0, 1, 0, self.seed).ranks(np.arange(len(source)))
+        order = np.argsort(ranks)
+        return source.block(np.sort(order[:n_apart])), lambda start, n: source.block(
+            np.sort(order[start : start + n])
+        )
+
+    # ------------------------------------------------------------------ test
+
+    def test(self, new: Any) -> HypothesisResult:  # noqa: ANN401 - as `fit`
+        """Test whether new rows or bags come from the law of the reference.
+
+        Parameters
+        ----------
+        new : as in `fit`
+            At least two rows or bags. Frames need the reference's columns, in any order.
+
+        Returns
+        -------
+        HypothesisResult
+            With "scales" among its details, as `two_sample_test`.
+
+        Raises
+        ------
+        DataError
+            Something else than the reference was.
+        """
+        started, kept = perf_counter(), self._fitted()
+        with lane():
+            source = kept.watched.read(new, "new")
+            sums, details = self._unit_sums(kept, source)
+            found = fuse_sums(sums, kept.scales, sums.permuted(self.n_permutations, self.seed))
+        n = {"reference": kept.n_rows, "new": len(source)}
+        return replace(found, details={**(found.details or {}), **details}).result(
+            question="drift",
+            name="fuse",
+            null=found.null.name,
+            n=n,
+            unit="bag" if kept.watched.kind == "bags" else "point",
+            n_units=n,
+            seed=self.seed,
+            seconds=perf_counter() - started,
+        )
+
+    def predict(self, new: Any) -> DriftPrediction:  # noqa: ANN401 - as `fit`
+        """Say whether new rows or bags have drifted from the reference.
+
+        Returns
+        -------
+        DriftPrediction
+        """
+        found = self.test(new)
+        threshold = float(np.quantile(found.null_distribution, 1 - self.alpha))
+        return DriftPrediction(
+            bool(found.p_value <= self.alpha), found.p_value, found.statistic, threshold
+        )
+
+    def _unit_sums(self, kept: Reference, source: Source) -> tuple[UnitSums, dict[str, Any]]:
+        """Return the sums that are permuted: of single rows, or of buckets as the reference has."""
+        m, n_kept = len(source), len(kept.rows)
+        n_buckets = m // kept.length
+        if kept.length > 1 and m > n_kept and n_buckets >= LEAST_BUCKETS:
+            count = min(n_buckets, MOST_UNITS - len(kept.sizes))
+            new, sizes = source.sums(
+                kept.scales, Deal(m, 0, kept.length, count, self.seed + 1), kept.unit
+            )
+            return self._joined(kept, kept.blocks, kept.sizes, kept.fixed, kept.n_fixed,
+                                new, sizes), {}  # fmt: skip
+        details: dict[str, Any] = {}
+        if kept.length > 1 and m > n_kept:
+            # between single rows and buckets: as many rows as are kept are enough
+            details["new_rows_compared"] = n_kept
+            if isinstance(source, StoredBags):
+                rows = source.kept(Deal(m, 0, 1, 0, self.seed + 1), n_kept)
+            else:
+                drawn = generator_of(self.seed + 1, "buckets").choice(m, n_kept, replace=False)
+                rows = source.block(np.sort(drawn))
+            source, m = Rows(rows), len(rows)
+        length, (count, n_new) = plan_units(n_kept, m, MOST_UNITS)
+        deals = Deal(n_kept, 0, length, count, self.seed), Deal(m, 0, length, n_new, self.seed + 1)
+        single, sizes = Rows(kept.rows).sums(kept.scales, deals[0], np.ones(len(kept.unit)))
+        total, n_total = kept.fixed, float(kept.n_fixed)
+        if kept.length > 1:  # the rows in buckets less those that are units here
+            total = total + kept.blocks.sum(axis=1) - single[:, :-1].sum(axis=1)
+            n_total += float(kept.sizes.sum() - sizes[:-1].sum())
+        else:
+            total, n_total = total + single[:, -1], n_total + float(sizes[-1])
+        new, new_sizes = source.sums(kept.scales, deals[1], kept.unit)
+        joined = self._joined(kept, single[:, :-1], sizes[:-1], total, n_total, new, new_sizes)
+        return joined, details
+
+    def _joined(
+        self, kept: Reference, blocks: Floats, sizes: Floats, fixed: Floats, n_fixed: float,
+        new: Floats, new_sizes: Floats,
+    ) -> UnitSums:  # fmt: skip
+        joined = np.concatenate([blocks, new[:, :-1], fixed[:, None], new[:, -1:]], axis=1)
+        all_sizes = np.concatenate([sizes, new_sizes[:-1], [n_fixed], new_sizes[-1:]])
+        is_first = np.arange(len(all_sizes) - 2) < len(sizes)
+        smaller = int(min(sizes.sum() + n_fixed, new_sizes.sum()))
+        return UnitSums.of_blocks(joined, all_sizes, is_first, smaller)
+
+    # ------------------------------------------------------------------ keeping
+
+    @checked(overwrite=Boolean)
+    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write the detector to one file, whole or not at all.
+
+        Parameters
+        ----------
+        url : str or path
+            Of any storage that fsspec knows.
+        overwrite : bool
+            Replace a saved detector; nothing else is replaced.
+
+        Raises
+        ------
+        ModelError
+            Not fitted, or something is there.
+        StoreError
+            The place cannot be written.
+        """
+        params = {k: v for k, v in self.get_params(deep=False).items() if k != "embedding"}
+        write_reference(url, self._fitted(), params, overwrite)
+
+    @classmethod
+    def load(cls, url: str | os.PathLike[str]) -> DriftDetector:
+        """Read a saved detector; its tests give the same bits.
+
+        Raises
+        ------
+        ModelError
+            Nothing there, no detector, a damaged file, or a format of a later version.
+        StoreError
+            The storage cannot be read.
+        """
+        kept, params = read_reference(url)
+        found = cls(kept.watched.spec, **params)
+        found.reference_ = kept
+        return found
+
+    def _fitted(self) -> Reference:
+        found: Reference | None = getattr(self, "reference_", None)
+        if found is None:
+            raise ModelError("the detector is not fitted; call fit(reference) first")
+        return found

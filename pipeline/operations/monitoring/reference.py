@@ -1,0 +1,153 @@
+"""What a `DriftDetector` keeps of a reference, and its file."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Floats
+from ...core.errors import ModelError
+from ...core.saved import Format, read_saved
+from ...data.storage.files import reading, writing
+from ...data.storage.urls import normalize_url
+from ...embeddings.registered import spec_from_dict, spec_to_dict
+from ...hypotheses.kernels.scales import Scales
+from ...models.fitting.partials import read_arrays, write_arrays
+from .watched import Watched
+
+FORMAT = Format("drift detector")
+ARRAYS = ("unit", "rows", "fixed", "blocks", "sizes")
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What is kept of a reference.
+
+    Attributes
+    ----------
+    watched : Watched
+    scales : Scales
+    unit : shape (n_dims,)
+        What rows are divided by.
+    rows : shape (n_kept, d)
+        Single rows, which permutations may move.
+    fixed : shape (K, 2 R)
+        The sums over the rows that widths were chosen on, which they do not move.
+    n_fixed : int
+    blocks : shape (K, n_buckets, 2 R)
+        Of all other rows.
+    sizes : shape (n_buckets,)
+    length : int
+        Rows in a bucket; 1 where all rows are kept, and there are no buckets.
+    """
+
+    watched: Watched
+    scales: Scales
+    unit: Floats
+    rows: Floats
+    fixed: Floats
+    n_fixed: int
+    blocks: Floats
+    sizes: Floats
+    length: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the reference."""
+        others = len(self.rows) if self.length == 1 else int(self.sizes.sum())
+        return self.n_fixed + others
+
+
+def write_reference(
+    url: str | os.PathLike[str], kept: Reference, params: dict[str, Any], overwrite: bool
+) -> None:
+    """Write a reference and the detector's parameters to one file, whole or not at all.
+
+    Raises
+    ------
+    ModelError
+        Something is there that may not be replaced.
+    StoreError
+        The place cannot be written.
+    """
+    url = normalize_url(url)
+    _check_place(url, overwrite)
+    spec = kept.watched.spec
+    meta = {
+        "kind": FORMAT.kind,
+        FORMAT.key: FORMAT.version,
+        "params": params,
+        "watched": {
+            **asdict(replace(kept.watched, spec=None)),
+            "spec": None if spec is None else spec_to_dict(spec),
+        },
+        "scales": kept.scales.to_dict(),
+        "n_fixed": kept.n_fixed,
+        "length": kept.length,
+    }
+    arrays = {
+        "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
+        **{name: getattr(kept, name) for name in ARRAYS},
+        **({} if spec is None else {f"spec.{k}": v for k, v in spec.arrays().items()}),
+    }
+    with writing(url) as path:
+        write_arrays(path, arrays, {})
+
+
+def read_reference(url: str | os.PathLike[str]) -> tuple[Reference, dict[str, Any]]:
+    """Return what `write_reference` wrote.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, no detector, a damaged file, or a format of a later version.
+    StoreError
+        The storage cannot be read.
+    """
+    url = normalize_url(url)
+    meta, arrays = _read(url)
+    meta = FORMAT.strip(meta, url, ModelError)
+    own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
+    watched = dict(meta["watched"])
+    if watched["spec"] is not None:
+        watched["spec"] = spec_from_dict(watched["spec"], own or None)
+    watched["columns"] = tuple(watched["columns"])
+    kept = Reference(
+        watched=Watched(**watched),
+        scales=read_saved(Scales, meta["scales"]),
+        **{name: arrays[name] for name in ARRAYS},
+        n_fixed=meta["n_fixed"],
+        length=meta["length"],
+    )
+    return kept, meta["params"]
+
+
+def _check_place(url: str, overwrite: bool) -> None:
+    try:
+        with reading(url) as path:
+            is_there = path.exists()
+    except FileNotFoundError:
+        return
+    if not is_there:
+        return
+    _read(url)  # refuses what is no detector
+    if not overwrite:
+        raise ModelError(f"{url}: a detector is there; say overwrite=True to replace it")
+
+
+def _read(url: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with reading(url) as path:
+            arrays = read_arrays(path)
+        meta = json.loads(arrays.pop("meta").tobytes())
+        if meta["kind"] != FORMAT.kind:
+            raise KeyError("kind")
+    except FileNotFoundError as error:
+        raise ModelError(f"{url}: no drift detector there") from error
+    except (ValueError, KeyError) as error:
+        raise ModelError(f"{url}: not a drift detector, or a damaged one: {error}") from error
+    return meta, arrays

@@ -1,0 +1,265 @@
+"""What a detector watches: arrays, frames and bags as rows, read in blocks or by one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Floats, Integers
+from ...core.errors import DataError, closest
+from ...data.bags.bags import concatenate
+from ...data.bags.frames import names_of_table
+from ...data.labelled.labelled import Batch
+from ...data.store.sampling import CHOICE_SAMPLE
+from ...embeddings.base import Embedding, EmbeddingSpec
+from ...execution.passes import Folded, Reduction, run_pass
+from ...hypotheses.kernels.scales import Scales
+from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
+from ...hypotheses.samples.samples import as_points, is_bags, resolve_embedding, thinned_size
+from ...hypotheses.samples.thinning import as_bag_set, in_one_order
+from .dealing import Deal
+
+ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns
+BAGS_IN_MEMORY = 2**16  # whose embeddings are held: 134 MB of 256 numbers each
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Points of an array or a frame, or embeddings of bags that are held; read in blocks."""
+
+    values: Any
+    columns: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.values)
+
+    def block(self, chosen: Any) -> Floats:  # noqa: ANN401 - a slice or positions
+        """Return some rows as numbers.
+
+        Raises
+        ------
+        DataError
+            A value that is missing or infinite; names its row and its column.
+        """
+        part = self.values.iloc[chosen] if self.columns else self.values[chosen]
+        if self.columns:
+            block = part.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            block = np.asarray(part, dtype=np.float64)
+        bad = ~np.isfinite(block)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            at = np.arange(len(self))[chosen][row]
+            name = repr(self.columns[column]) if self.columns else str(column)
+            raise DataError(f"row {at}, column {name} is NaN or infinite: fill it or leave it out")
+        return block
+
+    def sums(self, scales: Scales, deal: Deal, unit: Floats) -> tuple[Floats, Floats]:
+        """Return the sums of features over buckets, (K, count + 1, 2 R), and the rows of each."""
+        out = np.zeros((len(scales.kernels), deal.count + 1, 2 * scales.n_frequencies))
+        sizes = np.zeros(deal.count + 1)
+        for start in range(0, len(self), ROWS_PER_READ):
+            stop = min(start + ROWS_PER_READ, len(self))
+            buckets = deal.buckets(np.arange(start, stop))
+            scales.add(self.block(slice(start, stop)) / unit, buckets, out)
+            sizes += np.bincount(buckets, minlength=deal.count + 1)
+        return out, sizes
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBags:
+    """Embeddings of very many bags, which a pass makes and forgets."""
+
+    rows: EmbeddedRows
+
+    def __len__(self) -> int:
+        """Count the bags."""
+        return self.rows.bags.n_bags
+
+    def sums(self, scales: Scales, deal: Deal, unit: Floats) -> tuple[Floats, Floats]:
+        """See `Rows.sums`; bags that are too small are in no bucket."""
+        data = self.rows
+        embed = EmbedBags(data.spec, data.size, data.seed)
+        per_batch = partial(_sum_batch, embed, scales, deal, data.bags.start)
+        collector = partial(Folded, per_batch, _merge, None)
+        cost = data.spec.cost + scales.cost
+        total = run_pass(data.bags, Reduction(collector, _merge, cost, name="features"))
+        if total is None:
+            raise DataError(f"no bag has {data.size} points, to which bags are thinned")
+        return total
+
+    def kept(self, deal: Deal, n: int) -> Floats:
+        """Return the embeddings of the first ``n`` bags of the order that are large enough."""
+        data = self.rows
+        embed = EmbedBags(data.spec, data.size, data.seed)
+        collector = partial(Folded, partial(_keep, embed, deal, n, data.bags.start), _join, None)
+        found = run_pass(
+            data.bags, Reduction(collector, _join, data.spec.cost, name="kept embeddings")
+        )
+        assert found is not None
+        return found
+
+
+Source = Rows | StoredBags
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """Turns the watched data (frames, arrays or bags) into rows.
+
+    Attributes
+    ----------
+    kind : {"points", "bags"}
+    n_dims : int
+    columns : tuple of str
+        Of a frame, or of bags whose coordinates have names; none of an array.
+    spec : EmbeddingSpec or None
+        Of bags.
+    size : int or None
+        Points that bags are thinned to.
+    seed : int
+    """
+
+    kind: str
+    n_dims: int
+    columns: tuple[str, ...] = ()
+    spec: EmbeddingSpec | None = None
+    size: int | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,  # noqa: ANN401 - whatever is watched
+        embedding: Embedding | EmbeddingSpec | None,
+        thin: bool | int,
+        seed: int,
+    ) -> Watched:
+        """Decide it by the reference."""
+        if is_bags(data):
+            given = {"reference": as_bag_set(data, "reference")}
+            bags = in_one_order(given, embedding)["reference"].bags
+            names = tuple(bags.coordinate_names or ())
+            sampled = concatenate([*bags.sample(CHOICE_SAMPLE)])
+            spec = resolve_embedding(embedding, sampled, seed)
+            size = thinned_size([bags.sizes([(bags.start, bags.end)])], thin)
+            return cls("bags", bags.n_dims, names, spec, size, seed)
+        if embedding is not None:
+            raise DataError("embedding is for bags; rows of numbers are compared as they are")
+        rows = _table(data, "reference")
+        columns = rows.columns or tuple(names_of_table(data) or ())
+        return cls("points", rows.block(slice(0, 1)).shape[1], columns, seed=seed)
+
+    def read(self, data: Any, name: str) -> Source:  # noqa: ANN401 - whatever is watched
+        """Return the rows of a reference, or of what came later.
+
+        Raises
+        ------
+        DataError
+            Something else than the reference was: other columns, another dimension.
+        """
+        if is_bags(data) != (self.kind == "bags"):
+            raise DataError(f"{name} is not {self.kind}, as the reference is")
+        if self.kind == "points":
+            return self._points(data, name)
+        assert self.spec is not None
+        bags = as_bag_set(data, name).bags.in_order_of(
+            self.columns or None, "the reference has", name
+        )
+        if bags.n_dims != self.n_dims:
+            raise DataError(
+                f"{name} bags have dimension {bags.n_dims}, the reference {self.n_dims}"
+            )
+        rows = EmbeddedRows(bags, self.spec, self.size, self.seed)
+        if bags.n_bags > BAGS_IN_MEMORY:
+            return StoredBags(rows)
+        large = int((bags.sizes([(bags.start, bags.end)]) >= (self.size or 1)).sum())
+        if large < 2:
+            raise DataError(
+                f"{name}: {large} of {bags.n_bags} bags have {self.size} points, to which bags are "
+                "thinned; two are needed"
+            )
+        return Rows(rows.all())
+
+    def _points(self, data: Any, name: str) -> Rows:  # noqa: ANN401 - an array or a frame
+        names = names_of_table(data)
+        if self.columns and (names is not None or hasattr(data, "iloc")):
+            named = {str(column): column for column in names or data.columns}
+            missing = [column for column in self.columns if column not in named]
+            if missing:
+                raise DataError(
+                    f"{name} has no column {missing[0]!r}, which the reference has"
+                    f"{closest(missing[0], named)}; there are {list(named)}, and the reference has "
+                    f"{list(self.columns)}"
+                )
+            if hasattr(data, "iloc"):
+                data = data[[named[column] for column in self.columns]]
+            elif tuple(names or ()) != self.columns:
+                places = [(names or []).index(column) for column in self.columns]
+                data = as_points(data, name)[:, places]
+        rows = _table(data, name)
+        n_dims = rows.block(slice(0, 1)).shape[1]
+        if n_dims != self.n_dims:
+            raise DataError(f"{name} has {n_dims} columns, the reference {self.n_dims}")
+        return rows
+
+
+def _table(data: Any, name: str) -> Rows:  # noqa: ANN401 - an array, a list of rows or a frame
+    """Return the rows of a frame as it is, and of anything else as an array."""
+    if not hasattr(data, "iloc"):
+        values = np.asarray(data) if isinstance(data, np.ndarray) else as_points(data, name)
+        if values.ndim == 1:
+            values = values[:, None]
+        if values.ndim != 2 or values.dtype.kind not in "fiub":
+            values = as_points(data, name)
+        rows = Rows(values)
+    else:
+        for column, kind in data.dtypes.items():
+            if getattr(kind, "kind", "O") not in "fiub":
+                raise DataError(
+                    f"{name}: column {column!r} holds {kind}, not numbers; leave it out, or encode "
+                    "it (pandas.get_dummies)"
+                )
+        rows = Rows(data, tuple(map(str, data.columns)))
+        if list(data.columns) != list(rows.columns):
+            rows = replace(rows, values=data.set_axis(list(rows.columns), axis=1))
+    if len(rows) < 2:
+        raise DataError(f"{name} has {len(rows)} rows; a comparison takes two")
+    return rows
+
+
+def _sum_batch(
+    embed: EmbedBags, scales: Scales, deal: Deal, start: int, batch: Batch
+) -> tuple[Floats, Floats] | None:
+    kept = batch.index[batch.bags.sizes >= (embed.size or 1)]
+    if not len(kept):
+        return None
+    buckets = deal.buckets(kept - start)
+    out = np.zeros((len(scales.kernels), deal.count + 1, 2 * scales.n_frequencies))
+    scales.add(embed(batch.bags), buckets, out)
+    return out, np.bincount(buckets, minlength=deal.count + 1).astype(np.float64)
+
+
+def _merge(
+    one: tuple[Floats, Floats] | None, other: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _keep(embed: EmbedBags, deal: Deal, n: int, start: int, batch: Batch) -> Floats | None:
+    chosen: Integers = np.flatnonzero(
+        (deal.ranks(batch.index - start) < n) & (batch.bags.sizes >= (embed.size or 1))
+    )
+    return embed(batch.bags[chosen]) if len(chosen) else None
+
+
+def _join(one: Floats | None, other: Floats | None) -> Floats | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return np.concatenate([one, other])

@@ -1,0 +1,1 @@
+"""Versions of models, the champion among them, and the way back."""

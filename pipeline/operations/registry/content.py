@@ -1,0 +1,54 @@
+"""The name of a registered model: a hash of what it holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import zarr
+
+from ...data.storage.zarr_reading import checked_array
+from ...models.saving import ATTRIBUTE
+
+# Of a fit's report and its parts, and of a network's parameters: they differ between runs of a fit.
+VOLATILE = ("seconds", "n_bags_resumed", "n_steps_resumed")
+PLACES = ("checkpoint",)
+
+
+def content_name(group: zarr.Group) -> str:
+    """Return a hash of all that is saved, except when and with what it was saved."""
+    return _names(group)[0]
+
+
+def is_content(group: zarr.Group, name: str) -> bool:
+    """Return whether a name is the hash of what is saved, also as earlier versions made it."""
+    return name in _names(group)
+
+
+def _names(group: zarr.Group) -> list[str]:
+    """Return the name, and the one with the seconds that a choice took, as of earlier versions."""
+    state: Any = group.attrs[ATTRIBUTE]
+    content = {key: value for key, value in state.items() if key != "versions"}
+    params = state["params"]
+    content["params"] = {key: params[key] for key in params if key not in PLACES}
+    report = _lasting(state["report"])
+    parts = {
+        key: _lasting(part) if isinstance(part, dict) else part for key, part in report.items()
+    }
+    contents = [content | {"report": parts}]
+    if parts != report:
+        contents.append(content | {"report": report})
+    digests = [hashlib.sha256(json.dumps(one, sort_keys=True).encode()) for one in contents]
+    for name, array in sorted(group.arrays()):
+        values = np.ascontiguousarray(checked_array(array)[:])
+        for digest in digests:
+            digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
+            digest.update(values.ravel().data)
+    return [digest.hexdigest()[:16] for digest in digests]
+
+
+def _lasting(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report without what differs between runs of one fit."""
+    return {key: value for key, value in report.items() if key not in VOLATILE}

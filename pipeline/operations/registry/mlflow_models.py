@@ -1,0 +1,97 @@
+"""Models in MLflow: logged with what their report says, and loaded as a ``python_function``.
+
+What MLflow keeps is the folder that ``save`` writes, not a pickle: loading it runs no code from it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...core.config_errors import items_of
+from ...core.errors import BagbasisError, ModelError, needing_extra
+from ...core.parameters import Instance, Text, checked
+from ...core.versions import version
+from ...models.loading import PythonFunction, is_network, load_model
+from ...models.saving import Saveable, save_model
+
+if TYPE_CHECKING:
+    from mlflow.models.model import ModelInfo
+
+LONGEST = 500  # characters of a parameter, which every tracking server keeps
+FOLDER = "model.zarr"
+LOADS_NETWORKS = "bagbasis.neural.loading"  # imported by MLflow, where such a model is loaded
+
+
+def _load_pyfunc(path: str) -> PythonFunction:
+    """Load what MLflow kept; it looks for this name."""
+    return PythonFunction(load_model(path))
+
+
+class Logged(Saveable, Protocol):
+    """A fitted estimator, with what its fit has counted."""
+
+    report_: dict[str, Any]
+
+
+@checked(
+    model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor"), name=Text
+)
+def log_model(model: Logged, name: str = "model") -> ModelInfo:
+    """Log a fitted model into MLflow's active run: itself, its parameters and its report.
+
+    ``mlflow.pyfunc.load_model`` then gives a model whose ``predict`` takes a list of bags, or a
+    data frame with a column ``bag`` (points per bag), where bagbasis is installed. Needs
+    ``pip install 'bagbasis[mlflow]'``.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`, which is
+        loaded where ``bagbasis[neural]`` is installed.
+    name : str
+        In the run.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+        ``model_uri`` is what `mlflow.pyfunc.load_model` and `mlflow.register_model` take.
+
+    Raises
+    ------
+    ModelError
+        The model is not fitted, MLflow is not installed, or it refuses.
+    """
+    if not hasattr(model, "report_"):
+        raise ModelError("the model is not fitted; call fit before logging it")
+    with needing_extra("mlflow", "log_model", ModelError):
+        import mlflow  # noqa: PLC0415 - an extra
+    numbers = {
+        key: float(value)
+        for key, value in items_of({"alpha": getattr(model, "alpha_", None), **model.report_})
+        if isinstance(value, Real) and np.isfinite(float(value))
+    }
+    given = {key: str(value)[:LONGEST] for key, value in model.get_params().items()}
+    try:
+        mlflow.log_params(given)
+        mlflow.log_metrics(numbers)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / FOLDER
+            save_model(model, os.fspath(path))
+            network = is_network(path)
+            extras = "mlflow,neural" if network else "mlflow"
+            return mlflow.pyfunc.log_model(
+                name=name,
+                loader_module=LOADS_NETWORKS if network else __name__,
+                data_path=os.fspath(path),
+                pip_requirements=[f"bagbasis[{extras}]=={version('bagbasis')}"],
+            )
+    except BagbasisError:
+        raise
+    except (mlflow.MlflowException, OSError, ValueError) as error:  # the last of names with a NUL
+        raise ModelError(f"MLflow did not take the model ({error})") from error

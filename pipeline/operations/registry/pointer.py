@@ -1,0 +1,112 @@
+"""Which model of a registry is the champion, and which were: one small JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ...core.errors import ModelError
+from ...core.saved import Format, Saved, read_saved
+from ...data.storage.files import json_bytes, read_json
+
+FORMAT = Format("registry")
+PROMOTE, ROLLBACK = "promote", "rollback"
+
+
+def now() -> str:
+    """Return the time as the registry writes it: ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Promotion(Saved):
+    """One change of the champion.
+
+    Attributes
+    ----------
+    name : str
+        The model that became champion.
+    at : str
+        When, ISO 8601 in UTC.
+    action : {"promote", "rollback"}
+    """
+
+    name: str
+    at: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Every change of the champion, oldest first; nothing is ever taken out."""
+
+    history: tuple[Promotion, ...] = ()
+
+    @property
+    def champions(self) -> tuple[str, ...]:
+        """The current champion, last, after those that rollbacks lead to.
+
+        Raises
+        ------
+        ValueError
+            A history that cannot have happened.
+        """
+        names: list[str] = []
+        for change in self.history:
+            if change.action == PROMOTE:
+                names.append(change.name)
+                continue
+            if change.action != ROLLBACK or len(names) < 2 or names[-2] != change.name:
+                raise ValueError(f"{change} cannot have followed")
+            names.pop()
+        return tuple(names)
+
+    @property
+    def current(self) -> str | None:
+        """The champion's name; None before the first promotion."""
+        return self.champions[-1] if self.history else None
+
+    def promoted(self, name: str) -> Pointer:
+        """Return the pointer with another champion."""
+        return Pointer((*self.history, Promotion(name, now(), PROMOTE)))
+
+    def rolled_back(self) -> Pointer:
+        """Return the pointer back at the champion before the current one; there has to be one."""
+        return Pointer((*self.history, Promotion(self.champions[-2], now(), ROLLBACK)))
+
+    def to_bytes(self) -> bytes:
+        """Return the JSON text that `read` takes."""
+        history = [change.to_dict() for change in self.history]
+        values = {"current": self.current, "history": history}
+        return json_bytes(values, format=FORMAT)
+
+    @classmethod
+    def read(cls, url: str, read: Callable[[str], bytes | None]) -> Pointer:
+        """Return the pointer stored at a URL, or a new one without history.
+
+        Raises
+        ------
+        ModelError
+            What `to_bytes` cannot have written; names the URL.
+        """
+        remedy = "restore it, or delete it and promote a model again"
+        found = read_json(
+            url,
+            cls._parsed,
+            read=read,
+            format=FORMAT,
+            kind=ModelError,
+            remedy=remedy,
+        )
+        return found or cls()
+
+    @classmethod
+    def _parsed(cls, values: dict[str, Any]) -> Pointer:
+        pointer = cls(tuple(read_saved(Promotion, change) for change in values["history"]))
+        if values["current"] != pointer.current:
+            raise ValueError(
+                f"current is {values['current']!r}, its history ends at {pointer.current!r}"
+            )
+        return pointer

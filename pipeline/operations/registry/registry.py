@@ -1,0 +1,372 @@
+"""A registry of models: immutable, named by their content, one of them the champion.
+
+::
+
+    <url>/champion.json        the current champion and every change of it, replaced as a whole
+    <url>/models/<name>.zarr   a saved model; its attributes also say when it was registered
+
+Models are only added; the champion is changed by replacing one object. So a process that dies
+anywhere leaves the old champion in place, and readers need no lock.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ModelError, ParameterError, WriterBusyError
+from ...core.parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
+from ...data.storage.files import GROUP, names_in, read_bytes, storage_errors
+from ...data.storage.folders import publish, staging
+from ...data.storage.lock import writer_lock
+from ...data.storage.urls import normalize_url
+from ...data.storage.zarr_reading import open_group
+from ...data.storage.zarr_stores import zarr_store
+from ...models.base import DoubleBasis
+from ...models.loading import load_model, saved_state
+from ...models.saving import ATTRIBUTE, Saveable, state_of, write_state
+from .content import content_name, is_content
+from .pointer import Pointer, Promotion, now
+
+POINTER = "champion.json"
+MODELS = "models"
+REGISTRATION = "bagbasis_registration"
+NAME = re.compile(r"[0-9a-f]{16}")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A registered model.
+
+    Attributes
+    ----------
+    name : str
+        The first 16 hexadecimal digits of a SHA-256 of the model's content.
+    url : str
+        Where it is saved; `load_model` reads it.
+    created : str
+        When it was registered first, ISO 8601 in UTC; empty for a damaged one.
+    current : bool
+        Whether it is the champion.
+    promoted : str or None
+        When it last became champion, None if it never did.
+    estimator : str
+    fit : dict
+        What the estimator reported of its fit (``report_``).
+    report : dict
+        What was given to `Registry.register`.
+    damage : str or None
+        Why its description cannot be read; the arrays are not looked at.
+    """
+
+    name: str
+    url: str
+    current: bool
+    promoted: str | None
+    created: str = ""
+    estimator: str = ""
+    fit: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    damage: str | None = None
+
+
+class Registry:
+    """Models under one URL, on any filesystem that fsspec knows; nothing is ever deleted.
+
+    Parameters
+    ----------
+    url : str or path
+        Nothing is read or written before a method needs it; the first `register` makes it.
+    """
+
+    @checked(url=Url)
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        self.url = normalize_url(url)
+
+    def __repr__(self) -> str:
+        """Show the URL."""
+        return f"Registry({self.url!r})"
+
+    @checked(name=Text)
+    def model_url(self, name: str) -> str:
+        """Where a model of that name is, or would be, saved."""
+        return f"{self.url}/{MODELS}/{name}.zarr"
+
+    # ------------------------------------------------------------------ adding
+
+    @checked(
+        model=Instance("DoubleBasis") | Instance("LabelledNetwork", "SequenceRegressor") | Url,
+        report=MappingOf(Text, Open()) | None_,
+    )
+    def register(
+        self,
+        model: Saveable | str | os.PathLike[str],
+        *,
+        report: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Add a model and return its name; the champion stays.
+
+        The name is a hash of arrays, parameters, bases and fit report, without the seconds that
+        the fit took, what it resumed and the versions of packages: the same model has the same
+        name whenever and wherever it is registered. Registering a model that is there does nothing
+        (the first report stays); one that was damaged there is put right.
+
+        Parameters
+        ----------
+        model : fitted estimator, or URL of a saved one
+            Also a network of numbers or classes, such as `bagbasis.neural.SequenceRegressor`.
+        report : mapping, optional
+            What to remember about it: anything that JSON holds.
+
+        Raises
+        ------
+        ModelError
+            Not fitted, not a saved model, or it cannot be written.
+        ParameterError
+            A report that JSON cannot hold.
+        """
+        values = _json_report(report)
+        versions = None
+        if isinstance(model, (str, os.PathLike)):
+            state, versions = saved_state(model)
+        else:
+            state = state_of(model)
+        with self._errors("the model was not registered"):
+            if read_bytes(f"{self.url}/{GROUP}") is not None:
+                raise ModelError(
+                    f"{self.url}: a store or a model, not a registry; choose another place"
+                )
+            with staging(f"{self.url}/{MODELS}") as staged:
+                write_state(state, str(staged))
+                return self._add(staged, values, versions)
+
+    def _add(self, staged: Path, report: dict[str, Any], versions: dict[str, str] | None) -> str:
+        group = open_group(staged, "r+")
+        name = content_name(group)
+        there = name in self._names()
+        if there and self._damage(name) is None:
+            logger.info("%s: model %s is registered already", self.url, name)
+            return name
+        state: Any = group.attrs[ATTRIBUTE]
+        group.update_attributes(
+            {
+                ATTRIBUTE: state if versions is None else {**state, "versions": versions},
+                REGISTRATION: {"created": now(), "report": report},
+            }
+        )
+        with suppress(FileExistsError):  # the same model, which somebody else has just registered
+            publish(staged, self.model_url(name), last=GROUP, overwrite=there)
+        damage = self._damage(name)
+        if damage is not None:
+            raise ModelError(
+                f"{damage}, after it was written; delete that folder and register the model again"
+            ) from damage
+        logger.info("%s: registered model %s", self.url, name)
+        return name
+
+    # ------------------------------------------------------------------ the champion
+
+    @checked(name=Text, n_changes=Integer(0) | None_)
+    def promote(self, name: str, n_changes: int | None = None) -> None:
+        """Make a registered model the champion; it is read and checked first.
+
+        Promoting the champion does nothing.
+
+        Parameters
+        ----------
+        name : str
+            As `register` returned it.
+        n_changes : int ≥ 0, optional
+            How many promotions and rollbacks `history` had when this was decided: nothing is done
+            if somebody else came first.
+
+        Raises
+        ------
+        ModelError
+            No such model, a damaged one, or another promotion is under way; the champion stays.
+        ParameterError
+            n_changes is no count.
+        """
+        self._check(name)
+
+        def on(pointer: Pointer) -> Pointer:
+            overtaken = n_changes is not None and len(pointer.history) != n_changes
+            return pointer if overtaken or pointer.current == name else pointer.promoted(name)
+
+        self._change(on)
+
+    def rollback(self) -> str:
+        """Make the champion before the current one champion again; returns its name.
+
+        Further rollbacks lead to the ones before; what was rolled back can be promoted again.
+
+        Raises
+        ------
+        ModelError
+            There was none before, it is damaged, or another promotion is under way or came
+            between; the champion stays.
+        """
+        before = self._pointer()
+        if len(before.champions) < 2:
+            raise ModelError(
+                f"{self.url}: no champion before {before.current or 'any'}; promote a model"
+            )
+        name = before.champions[-2]
+        self._check(name)
+
+        def back(pointer: Pointer) -> Pointer:
+            if pointer != before:
+                raise ModelError(
+                    f"{self.url}: meanwhile another promotion or rollback made {pointer.current} "
+                    "the champion; it stays; roll back again if that is still what you want"
+                )
+            return pointer.rolled_back()
+
+        self._change(back)
+        return name
+
+    def current(self) -> str | None:
+        """Return the champion's name; None before the first promotion.
+
+        Raises
+        ------
+        ModelError
+            The pointer is damaged or cannot be read.
+        """
+        return self._pointer().current
+
+    def load_current(self) -> DoubleBasis:
+        """Load the champion; `bagbasis.neural.load_network` loads one that is a network.
+
+        Raises
+        ------
+        ModelError
+            Nothing was promoted, the champion cannot be read, or it is a network.
+        """
+        name = self.current()
+        if name is None:
+            raise ModelError(f"{self.url}: no model was promoted; register and promote one")
+        return load_model(self.model_url(name))
+
+    def history(self) -> tuple[Promotion, ...]:
+        """Every change of the champion, oldest first."""
+        return self._pointer().history
+
+    # ------------------------------------------------------------------ what there is
+
+    def list(self) -> tuple[ModelRecord, ...]:
+        """Every registered model, the oldest first; arrays are not read.
+
+        Raises
+        ------
+        ModelError
+            The pointer or the place cannot be read.
+        """
+        pointer = self._pointer()
+        with self._errors("the models cannot be listed"):
+            records = [self._record(name, pointer) for name in self._names()]
+        whole = [record for record in records if record is not None]
+        return tuple(sorted(whole, key=lambda record: (record.created, record.name)))
+
+    def _names(self) -> tuple[str, ...]:
+        stems = (name.removesuffix(".zarr") for name in names_in(f"{self.url}/{MODELS}"))
+        return tuple(sorted(stem for stem in stems if NAME.fullmatch(stem)))
+
+    def _record(self, name: str, pointer: Pointer) -> ModelRecord | None:
+        """None for a model that is not there, or that is only being written."""
+        url = self.model_url(name)
+        content = read_bytes(f"{url}/{GROUP}")
+        if content is None:
+            return None
+        times = [change.at for change in pointer.history if change.name == name]
+        record = ModelRecord(name, url, pointer.current == name, times[-1] if times else None)
+        try:
+            attributes = json.loads(content)["attributes"]
+            state, registration = attributes[ATTRIBUTE], attributes[REGISTRATION]
+            return replace(
+                record,
+                created=str(registration["created"]),
+                estimator=str(state["estimator"]),
+                fit=dict(state["report"]),
+                report=dict(registration["report"]),
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            return replace(record, damage=f"{type(error).__name__}: {error}")
+
+    # ------------------------------------------------------------------ checks
+
+    def _check(self, name: str) -> None:
+        with self._errors("the champion stays"):
+            if not NAME.fullmatch(name) or self._record(name, Pointer()) is None:
+                there = ", ".join(self._names()) or "none"
+                raise ModelError(f"{self.url}: no model {name!r}; registered are: {there}")
+            damage = self._damage(name)
+        if damage is not None:
+            raise ModelError(f"{damage}; the champion stays; register the model again") from damage
+
+    def _damage(self, name: str) -> ModelError | None:
+        """Return what is wrong with a model whose folder is there; None for nothing."""
+        url = self.model_url(name)
+        try:
+            record = self._record(name, Pointer())
+            if record is not None and record.damage is not None:
+                return ModelError(f"{url}: damaged model ({record.damage})")
+            saved_state(url)
+            group = open_group(zarr_store(url, read_only=True))
+            if not is_content(group, name):
+                return ModelError(f"{url}: damaged model (its content is not what its name says)")
+        except ModelError as error:
+            return error
+        return None
+
+    # ------------------------------------------------------------------ the pointer
+
+    def _pointer(self) -> Pointer:
+        url = f"{self.url}/{POINTER}"
+        with self._errors("the champion cannot be read"):
+            return Pointer.read(url, read_bytes)
+
+    def _change(self, change: Callable[[Pointer], Pointer]) -> None:
+        """Replace the pointer by a changed one, unless somebody else does so meanwhile."""
+        with self._errors("the champion stays"), writer_lock(self.url) as hold:
+            before = Pointer.read(f"{self.url}/{POINTER}", lambda url: hold.read(POINTER))
+            after = change(before)
+            if after != before:
+                hold.write(POINTER, after.to_bytes())
+                logger.info("%s: the champion is %s", self.url, after.current)
+
+    @contextmanager
+    def _errors(self, consequence: str) -> Iterator[None]:
+        try:
+            with storage_errors(
+                self.url,
+                "cannot be read or written",
+                consequence,
+                ModelError,
+                passing=WriterBusyError,
+            ):
+                yield
+        except WriterBusyError as error:
+            raise ModelError(
+                f"{self.url}: another promotion or rollback is under way; {consequence}; try again"
+            ) from error
+
+
+def _json_report(report: Mapping[str, Any] | None) -> dict[str, Any]:
+    try:
+        values = json.loads(json.dumps(dict(report or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"report cannot be stored as JSON ({error}); give plain numbers, strings, lists and "
+            "dicts, and None instead of NaN"
+        ) from error
+    return dict(values)

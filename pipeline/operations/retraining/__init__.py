@@ -1,0 +1,1 @@
+"""Models that follow a growing store at the cost of its new bags."""

@@ -1,0 +1,110 @@
+"""The conditions that a challenger has to meet before it becomes the champion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import ModelError
+from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.splits import Membership
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
+from ...models.evaluation.judging import evaluate_together
+from ...models.fitted_model import ScoringModel
+from ...models.outcomes.densities import Densities
+from .drift_gates import GateResults
+from .settings import Retraining
+
+BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
+BASIS = Densities.key
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The errors of challenger and champion on the same ``n`` bags.
+
+    None stands for no bags to judge on, or for no champion.
+    """
+
+    n: int
+    error: float | None = None
+    champion_error: float | None = None
+
+
+def judge(
+    models: Sequence[ScoringModel], bags: LabelledBags, progress: Progress | None
+) -> Judgement:
+    """Return the errors of the challenger and, if there is one, of the champion behind it.
+
+    Parameters
+    ----------
+    bags : LabelledBags
+        See `newest_held_out`.
+    """
+    if not bags.n_bags:
+        return Judgement(0)
+    errors = evaluate_together(models, bags, progress)
+    return Judgement(errors[0].n, *[one.error for one in errors])
+
+
+def check_comparable(
+    champion: ScoringModel, challenger: ScoringModel, name: str, registry_url: str
+) -> None:
+    """Raise ModelError if the champion predicts other targets than the challenger."""
+    ours, theirs = challenger.outcome, champion.outcome
+    alike = {
+        "kind": type(theirs) is type(ours),
+        "dimension": champion.features.n_dims == challenger.features.n_dims,
+        "targets": theirs.names == ours.names,
+        "response basis": theirs.describe().get(BASIS) == ours.describe().get(BASIS),
+    }
+    for what, is_same in alike.items():
+        if not is_same:
+            raise ModelError(
+                f"{registry_url}: the champion {name} has another {what} than the model that is "
+                "retrained; promote a model of that kind, or give another registry_url"
+            )
+
+
+def find_objections(spec: Retraining, judged: Judgement, drift: GateResults) -> list[str]:
+    """Return the reasons why the champion stays; none if the challenger replaces it."""
+    found = []
+    if judged.error is None or judged.champion_error is None:
+        found.append("no labelled bag of the window is held out, so nothing judges the models")
+    elif not judged.error <= (most := judged.champion_error * (1 + spec.tolerance)):
+        found.append(
+            f"its error is {judged.error:.6g}, the champion's {judged.champion_error:.6g}; at most "
+            f"{most:.6g} is allowed"
+        )
+    if spec.drift.action == "refuse":
+        found += drift.alarms()
+    return found
+
+
+def count_labelled(bags: LabelledBags) -> int:
+    """Count the bags of a store that have a label; no points are read."""
+    return sum(int(known.sum()) for _, known in _known_labels(bags))
+
+
+def newest_held_out(bags: LabelledBags, held_out: Membership, n: int) -> LabelledBags:
+    """Return the last ``n`` of a store's labelled bags that the split holds out."""
+    found = 0
+    for start, known in _known_labels(bags):
+        chosen = start + np.flatnonzero(held_out.members(start, start + len(known)) & known)
+        found += len(chosen)
+        if found >= n:
+            return replace(bags, start=int(chosen[found - n]), only=held_out)
+    return replace(bags, only=held_out, stop=bags.end if found else bags.start)
+
+
+def _known_labels(bags: LabelledBags) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Yield blocks of a store's bags, the newest first: the first bag, and which are labelled."""
+    assert isinstance(bags.data, BagStore)
+    assert bags.labels is not None
+    for stop in range(bags.end, bags.start, -BAGS_PER_READ):
+        start = max(bags.start, stop - BAGS_PER_READ)
+        yield start, bags.labels.known_in(bags.data, start, stop)

@@ -1,0 +1,219 @@
+"""`retrain`: one round of a line of models that follows a growing store.
+
+A round counts the bags that were committed since the last one, solves, judges the new model and the
+champion on the same held-out bags, and promotes the new model or keeps the champion. The decision
+is written down before it is carried out. If the process dies, the next call carries out the decided
+round, or begins the round again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...core.config_errors import differences
+from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
+from ...core.parameters import Function, Instance, None_, checked
+from ...data.storage.files import GROUP
+from ...data.storage.lock import writer_lock
+from ...data.storage.urls import normalize_url
+from ...data.storage.zarr_stores import exists
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
+from ...models.fitting.checkpoints import checkpoints_of
+from ..registry.registry import Registry
+from .gates import count_labelled
+from .round import NewRound
+from .settings import Retraining
+from .state import Journal, Round, State, StateFolder, check_same_store
+
+NOTHING = "nothing"
+# of HDD, which had two methods: lines begun then name them, and the one they name is left
+GONE_SETTINGS = ("model.embedding.method", "model.embedding.n_integration")
+# that lines begun before did not name, and what their models are made with
+NEW_SETTINGS = {
+    "model.solver": "auto",
+    "model.random_features.structure": "dense",
+    "model.random_features.name": "fourier",
+    "model.uncertainty": False,
+    "model.head": "ridge",
+}
+
+Publish = Callable[[dict[str, Any], tuple[Round, ...]], None]
+Computing = Callable[[BagStore], AbstractContextManager[Progress | None]]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What a call of `retrain` did.
+
+    Attributes
+    ----------
+    decision : {"promoted", "kept", "overtaken", "nothing"}
+        Overtaken: the model was to become champion, but somebody changed the champion while the
+        round ran, and knows better.
+    report : dict
+        Of "nothing" only the reason; of a round what `Round` has, in types that JSON knows, and
+
+        - ``reasons``: why the champion stayed; ``champion_before``
+        - ``measure``, ``n_judged``: what the errors are, on how many bags
+        - ``window``, ``n_left``, ``n_changed``: the bags of the sums, how many left them, and how
+          many were removed or relabelled
+        - ``new_line``, ``recomputed``: why features were decided anew, why all bags were counted;
+          None: they were not
+        - ``check``, ``corrupt``: of the running sums, see `Check`
+        - ``n_outside_box``: points of the new bags outside the box (in a new line, of all bags)
+        - ``alarms``: drifts that were found; ``gates``: what each gate against drift found;
+          ``drift``: where the bags differ, see `drift_test`
+        - ``bag_passes``: bags that went through the bases, by purpose
+    """
+
+    decision: str
+    report: dict[str, Any]
+
+
+Outcome = RoundResult  # the name that it had before `regression.outcomes.Outcome`
+
+
+@checked(spec=Instance("Retraining"), publish=Function | None_, computing=Function | None_)
+def retrain(
+    spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
+) -> RoundResult:
+    """Finish a round that was cut off, then do one if there are enough new bags.
+
+    Parameters
+    ----------
+    spec : Retraining
+    publish : callable (report, rounds), optional
+        Writes the report of a round, given all rounds so far; called again by the next call when
+        this one dies in it.
+    computing : callable (store), optional
+        A context manager around everything that reads bags: it may open a cluster, and gives the
+        progress or None.
+
+    Raises
+    ------
+    BusyError
+        Another retraining with this state is running.
+    ConfigError
+        Settings that are not those of the rounds before.
+    StoreError
+        A store that was replaced or shrunk, or a damaged state.
+    DataError, ModelError, ParameterError, ClusterError
+
+    Notes
+    -----
+    Bags of the sums that were removed or relabelled since the last round are subtracted as they
+    were, and added as they are; such changes make a round even without new bags. Where a gate keeps
+    the champion, that model has still learned from removed bags: the next round may replace it.
+
+    The bags of a round that kept the champion stay in the sums, so that later rounds do not read
+    them again; they leave with the window. Labels that are wrong in every new bag are wrong in the
+    bags that judge, too: the errors do not show it.
+    """
+    with _locked(spec) as folder:
+        outcome = None
+        journal, state = folder.unfinished()
+        if journal is not None:
+            logger.warning("%s: finishing a round that was cut off", folder.url)
+            outcome = _carry_out(spec, folder, journal, publish)
+            state = journal.state
+        if state is not None:
+            _check_settings(spec, state)
+        store = BagStore.open(spec.data_url)
+        reason = _nothing_to_do(spec, store, state)
+        if reason is not None:
+            return outcome or RoundResult(NOTHING, {"decision": NOTHING, "reason": reason})
+        with checkpoints_of(spec.checkpoint_url, spec.checkpoint_seconds) as checkpoints:
+            with _context(computing, store) as progress:
+                journal = NewRound(spec, folder, store, state, progress, checkpoints).decide()
+            folder.decide(journal)
+        return _carry_out(spec, folder, journal, publish)
+
+
+def _context(
+    computing: Computing | None, store: BagStore
+) -> AbstractContextManager[Progress | None]:
+    context = nullcontext() if computing is None else computing(store)
+    if not isinstance(context, AbstractContextManager):
+        raise ParameterError(f"computing returns {shown(context)}; expected a context manager")
+    return context
+
+
+def _carry_out(
+    spec: Retraining, folder: StateFolder, journal: Journal, publish: Publish | None
+) -> RoundResult:
+    """Promote, commit, report; every step except the promotion may be repeated."""
+    registry = Registry(spec.registry_url)
+    changes, name = registry.history(), journal.state.model
+    if journal.promote and len(changes) == journal.n_changes:
+        registry.promote(name, journal.n_changes)
+        changes = registry.history()
+    if journal.promote and registry.current() != name:
+        stays = f"it stays {registry.current()}" if changes else "there is none now"
+        what = f"the champion was changed since {name} was to be promoted; {stays}"
+        logger.warning("%s: %s", registry.url, what)
+        # fewer changes than there were: somebody has put an older registry in its place
+        if [change.name for change in changes[journal.n_changes :][:1]] != [name]:
+            journal = journal.overtaken(what)
+    folder.commit(journal.state)
+    if publish is not None:
+        publish(journal.report, journal.state.rounds)
+    folder.close(journal.state)
+    return RoundResult(journal.report["decision"], journal.report)
+
+
+def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> str | None:
+    """Return the reason why there is no round; None if there is one."""
+    if state is not None:
+        check_same_store(store, state.store, spec.state_folder)
+        if len(state.changed(store)):
+            return None
+    first = 0 if state is None else state.stop
+    if store.n_bags == first:
+        return f"nothing new: {store.url} has {first:,} bags, as it had in the last round"
+    found = count_labelled(replace(spec.labelled(store), start=first))
+    if found < spec.min_new_bags:
+        return (
+            f"{found:,} of {store.n_bags - first:,} new bags have a label, fewer than "
+            f"min_new_bags = {spec.min_new_bags:,}; they wait for the next round"
+        )
+    return None
+
+
+def _check_settings(spec: Retraining, state: State) -> None:
+    # lines begun before knew of no estimator, and those begun in Python of nothing
+    known = {*spec.settings, *state.settings}
+    settings = {key: value for key, value in spec.all_settings.items() if key in known}
+    for key, before, now in differences(state.settings, settings):
+        if key in GONE_SETTINGS and now is None and before != "direct":
+            continue
+        if before is None and now == NEW_SETTINGS.get(key):
+            continue
+        ours, theirs = (_shown(key, value) for value in (now, before))
+        raise ConfigError(
+            f"key {key!r} is {ours}, the models of {spec.state_folder} were made with {theirs}; "
+            "put it back, or give another state_url to begin anew"
+        )
+
+
+def _shown(key: str, value: object) -> str:
+    """Return a setting; parameters that are not in the settings of an estimator are defaults."""
+    return "its default" if value is None and key.startswith("estimator.") else repr(value)
+
+
+@contextmanager
+def _locked(spec: Retraining) -> Iterator[StateFolder]:
+    url = spec.state_folder
+    if url == normalize_url(spec.registry_url) or exists(f"{url}/{GROUP}"):
+        raise ConfigError(f"key 'state_url': {url} is taken; give a folder of its own")
+    try:
+        with writer_lock(url, make=True) as hold:
+            yield StateFolder(hold)
+    except WriterBusyError as error:
+        raise BusyError(f"{url}: another retraining is running; nothing was done") from error

@@ -1,0 +1,353 @@
+"""A round: new sums, a new model, and the decision whether it becomes the champion.
+
+Nothing is promoted here.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import ModelError
+from ...core.versions import version
+from ...data.labelled.holdout import Holdout
+from ...data.labelled.labelled import LabelledBags, take_range
+from ...data.labelled.splits import Membership
+from ...data.store.changes import ListedBags
+from ...data.store.plan import Range
+from ...data.store.store import BagStore
+from ...execution.progress import Progress
+from ...models.fitting.accumulate import FitStatistics
+from ...models.fitting.checkpoints import Checkpoints
+from ...models.loading import is_network, load_model
+from ...models.ridge_model import RidgeModel
+from ..registry.registry import Registry
+from .drift_gates import GateResults, measure_drift
+from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
+from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
+from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
+from .sums import (
+    BOUNDS,
+    Count,
+    ModelLine,
+    WindowSums,
+    recount_and_compare,
+    slide_window,
+    sum_window,
+)
+from .wealth_gates import WealthGates
+
+PACKAGE = "bagbasis"  # whose version the sums are of: features may change with it
+FIRST = "first round"  # why there is a new line when there was none before
+NEW_LINES = "fuse"  # the statistic of the gates of a line that begins now
+COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class NewRound:
+    """A round that is being decided.
+
+    Attributes
+    ----------
+    spec : Retraining
+    folder : StateFolder
+    store : BagStore
+        At its committed length when the round began; bags that are appended meanwhile wait.
+    state : State or None
+        What the round before has left.
+    progress, checkpoints
+        Given to every pass.
+    at : datetime
+        When the round began.
+    """
+
+    spec: Retraining
+    folder: StateFolder
+    store: BagStore
+    state: State | None
+    progress: Progress | None
+    checkpoints: Checkpoints | None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def decide(self) -> Journal:
+        """Do everything up to the decision; the challenger is registered at that point."""
+        begun = time.perf_counter()
+        registry = Registry(self.spec.registry_url)
+        n_changes, champion = len(registry.history()), registry.current()
+        line, new_line = self._choose_line(registry)
+        sums = self._sum(line, new_line)
+        challenger = line.model(sums.statistics, self.store, self.window)
+        model = challenger.model_
+        models = [model, *self._champion(model, registry, champion)]
+        judged = judge(
+            models, self._held_out(model, self.window, self.spec.evaluate_bags), self.progress
+        )
+        drift = self._measure_drift(models)
+        against = [] if champion is None else find_objections(self.spec, judged, drift)
+        name = registry.register(challenger, report={"bags": list(self.window)})
+        round_ = Round(
+            number=1 + len(self._rounds),
+            at=self.at.isoformat(timespec="milliseconds"),
+            stop=self.store.n_bags,
+            model=name,
+            decision=KEPT if against else PROMOTED,
+            n_new=self.new[1] - self.new[0],
+            n_new_labelled=count_labelled(self._labelled(self.new)),
+            error=judged.error,
+            champion_error=judged.champion_error,
+            p_value=drift.p_values.get("inputs"),
+            p_values=drift.p_values,
+            level=drift.level if drift.gates else None,
+            wealth=dict(drift.wealth),
+        )
+        report = {
+            **round_.to_dict(),
+            **_report_sums(sums, new_line),
+            "champion_before": champion,
+            "reasons": against,
+            "measure": model.outcome.measure,
+            "n_judged": judged.n,
+            "data_url": self.store.url,
+            "registry_url": registry.url,
+            "window": list(self.window),
+            "n_changed": len(self.changed),
+            "n_left": max(0, self.window[0] - self.before[0]),
+            "n_bags_fitted": model.report["n_bags_fitted"],
+            "alpha": model.solution.alpha,
+            "drift": _report_drift(drift, self.spec.drift),
+            "alarms": drift.alarms(),
+            "gates": drift.to_dict(self._gate) if drift.gates else None,
+            "bag_passes": {
+                **sums.passes,
+                "evaluation": judged.n * (1 if champion is None else 2),
+                "drift": drift.n_passed,
+            },
+            "seconds": time.perf_counter() - begun,
+        }
+        committed = self._state_after(round_, sums, drift)
+        return Journal(committed, not against, n_changes, report)
+
+    def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> State:
+        """Write the sums; return what the next round goes on from."""
+        kept = 0 if sums.why or self.state is None else self.state.n_summed + 1
+        return State(
+            settings=self.spec.all_settings,
+            model=round_.model,
+            sums=self.folder.write_sums(round_.number, sums.statistics),
+            start=self.window[0],
+            stop=self.window[1],
+            n_summed=kept,
+            version=version(PACKAGE),
+            store=fingerprint(self.store, self.window[1]),
+            rounds=(*self._rounds, round_),
+            spending=drift.spending,
+            gate_statistic=self._gate.statistic or NEW_LINES,
+            bets=dict(drift.bets),
+        )
+
+    # ------------------------------------------------------------------ which bags
+
+    @property
+    def before(self) -> Range:
+        """The window of the round before."""
+        return (0, 0) if self.state is None else (self.state.start, self.state.stop)
+
+    @property
+    def new(self) -> Range:
+        """The bags that no round has seen."""
+        return self.before[1], self.store.n_bags
+
+    @cached_property
+    def window(self) -> Range:
+        """The bags that the challenger is made of, including held-out and unlabelled ones.
+
+        In a round without new bags no bag leaves the window: the round is made because bags
+        changed.
+        """
+        stop = self.store.n_bags
+        if stop == self.before[1]:
+            return self.before
+        return window_start(self.spec.window, self._rounds, self.before[0], stop, self.at), stop
+
+    @cached_property
+    def changed(self) -> NDArray[np.int64]:
+        """The bags of the window before that were removed or relabelled since."""
+        none = np.empty(0, dtype=np.int64)
+        return none if self.state is None else self.state.changed(self.store)
+
+    @property
+    def _rounds(self) -> tuple[Round, ...]:
+        return () if self.state is None else self.state.rounds
+
+    def _labelled(self, bags: Range) -> LabelledBags:
+        return take_range(self.spec.labelled(self.store), bags)
+
+    # ------------------------------------------------------------------ the challenger
+
+    def _choose_line(self, registry: Registry) -> tuple[ModelLine, str | None]:
+        """Return the line, and the reason if it is a new one; None if it is the last round's."""
+        spec, why = self.spec, FIRST
+        if self.state is not None:
+            line = ModelLine.of(load_model(registry.model_url(self.state.model)))
+            parts = [self._labelled(self.new)]
+            if len(self.changed):
+                labelled = self._labelled(span_of(self.changed))
+                parts.append(replace(labelled, only=ListedBags(self.changed)))
+            blocks = chain.from_iterable(bags.label_blocks() for bags in parts)
+            found = line.outcome.find_new(labels for _, _, labels in blocks)
+            if not len(found):
+                return line, None
+            why = f"new classes: {', '.join(f'{x:g}' for x in found)}"
+        # groups that were held out stay so: the champion has not seen them
+        holdout = spec.holdout if self.state is None else line.holdout
+        given = (spec.target, holdout, spec.sample_weight)
+        line = ModelLine.begin(spec.estimator, self.store, self.window, *given)
+        return line, why
+
+    def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:
+        """Return the sums of the window; stored sums are used if they can be and are right."""
+
+        def count(bags: Range) -> FitStatistics:
+            return line.statistics(self.store, bags, self.progress, self.checkpoints)
+
+        state, window = self.state, self.window
+        if state is None or new_line is not None:
+            purpose = "new" if state is None else "recomputation"
+            return sum_window(window, count, purpose, str(new_line))
+        if state.version != version(PACKAGE):
+            why = f"the sums were those of {PACKAGE} {state.version}"
+            return sum_window(window, count, "recomputation", why)
+        try:
+            kept = self.folder.read_sums(state)
+        except ValueError as error:
+            why = f"the sums {state.sums} were damaged ({error})"
+            logger.warning("%s: %s; all bags are counted again", self.folder.url, why)
+            return sum_window(window, count, "recomputation", why)
+        if state.misses(self.store):
+            why = "the points of removed bags are deleted, so that they cannot be subtracted"
+            return sum_window(window, count, "recomputation", why)
+        if 2 * len(self.changed) > self.before[1] - self.before[0]:
+            return sum_window(window, count, "recomputation", "most bags were changed")
+        if len(self.changed):
+            kept = self._follow_changes(line, kept, state)
+        sums = self._slide(line, kept, count)
+        passes = {**sums.passes, "changed": 2 * len(self.changed)}
+        return replace(sums, passes=passes) if len(self.changed) else sums
+
+    def _follow_changes(self, line: ModelLine, sums: FitStatistics, state: State) -> FitStatistics:
+        """Subtract changed bags with their old labels, and add them with the new ones."""
+        store, given = self.store, (span_of(self.changed), self.progress, self.checkpoints)
+        then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)
+        only = ListedBags(self.changed)
+        before, now = (line.statistics(data, *given, only) for data in (then, store))
+        return sums - before + now
+
+    def _slide(self, line: ModelLine, kept: FitStatistics, count: Count) -> WindowSums:
+        """Return the sums of the window from those of the window before."""
+        assert self.state is not None
+        window = self.window
+        if self.state.n_summed + 1 < self.spec.recompute_every:
+            return slide_window(self.before, kept, window, count)
+        bound = BOUNDS[line.estimator.precision]
+        sums = recount_and_compare(self.before, kept, window, count, bound)
+        if sums.check is not None and not sums.check.passed:
+            logger.error(
+                "%s: CORRUPT SUMS: they differ from the same sums of the bags counted again by up "
+                "to %.3g (rounding stays below %.0e); those counted again are used from here on",
+                self.folder.url,
+                max(sums.check.differences.values()),
+                bound,
+            )
+        return sums
+
+    # ------------------------------------------------------------------ the gates
+
+    def _champion(
+        self, model: RidgeModel, registry: Registry, name: str | None
+    ) -> list[RidgeModel]:
+        """Return the champion, if there is one."""
+        if name is None:
+            return []
+        if is_network(registry.model_url(name)):
+            raise ModelError(
+                f"{registry.url}: the champion {name} is a network, and rounds compare ridge "
+                "models alone; promote a ridge model, or give this line a registry of its own"
+            )
+        champion = load_model(registry.model_url(name)).model_
+        check_comparable(champion, model, name, registry.url)
+        return [champion]
+
+    def _split(self, model: RidgeModel) -> Membership:
+        """Return which bags of the store enter no model of the line."""
+        split = Holdout.of(model.holdout).split(self.spec.labelled(self.store))
+        assert split is not None  # the share is above 0
+        return split
+
+    def _held_out(self, model: RidgeModel, bags: Range, n: int) -> LabelledBags:
+        """Return the newest bags of a range that were in no fit."""
+        return newest_held_out(self._labelled(bags), self._split(model), n)
+
+    @property
+    def _gate(self) -> DriftGate:
+        """The gate, with the statistic that the line began with if it names none."""
+        begun = NEW_LINES if self.state is None else self.state.gate_statistic
+        return replace(self.spec.drift, statistic=self.spec.drift.statistic or begun)
+
+    def _measure_drift(self, models: list[RidgeModel]) -> GateResults:
+        """Test the new bags; leave out the champion's errors if its holdout was another."""
+        gate, state = self._gate, self.state
+        bags = self.spec.labelled(self.store)
+        tested = [model for model in models if model.holdout == models[0].holdout]
+        spending = Spending() if state is None else state.spending
+        bets = {} if state is None else state.bets
+        if gate.gate == PERMUTATION:
+            held_out = self._held_out(models[0], self.before, gate.n_bags)
+            seed, ranges = len(self._rounds), (self.before, self.new)
+            found = measure_drift(gate, bags, ranges, tested, held_out, spending, seed)
+            return replace(found, bets=bets)
+        if state is None:
+            return GateResults(spending)
+        split = self._split(models[0])
+        gates = WealthGates(gate, bags, self.new, self.before[0], tested, split)
+        return gates.bet(bets, spending)
+
+
+def span_of(bags: NDArray[np.int64]) -> Range:
+    """Return the range from the first to the last of some bags, ascending."""
+    return int(bags[0]), int(bags[-1]) + 1
+
+
+def _report_sums(sums: WindowSums, new_line: str | None) -> dict[str, Any]:
+    check = sums.check
+    return {
+        "new_line": new_line,
+        "recomputed": sums.why,
+        "check": None if check is None else asdict(check),
+        "corrupt": check is not None and not check.passed,
+        "n_outside_box": sums.n_outside,
+    }
+
+
+def _report_drift(drift: GateResults, gate: DriftGate) -> dict[str, Any] | None:
+    """Return where the bags differ; None where they were not compared."""
+    if drift.inputs is None:
+        return None
+    values = drift.inputs.to_dict()
+    values["coordinates"].sort(key=lambda one: min(one["mean_p_value"], one["spread_p_value"]))
+    return {
+        **values,
+        "coordinates": values["coordinates"][:COORDINATES_IN_REPORT],
+        "alpha": drift.level,
+        "drifted": drift.gates["inputs"].drifted,
+        "action": gate.action,
+    }

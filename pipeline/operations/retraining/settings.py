@@ -1,0 +1,322 @@
+"""What users set: the window, the gates, and all else that a retraining depends on."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ...core import (
+    Instance,
+    Integer,
+    ListOf,
+    MappingOf,
+    OneOf,
+    Open,
+    Real,
+    Share,
+    Text,
+    check_parameters,
+    checked,
+    keep_checked,
+)
+from ...core.errors import ParameterError, shown
+from ...core.saved import Saved
+from ...data.bags.box import Box
+from ...data.labelled.holdout import Holdout
+from ...data.labelled.labelled import LabelledBags
+from ...data.storage.urls import normalize_url
+from ...data.store.store import BagStore
+from ...hypotheses.declared import DriftStatistic, Permutations
+from ...models.base import DoubleBasis, parameters_of
+
+MOST_DAYS = 36_525  # a hundred years; Python's dates end
+PERMUTATION = "permutation"
+LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
+
+
+class Seen(Protocol):
+    """A round that began at the time ``at``, ISO 8601, and found ``stop`` bags in the store."""
+
+    @property
+    def stop(self) -> int:
+        """The number of bags that there were."""
+        ...
+
+    @property
+    def at(self) -> str:
+        """When it began."""
+        ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """The newest bags: a number of them, or of some days; all bags if neither is given.
+
+    The day of a bag is that of the round that first found it. So the bags of a round leave a window
+    of days together, and only when there is a new round.
+
+    Parameters
+    ----------
+    bags : int ≥ 1, optional
+        So many bags, labelled or not, held out or not.
+    days : float in (0, 36525], optional
+        The bags that a round of so many days found first.
+    """
+
+    bags: Annotated[int, Integer(1)] | None = None
+    days: Annotated[float, Real(gt=0, le=MOST_DAYS)] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.bags is not None and self.days is not None:
+            raise ParameterError("a window has so many bags or so many days, not both")
+        keep_checked(self, "of the window")
+
+
+def window_start(
+    window: Window, rounds: Sequence[Seen], first: int, stop: int, now: datetime
+) -> int:
+    """Return the first bag of a window that ends at ``stop``.
+
+    ``rounds`` are those before, oldest first. Bags that have left the window do not come back:
+    ``first`` is the first bag of the window before.
+    """
+    if window.bags is not None:
+        return max(first, stop - window.bags)
+    if window.days is None:
+        return first
+    oldest = now - timedelta(days=window.days)
+    gone = [seen.stop for seen in rounds if datetime.fromisoformat(seen.at) < oldest]
+    return max(first, *gone) if gone else first
+
+
+@dataclass(frozen=True)
+class DriftGate:
+    """The tests of the new bags against the last window; see `drift_gates`.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1), default 0.05
+        The chance of a false alarm in a horizon of rounds, of all gates and rounds together.
+    horizon : int ≥ 1, default 365
+        Rounds among which alpha is shared out evenly; then as many begin anew. 1: each round has
+        all of it.
+    least_effect : float ≥ 0, default 0.01
+        Smaller drifts are none, whatever their p-value: of millions of bags each is significant.
+        In units of the spread within the sets, squared.
+    n_bags : int ≥ 2, default 1000
+        Sampled of each side.
+    n_permutations : int from 1 to 1,000,000, default 999
+        Of each test; where a p-value that is small enough is in sight, more follow.
+    action : {"report", "refuse"}, default "report"
+        What a drift does: stand in the report, or keep the champion.
+    statistic : {"fuse", "mmd_u"}, optional
+        What compares bags and labels; see `drift_test`. Default "fuse"; in a line of rounds that
+        an earlier version began, "mmd_u", as then.
+    gate : {"permutation", "e_process"}, default "permutation"
+        "e_process": bets on new bags against bags that are kept as a reference, see
+        `wealth_gates`. Then alpha is the chance of a false alarm in all rounds to come, and
+        horizon, n_permutations and statistic do not count.
+    """
+
+    alpha: Annotated[float, Share] = 0.05
+    horizon: Annotated[int, Integer(1)] = 365
+    least_effect: Annotated[float, Real(ge=0)] = 0.01
+    n_bags: Annotated[int, Integer(2)] = 1000
+    n_permutations: Permutations = 999
+    action: Annotated[str, OneOf("report", "refuse")] = "report"
+    statistic: DriftStatistic | None = None
+    gate: Annotated[str, OneOf("permutation", "e_process")] = "permutation"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        keep_checked(self, "of the drift gates")
+        if self.gate == PERMUTATION and self.alpha / self.horizon < LEAST_LEVEL:
+            raise ParameterError(
+                f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
+                f"{LEAST_LEVEL:g}, which permutations cannot tell; take fewer rounds"
+            )
+
+
+@dataclass(frozen=True)
+class Spending(Saved):
+    """How much of alpha the tests of a horizon have used up.
+
+    It is part of the state, so a round that is repeated after a kill uses it up once.
+
+    Attributes
+    ----------
+    n_tested : int
+        Rounds of the horizon that tested.
+    alpha_spent : float
+        Their levels, summed.
+    """
+
+    n_tested: int = 0
+    alpha_spent: float = 0.0
+
+    def spend(self, gate: DriftGate) -> tuple[float, Spending]:
+        """Return the level of all gates of a round, and the level that remains for later rounds.
+
+        What is left is shared evenly by the remaining rounds. So the levels add up to at most
+        alpha, even if alpha and horizon were changed between rounds.
+        """
+        now = Spending() if self.n_tested >= gate.horizon else self
+        level = max(0.0, gate.alpha - now.alpha_spent) / (gate.horizon - now.n_tested)
+        return level, Spending(now.n_tested + 1, now.alpha_spent + level)
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """A line of models that follows a growing store, round by round; see `retrain`.
+
+    Parameters
+    ----------
+    data_url : str
+        The store of labelled bags, which others append to.
+    registry_url : str
+        The registry of the models.
+    estimator : estimator
+        Not fitted.
+    state_url : str, optional
+        Folder of sums and rounds; default beside the registry, its URL with ``.retrain`` behind it.
+    target : str or list of str, optional
+        The target, or a list of them; default the only one.
+    holdout : float in (0, 1), or mapping, default 0.1
+        Share of the bags that enter no model, by the same hash as in every fit; the newest of
+        them judge. {"fraction": 0.1, "groups": column}: about this share of the bags as whole
+        groups, which the first round decides; groups that come later are dealt by the same hash.
+    window : Window
+    evaluate_bags : int ≥ 1, default 2000
+        At most so many held-out bags, the newest, judge.
+    tolerance : float ≥ 0, default 0.02
+        Error allowed over the champion's, relative to it; see `objections`.
+    min_new_bags : int ≥ 1, default 1
+        With fewer new labelled bags nothing is done.
+    drift : DriftGate
+    recompute_every : int ≥ 1, default 30
+        Rounds after which the sums are computed from all bags again, and compared.
+    checkpoint_url : str, optional
+        Folder for finished sums, which the same round goes on from; see `Checkpoints`.
+    checkpoint_seconds : float > 0, default 300.0
+        Work on a core between two checkpoints.
+    settings : mapping
+        What else the models depend on, in types that JSON knows: the same in every round, as the
+        estimator, target, holdout and sample_weight are.
+    sample_weight : str, optional
+        Column of the store: how much each bag counts in the models.
+    """
+
+    data_url: str
+    registry_url: str
+    estimator: Annotated[DoubleBasis, Instance("DoubleBasis")]
+    state_url: str | None = None
+    target: str | Annotated[Sequence[str], ListOf(Text)] | None = None
+    holdout: Annotated[float, Share] | Annotated[Mapping[str, Any], MappingOf(Text, Open())] = 0.1
+    window: Annotated[Window, Instance("Window")] = Window()
+    evaluate_bags: Annotated[int, Integer(1)] = 2000
+    tolerance: Annotated[float, Real(ge=0)] = 0.02
+    min_new_bags: Annotated[int, Integer(1)] = 1
+    drift: Annotated[DriftGate, Instance("DriftGate")] = DriftGate()
+    recompute_every: Annotated[int, Integer(1)] = 30
+    checkpoint_url: str | None = None
+    checkpoint_seconds: Annotated[float, Real(gt=0)] = 300.0
+    settings: Annotated[Mapping[str, Any], MappingOf(Text, Open())] = field(default_factory=dict)
+    sample_weight: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_parameters(self)
+        head = parameters_of(self.estimator).head
+        if head != "ridge":
+            raise ParameterError(
+                f"the estimator's head is {head!r}: rounds go on from sums, which trees have not; "
+                "take head='ridge'"
+            )
+        given = Holdout.of(self.holdout)
+        if not given.fraction:
+            raise ParameterError(
+                f"holdout is {shown(self.holdout)}; expected a number > 0 and < 1, or "
+                "{'fraction': 0.1, 'groups': column}: without held-out bags nothing judges a model"
+            )
+
+    @property
+    def state_folder(self) -> str:
+        """The normalized URL of the state."""
+        return normalize_url(self.state_url or f"{normalize_url(self.registry_url)}.retrain")
+
+    @property
+    def all_settings(self) -> dict[str, Any]:
+        """Everything that the models depend on, in types that JSON knows.
+
+        Raises
+        ------
+        ParameterError
+            ``settings`` holds something else.
+        """
+        own = {
+            "target": self.target,
+            "holdout": self._described_holdout,
+            "sample_weight": self.sample_weight,
+            "estimator": _described(self.estimator),
+        }
+        try:
+            found: dict[str, Any] = json.loads(json.dumps({**self.settings, **own}))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"settings cannot be written as JSON: {error}") from error
+        return found
+
+    @property
+    def _described_holdout(self) -> float | str:
+        """The share; with groups in words, so that a change is shown as one of the whole."""
+        given = Holdout.of(self.holdout)
+        if given.groups is None:
+            return given.fraction
+        return f"{given.fraction:g} by groups of {given.groups!r}"
+
+    @checked(store=Instance("BagStore"))
+    def labelled(self, store: BagStore) -> LabelledBags:
+        """Return the store's bags with the labels that are learnt.
+
+        Raises
+        ------
+        DataError
+            The store has none of them.
+        """
+        return parameters_of(self.estimator).learns.label(store, None, self.target)
+
+
+ONCE_NONE = ("embedding",)  # parameters of estimators whose default was None
+
+
+def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
+    """Return a parameter as JSON holds it; of an estimator the name, and what is not its default.
+
+    Defaults are left out, so that a line goes on after a later version has added a parameter; those
+    that have changed since lines were first written are what they were.
+    """
+    if isinstance(value, BaseEstimator):
+        defaults = inspect.signature(type(value)).parameters
+        values = {key: _described(one) for key, one in value.get_params(deep=False).items()}
+        changed = {key: one for key, one in values.items() if one != _default(key, defaults[key])}
+        return {"name": type(value).__name__, **changed}
+    if isinstance(value, Mapping):
+        return {str(key): _described(one) for key, one in value.items()}
+    if isinstance(value, Box):
+        return value.bounds
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_described(item) for item in value]
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
+
+
+def _default(name: str, parameter: inspect.Parameter) -> object:
+    return None if name in ONCE_NONE else _described(parameter.default)

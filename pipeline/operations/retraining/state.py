@@ -1,0 +1,336 @@
+"""What retraining remembers between its rounds: one folder, whose ``state.json`` is the commit.
+
+::
+
+    <url>/state.json      the last round that is done, replaced as a whole
+    <url>/sums-<n>-<x>.npz    summed statistics of its window, with checksums
+    <url>/round.json      a round that was decided and is being carried out; else nothing
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+from ...core.arrays import Integers
+from ...core.errors import StoreError, WriterBusyError
+from ...core.saved import Format, Saved, read_saved
+from ...data.storage.files import discard, json_bytes, names_in, read_json, reading, writing
+from ...data.storage.lock import Hold
+from ...data.store.changes import Changes
+from ...data.store.store import BagStore
+from ...models.fitting.accumulate import FitStatistics
+from ...models.fitting.partials import read_partial, write_partial
+from .settings import Spending
+
+FORMAT = Format("state of retraining")
+STATE, JOURNAL = "state.json", "round.json"
+# of a round; once without its second part, and half written with a dot before and two parts behind
+SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
+PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
+CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
+LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
+
+S = TypeVar("S", bound=Saved)
+
+
+@dataclass(frozen=True)
+class Round(Saved):
+    """One round, as later ones and the pictures need it.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    at : str
+        When it began, ISO 8601 in UTC.
+    stop : int
+        The number of bags that it saw.
+    model : str
+        The challenger's name in the registry.
+    decision : {"promoted", "kept", "overtaken"}
+    n_new, n_new_labelled : int
+    error, champion_error : float or None
+        Of challenger and champion on the same bags; None where nothing was judged.
+    p_value : float or None
+        Of the gate "inputs".
+    p_values : dict
+        Of each gate against drift; rounds of earlier versions have none.
+    level : float or None
+        Of each of these gates.
+    wealth : dict
+        Of each gate that bets, the logarithm to base 10 of its capital.
+    """
+
+    number: int
+    at: str
+    stop: int
+    model: str
+    decision: str
+    n_new: int
+    n_new_labelled: int
+    error: float | None
+    champion_error: float | None
+    p_value: float | None
+    p_values: dict[str, float] = field(default_factory=dict)
+    level: float | None = None
+    wealth: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State(Saved):
+    """The last round that is done.
+
+    Attributes
+    ----------
+    settings : dict
+        Of the config, as far as its models depend on them.
+    model : str
+        The last model of the line, whose features the sums are of.
+    sums : str
+        Their file.
+    start, stop : int
+        The bags they are of.
+    n_summed : int
+        Rounds since the sums were computed from all of these bags.
+    version : str
+        Of this package, which computed them.
+    store : dict
+        See `fingerprint`.
+    rounds : tuple of Round
+        Oldest first.
+    spending : Spending
+        Of the gates against drift.
+    gate_statistic : str
+        What these compare by; lines of earlier versions go on with theirs.
+    bets : dict
+        Of each gate that bets, what it goes on from; see `GateBets`.
+    """
+
+    settings: dict[str, Any]
+    model: str
+    sums: str
+    start: int
+    stop: int
+    n_summed: int
+    version: str
+    store: dict[str, Any]
+    rounds: tuple[Round, ...]
+    spending: Spending = field(default_factory=Spending)
+    gate_statistic: str = "mmd_u"
+    bets: dict[str, Any] = field(default_factory=dict)
+    PARTS: ClassVar = {"rounds": Round, "spending": Spending}
+
+    @property
+    def number(self) -> int:
+        """The number of the round."""
+        return self.rounds[-1].number
+
+    @property
+    def n_changes(self) -> int:
+        """The length of the store's log of changes, as far as the sums know it."""
+        return int(self.store.get(CHANGES, 0))
+
+    def changed(self, store: BagStore) -> Integers:
+        """Return which bags of the sums were removed or relabelled since, ascending."""
+        bags = store.changes.since(self.n_changes).bags
+        return bags[(bags >= self.start) & (bags < self.stop)]
+
+    def misses(self, store: BagStore) -> bool:
+        """Return whether bags of the sums were removed and their points deleted meanwhile."""
+        gone = Changes(store.changes.rows[self.n_changes : store.meta.n_erased]).removed
+        return bool(((gone >= self.start) & (gone < self.stop)).any())
+
+
+@dataclass(frozen=True)
+class Journal(Saved):
+    """A decided round.
+
+    Attributes
+    ----------
+    state : State
+        What is committed when it is carried out.
+    promote : bool
+        Whether ``state.model`` becomes the champion.
+    n_changes : int
+        Changes of the champion before.
+    report : dict
+    """
+
+    state: State
+    promote: bool
+    n_changes: int
+    report: dict[str, Any]
+    PARTS: ClassVar = {"state": State}
+
+    def overtaken(self, reason: str) -> Journal:
+        """Return the round without its promotion: someone else changed the champion."""
+        *before, last = self.state.rounds
+        rounds = (*before, replace(last, decision=OVERTAKEN))
+        report = {**self.report, "decision": OVERTAKEN, "reasons": [reason]}
+        return replace(self, state=replace(self.state, rounds=rounds), report=report)
+
+
+class StateFolder:
+    """The folder of one line of rounds.
+
+    On local files one process holds it for a whole round. In an object store several processes may
+    work on a round. The first one that decides it writes the journal; the others are refused at
+    that point and have done nothing.
+
+    Parameters
+    ----------
+    hold : Hold
+        Of the folder.
+    """
+
+    def __init__(self, hold: Hold) -> None:
+        self.url = hold.url
+        self._hold = hold
+
+    def state(self) -> State | None:
+        """Return the last round that is done; None before the first.
+
+        Raises
+        ------
+        StoreError
+            A damaged file, or one of another format.
+        """
+        return self._read(STATE, State)
+
+    def journal(self) -> Journal | None:
+        """Return the round that is being carried out, if there is one."""
+        return self._read(JOURNAL, Journal)
+
+    def unfinished(self) -> tuple[Journal | None, State | None]:
+        """Return the round that is being carried out, if there is one, and the last that is done.
+
+        Raises
+        ------
+        WriterBusyError
+            The round was finished by another process, and a later one too, while this one read.
+        StoreError
+            A damaged file, or one of another format.
+        """
+        # in this order: a round that another process begins after it changes the journal first
+        journal, state = self.journal(), self.state()
+        if journal is not None and state is not None and journal.state.number < state.number:
+            raise WriterBusyError(f"{self.url}: another process goes on with the rounds")
+        return journal, state
+
+    def decide(self, journal: Journal) -> None:
+        """Write down the decision, to be carried out by this process or by the next one.
+
+        Raises
+        ------
+        WriterBusyError
+            Another process has decided a round meanwhile.
+        """
+        self._write(JOURNAL, journal.to_dict())
+
+    def commit(self, state: State) -> None:
+        """Write down that the round is done."""
+        self._write(STATE, state.to_dict())
+
+    def close(self, state: State) -> None:
+        """Delete the journal of a finished round, and sums that are not needed any more."""
+        self._hold.check()
+        for name in names_in(self.url):
+            found = SUMS.fullmatch(name)
+            # sums of a later round may be another process's, which works on it already
+            if found and int(found[1]) <= state.number and name != state.sums:
+                discard(f"{self.url}/{name}")
+        self._hold.remove(JOURNAL)
+
+    def write_sums(self, number: int, statistics: FitStatistics) -> str:
+        """Write the sums of a round, under a name of their own; return the file's name."""
+        name = f"sums-{number:06d}-{uuid.uuid4().hex[:8]}.npz"
+        self._hold.check()
+        with writing(f"{self.url}/{name}") as path:
+            write_partial(path, statistics)
+        return name
+
+    def read_sums(self, state: State) -> FitStatistics:
+        """Return the sums of the state's window.
+
+        Raises
+        ------
+        ValueError
+            They are missing, damaged, or of other bags.
+        """
+        try:
+            with reading(f"{self.url}/{state.sums}") as path:
+                sums = read_partial(path)
+        except FileNotFoundError:
+            raise ValueError("it is missing") from None
+        if sums.n_bags != state.stop - state.start:
+            raise ValueError(f"of {sums.n_bags} bags, not of {state.stop - state.start}")
+        return sums
+
+    def _read(self, name: str, kind: type[S]) -> S | None:
+        return read_json(
+            f"{self.url}/{name}",
+            partial(read_saved, kind),
+            read=lambda url: self._hold.read(name),
+            format=FORMAT,
+            remedy="restore it, or give another state_url to begin anew",
+        )
+
+    def _write(self, name: str, values: dict[str, Any]) -> None:
+        self._hold.write(name, json_bytes(values, format=FORMAT))
+
+
+def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
+    """Return what identifies the first ``stop`` bags of a store, in types that JSON knows.
+
+    Only the last 1,024 of them are looked at.
+    """
+    digest = hashlib.sha256()
+    digest.update(repr(store.ids(max(0, stop - LAST_BAGS), stop).tolist()).encode())
+    digest.update(repr(store.offsets(max(0, stop - LAST_BAGS), stop).tolist()).encode())
+    return {
+        "n_bags": stop,
+        "n_dims": store.n_dims,
+        # a box that is measured grows with the bags, which does not make it another store
+        "box": None if store.meta.is_measured else store.box.bounds,
+        "target_names": list(store.target_names),
+        "response_dims": store.response_dims,
+        CHANGES: store.meta.n_changes,
+        "merged": store.meta.merged,
+        "last_bags": digest.hexdigest(),
+    }
+
+
+def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) -> None:
+    """Raise StoreError if the store was replaced or shrank since.
+
+    Parameters
+    ----------
+    before : dict
+        Of `fingerprint`.
+    state_url : str
+        Whose rounds saw it, for the message.
+    """
+    what = ""
+    if store.n_bags < before["n_bags"]:
+        what = f"it has {store.n_bags} bags, {before['n_bags']} were learned from"
+    elif store.meta.n_changes < before.get(CHANGES, 0):
+        what = f"it has {store.meta.n_changes} changes of bags, {before[CHANGES]} were seen"
+    else:
+        now = fingerprint(store, before["n_bags"])
+        before = {"merged": None, **before, CHANGES: now[CHANGES]}  # of older versions: without
+        changed = [name for name in before if now[name] != before[name]]
+        if changed == ["last_bags"]:
+            what = f"its bags before {before['n_bags']} have other ids or sizes"
+        elif changed:
+            name = changed[0]
+            what = f"its {name} is {now[name]}, it was {before[name]}"
+    if what:
+        raise StoreError(
+            f"{store.url}: not the store that {state_url} was made from: {what}; put it back, or "
+            "give another state_url to begin anew"
+        )

@@ -1,0 +1,226 @@
+"""Gates against drift that bet: at most alpha false alarms in all rounds, however many there are.
+
+Each of the gates of `drift_gates` (inputs, labels, concept) bets on new bags against bags of a
+reference, see `Betting`, and alarms where its capital, 1 at first, reaches the number of gates over
+alpha. Bets are fair only on bags that no bet has seen. So the reference is used up, the oldest bags
+first: those before the first bet, and of each later round a quarter, which is not bet on (of
+"concept" the bags that are held out of every model). After an alarm a gate begins anew, and the
+bags since the alarm are its reference.
+
+What a gate goes on from is a part of the state of the rounds: a round that is repeated after a kill
+bets once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.saved import read_saved
+from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.splits import Membership, Split
+from ...data.store.changes import ListedBags
+from ...data.store.plan import Range
+from ...data.store.sampling import CHOICE_SAMPLE, RunSample
+from ...execution.lanes import lane
+from ...hypotheses.samples.row_sources import EmbedBags
+from ...hypotheses.samples.samples import thinned_size
+from ...models.ridge_model import RidgeModel
+from .drift_gates import ALARMS, GateResult, GateResults, residual_products
+from .gate_bets import GateBets, RowsMade
+from .settings import DriftGate, Spending
+
+KEPT = Split(0.25, 0x5EED_BE75)  # of the new bags, for the reference
+PER_NEW = 2  # bags of the reference per new bag, while there are as many: half of their noise
+LEAST_ROWS = 2  # of a set
+BAGS_PER_LOOK = 2**14  # whose labels are read at a time
+MOST_LOG10 = 300.0  # of capital, which reports write as a number
+CONCEPT = "concept"
+
+Made = tuple[GateBets, RowsMade, Floats, Floats]
+"""A gate after its bags were chosen, and rows of new bags and of the reference."""
+
+
+@dataclass(frozen=True, eq=False)
+class WealthGates:
+    """The gates of a round.
+
+    Attributes
+    ----------
+    gate : DriftGate
+    bags : LabelledBags
+        The whole store.
+    new : Range
+    start : int
+        The first bag of the reference of gates that begin.
+    models : (challenger,), or (challenger, champion)
+    held_out : Membership
+        Of the bags that the models were not fitted to.
+    """
+
+    gate: DriftGate
+    bags: LabelledBags
+    new: Range
+    start: int
+    models: Sequence[RidgeModel]
+    held_out: Membership
+
+    def bet(self, before: Mapping[str, Any], spending: Spending) -> GateResults:
+        """Bet on the new bags.
+
+        Parameters
+        ----------
+        before : mapping of str to dict
+            What the gates go on from.
+        spending : Spending
+            Of the tests by permutation, which stays as it is.
+        """
+        found: dict[str, GateResult] = {}
+        after, wealth, n_passed = dict(before), {}, 0
+        with lane():
+            for name, make in self._makers.items():
+                given = before.get(name)
+                begun = GateBets(self.new[0], self.start)
+                bets, made, new, reference = make(
+                    begun if given is None else read_saved(GateBets, given)
+                )
+                sizes = len(new), len(reference)
+                if min(sizes) >= LEAST_ROWS:
+                    bets = bets.play(new, reference, made)
+                    n_passed += (name != "labels") * sum(sizes)
+                    if bets.betting is not None:
+                        found[name] = self._judge(bets, *sizes)
+                        wealth[name] = bets.betting.log_wealth.item() / math.log(10)
+                        if found[name].drifted:
+                            bets = GateBets(self.new[0], self.new[0])
+                after[name] = bets.to_dict()
+        gates = {name: found[name] for name in ALARMS if name in found}
+        level = self._level
+        return GateResults(spending, level, gates, n_passed=n_passed, wealth=wealth, bets=after)
+
+    @property
+    def _level(self) -> float:
+        return self.gate.alpha / len(ALARMS)
+
+    @property
+    def _makers(self) -> Mapping[str, Callable[[GateBets], Made]]:
+        makers = {"inputs": self._inputs, "labels": self._labels}
+        return makers if len(self.models) == 1 else {**makers, CONCEPT: self._concept}
+
+    def _judge(self, bets: GateBets, n_new: int, n_reference: int) -> GateResult:
+        assert bets.betting is not None
+        gap, within = bets.effect
+        effect = gap / within if within > 0 else 0.0
+        p = min(1.0, math.exp(-bets.highest))
+        capital = 10 ** min(MOST_LOG10, bets.betting.log_wealth.item() / math.log(10))
+        drifted = p <= self._level and effect >= self.gate.least_effect
+        return GateResult(capital, p, effect, n_reference, n_new, bool(drifted))
+
+    # ------------------------------------------------------------------ rows of each gate
+
+    def _inputs(self, bets: GateBets) -> Made:
+        spec = self.models[0].features.embedding
+        bags = replace(self.bags, labels=None)
+        if bets.size is None and bets.used < self.new[0]:
+            sizes = bags.sizes(CHOICE_SAMPLE.ranges(bets.used, self.new[0]))
+            if sizes.any():
+                bets = replace(bets, size=thinned_size([sizes[sizes > 0]], True))
+        bets, *chosen = self._choose(bets, bags, KEPT, PER_NEW)
+        embed = EmbedBags(spec, bets.size, 0)
+        new, reference = (
+            _stack([embed(batch.bags) for batch in one.batches() if len(batch)], spec.n_features)
+            for one in chosen
+        )
+        return bets, RowsMade(name_basis(self.models[0])), new, reference
+
+    def _labels(self, bets: GateBets) -> Made:
+        outcome = self.models[0].outcome
+        bets, *chosen = self._choose(bets, self.bags, KEPT, PER_NEW)
+        new, reference = (
+            _stack([outcome.encode(labels)[0] for _, at, labels in one.label_blocks() if len(at)],
+                   outcome.n_targets)
+            for one in chosen
+        )  # fmt: skip
+        made = RowsMade(name_basis(self.models[0]), units_differ=outcome.units() is None)
+        return bets, made, new, reference
+
+    def _concept(self, bets: GateBets) -> Made:
+        bets, new, reference = self._choose(bets, self.bags, self.held_out, 1)
+        made = RowsMade(name_basis(self.models[1]), are_features=True)
+        if not (new.n_bags and reference.n_bags):
+            return bets, made, np.empty((0, 1)), np.empty((0, 1))
+        ranges = [(new.start, new.end)]
+        before, now = residual_products(self.models[1], (reference, new), ranges, 0)
+        return bets, made, now, before
+
+    def _choose(
+        self, bets: GateBets, bags: LabelledBags, kept: Membership, per_new: int
+    ) -> tuple[GateBets, LabelledBags, LabelledBags]:
+        """Return new bags and bags of the reference, and the gate after they are used.
+
+        Parameters
+        ----------
+        kept : Membership
+            Of the bags since ``bets.first``, those that are never bet on.
+        per_new : int
+            Bags of the reference per new bag, at most.
+        """
+
+        def is_kept(start: int, stop: int) -> NDArray[np.bool_]:
+            is_old = np.arange(start, stop) < bets.first
+            return (is_old if kept is KEPT else np.zeros(stop - start, bool)) | kept.members(
+                start, stop
+            )
+
+        runs = RunSample.of_about(self.gate.n_bags).ranges(*self.new)
+        new = _find(bags, runs, lambda a, b: ~kept.members(a, b), self.gate.n_bags)
+        rest = [(bets.used, self.new[0])] if len(new) >= LEAST_ROWS else []
+        reference = _find(bags, rest, is_kept, per_new * len(new))
+        if len(reference):
+            bets = replace(bets, used=int(reference[-1]) + 1)
+        return bets, _listed(bags, new), _listed(bags, reference)
+
+
+def name_basis(model: RidgeModel) -> str:
+    """Return a short name of what embeds bags and encodes labels: that of all models of a line."""
+    described = [model.features.to_dict(), model.outcome.describe()]
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+    for name, values in sorted(model.features.arrays().items()):
+        digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _find(
+    bags: LabelledBags,
+    ranges: Sequence[Range],
+    is_wanted: Callable[[int, int], NDArray[np.bool_]],
+    most: int,
+) -> Integers:
+    """Return the first positions in some ranges of bags that are known and wanted."""
+    found, n = [np.empty(0, np.int64)], 0
+    for start, stop in ranges:
+        for a in range(start, stop, BAGS_PER_LOOK):
+            b = min(stop, a + BAGS_PER_LOOK)
+            if n < most:
+                found.append(a + np.flatnonzero(bags.known(a, b) & is_wanted(a, b)))
+                n += len(found[-1])
+    return np.concatenate(found)[:most]
+
+
+def _stack(parts: Sequence[Floats], n_columns: int) -> Floats:
+    return np.concatenate([np.empty((0, n_columns)), *parts]).astype(np.float64)
+
+
+def _listed(bags: LabelledBags, positions: Integers) -> LabelledBags:
+    if not len(positions):
+        return replace(bags, start=bags.start, stop=bags.start)
+    span = int(positions[0]), int(positions[-1]) + 1
+    return replace(bags, start=span[0], stop=span[1], only=ListedBags(positions))

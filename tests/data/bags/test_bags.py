@@ -1,0 +1,242 @@
+"""`Bags`: what it accepts, what it refuses, and how it is indexed."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from bagbasis import Bags, BagStore, as_bags
+from bagbasis.core.errors import DataError
+from bagbasis.data.bags.bags import concatenate
+from bagbasis.data.bags.responses import Responses
+from tests.oracles.ragged import SIZES, assert_same_bags, random_bags
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_dims", [1, 2, 3, 4])
+def test_from_list_keeps_bags(dtype, n_dims):
+    """Bags of all sizes come back as they went in, in their own precision."""
+    arrays = random_bags(np.random.default_rng(0), SIZES, n_dims, dtype)
+    bags = Bags.from_list(arrays)
+    assert bags.points.dtype == dtype
+    assert (len(bags), bags.n_dims, bags.n_points) == (len(SIZES), n_dims, sum(SIZES))
+    assert bags.sizes.tolist() == list(SIZES)
+    assert_same_bags(bags, arrays)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16])
+def test_other_real_dtypes_become_float64(dtype):
+    """Integers, booleans and half floats are stored as doubles, nothing else changes."""
+    points = np.array([[0, 1], [1, 0]], dtype=dtype)
+    bags = Bags(points, [0, 2])
+    assert bags.points.dtype == np.float64
+    np.testing.assert_array_equal(bags[0], points.astype(np.float64))
+    assert Bags.from_list([points]).points.dtype == np.float64
+
+
+def test_mixed_precision_becomes_the_wider():
+    """No bag loses digits because another one is float32."""
+    narrow, wide = np.ones((1, 1), np.float32), np.array([[1 + 1e-12]])
+    assert Bags.from_list([narrow, wide])[1][0, 0] == 1 + 1e-12
+    assert Bags.from_list([narrow, wide], dtype=np.float32).points.dtype == np.float32
+
+
+def test_one_dimensional_arrays_are_bags_in_r1():
+    """A flat array is n points of one coordinate."""
+    bags = Bags.from_list([[1.0, 2.0], [3.0]])
+    assert bags.n_dims == 1
+    np.testing.assert_array_equal(bags[0], [[1.0], [2.0]])
+
+
+def test_non_contiguous_points_are_accepted():
+    """A transposed or strided array is copied, not misread."""
+    table = np.arange(12.0).reshape(2, 6).T
+    np.testing.assert_array_equal(Bags(table, [0, 4, 6])[1], [[4.0, 10.0], [5.0, 11.0]])
+
+
+KEYS = st.one_of(
+    st.slices(7),
+    st.lists(st.integers(-7, 6)),
+    st.lists(st.booleans(), min_size=7, max_size=7).map(np.array),
+)
+
+
+@given(KEYS)
+def test_indexing_is_that_of_a_list(key):
+    """Slices of any step, masks and index lists select the bags a list of arrays would."""
+    arrays = random_bags(np.random.default_rng(1), [3, 1, 2, 5, 1, 1, 4], 2)
+    bags = Bags.from_list(arrays)
+    chosen = [arrays[i] for i in np.arange(7)[key]]
+    part = bags[key]
+    assert_same_bags(part, chosen)
+    assert part.offsets[0] == 0
+    assert part.offsets[-1] == len(part.points)
+    assert part.n_dims == 2
+
+
+@given(st.integers(-10, 10))
+def test_integer_indexing_is_that_of_a_list(i):
+    """An integer gives the bag as an array; out of range is an IndexError, as for a list."""
+    arrays = random_bags(np.random.default_rng(2), [3, 1, 2, 5], 2)
+    bags = Bags.from_list(arrays)
+    for key in (i, np.int32(i)):
+        if -4 <= i < 4:
+            np.testing.assert_array_equal(bags[key], arrays[i])
+        else:
+            with pytest.raises(IndexError):
+                bags[key]
+
+
+def test_a_mask_of_another_length_is_refused():
+    """A mask that does not fit is an error, not a shorter selection."""
+    bags = Bags.from_list([[1.0], [2.0]])
+    with pytest.raises(IndexError):
+        bags[np.array([True, False, True])]
+
+
+def test_no_bags_at_all_is_possible_when_the_dimension_is_known():
+    """An empty collection has a dimension and can be sliced and joined."""
+    none = Bags(np.empty((0, 3)), [0])
+    assert (len(none), none.n_dims, none.n_points) == (0, 3, 0)
+    assert len(none[:]) == len(none[[]]) == 0
+    assert list(none) == []
+    assert len(concatenate([none, Bags.from_list([np.zeros((2, 3))])])) == 1
+
+
+def test_concatenate_keeps_order():
+    """Joining is list addition."""
+    arrays = random_bags(np.random.default_rng(3), [2, 1, 4, 3], 3)
+    parts = [Bags.from_list(arrays[:1]), Bags.from_list(arrays[1:3]), Bags.from_list(arrays[3:])]
+    assert_same_bags(concatenate(parts), arrays)
+
+
+def test_bags_survive_pickling():
+    """Bags travel to worker processes."""
+    bags = Bags.from_list([[1.0, 2.0], [3.0]])
+    copy = pickle.loads(pickle.dumps(bags))
+    assert_same_bags(copy, list(bags))
+
+
+def test_html_says_what_it_is(tmp_path):
+    """A notebook shows counts, sizes and ranges; texts of others are escaped."""
+    shown = Bags.from_list([[[1.0, 2.0]], [[3.0, -4.0], [0.0, 0.5]]])._repr_html_()
+    for text in ("<b>Bags</b>", "1 to 2, mean 1.5", "0 to 3, -4 to 2", "float64"):
+        assert text in shown
+    assert "float64" in Responses(np.empty((0, 2)), [0, 0])._repr_html_()
+    store = BagStore.create(tmp_path / "s.zarr", 1, ["<i>"], response_dims=1)
+    assert "mean -" in store._repr_html_()
+    store = store.append(
+        [[[0.5]], [[0.1], [0.2]]], targets={"<i>": [1, 2]}, responses=[[[0.5]], None]
+    )
+    for text in ("s.zarr", "mean 1.5", "0 to 1", "&lt;i&gt;", "response points"):
+        assert text in store._repr_html_()
+
+
+def test_repr_says_what_it_is():
+    """The repr shows counts and precision, not the data."""
+    assert repr(Bags.from_list([[1.0], [2.0]])) == (
+        "Bags(n_bags=2, n_points=2, n_dims=1, dtype=float64)"
+    )
+
+
+def test_as_bags_takes_bags_and_lists():
+    """Bags pass through uncopied; a list or a stack of equal bags is converted."""
+    bags = Bags.from_list([[1.0], [2.0]])
+    assert as_bags(bags) is bags
+    assert len(as_bags([[1.0], [2.0]])) == 2
+    assert as_bags(np.zeros((4, 5, 2))).sizes.tolist() == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_coordinate_that_is_not_finite_names_bag_and_row(value):
+    """The error says which bag, which of its rows, and which coordinate."""
+    arrays = [np.zeros((2, 2)), np.zeros((3, 2))]
+    arrays[1][2, 1] = value
+    with pytest.raises(DataError, match=r"bag 1, row 2: coordinate 1 is -?(nan|inf)"):
+        Bags.from_list(arrays)
+
+
+def test_overflow_to_float32_is_refused():
+    """A double too large for float32 is refused as infinite, not stored as it."""
+    with pytest.raises(DataError, match=r"bag 0, row 1: coordinate 0 is inf"):
+        Bags.from_list([[1.0, 1e39]], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ([], "no bags"),
+        ("s.zarr", r"one array per bag, got 's.zarr'; BagStore.open\(url\) opens a store"),
+        ([[1.0], []], "bag 1 is empty"),
+        ([np.zeros((1, 2)), np.empty((0, 2))], "bag 1 is empty"),
+        ([np.zeros((1, 2)), np.zeros((1, 3))], "bag 1 has dimension 3, bag 0 has 2"),
+        ([np.zeros((1, 2)), np.zeros((1, 2, 1))], r"bag 1 has shape \(1, 2, 1\)"),
+        ([np.zeros((1, 0))], r"bag 0 has shape \(1, 0\)"),
+        ([1.0], r"bag 0 has shape \(\)"),
+        ([[["a", "b"]]], "bag 0 has dtype <U1; expected real numbers"),
+        ([np.zeros((1, 2), complex)], "bag 0 has dtype complex128"),
+        ([np.zeros((1, 1)), [[1.0, 2.0], [3.0]]], "bag 1 is not an"),
+    ],
+)
+def test_arrays_that_are_no_bags_are_named(arrays, message):
+    """Every wrong bag is a DataError that says which one and why."""
+    with pytest.raises(DataError, match=message):
+        Bags.from_list(arrays)
+
+
+@pytest.mark.parametrize(
+    ("points", "offsets", "message"),
+    [
+        (np.zeros((3, 2)), [0, 2], "n_points = 3"),
+        (np.zeros((3, 2)), [1, 3], "n_points = 3"),
+        (np.zeros((3, 2)), [], "dtype float64"),
+        (np.zeros((3, 2)), [[0, 3]], "n_points = 3"),
+        (np.zeros((3, 2)), [0, 1.5, 3], "dtype float64; expected integers"),
+        (np.zeros((3, 2)), [0, 2, 2, 3], "bag 1 is empty"),
+        (np.zeros((3, 2)), [0, 2, 1, 3], "bag 1 is empty"),
+        (np.zeros(3), [0, 3], r"points have shape \(3,\)"),
+        (np.zeros((3, 0)), [0, 3], r"points have shape \(3, 0\)"),
+        (np.zeros((3, 2), object), [0, 3], "points has dtype object"),
+    ],
+)
+def test_points_and_offsets_that_do_not_fit_are_refused(points, offsets, message):
+    """Offsets run from 0 to n_points in steps of at least one; fractions are not rounded."""
+    with pytest.raises(DataError, match=message):
+        Bags(points, offsets)
+
+
+@pytest.mark.parametrize("data", [np.zeros(3), np.zeros((3, 2))])
+def test_one_array_is_not_taken_for_many_bags(data):
+    """A single (n, d) array is ambiguous, and refused."""
+    with pytest.raises(DataError, match="pass a list"):
+        as_bags(data)
+
+
+def test_awkward_arrays():
+    """There and back without a copy; points are records, arrays or numbers; others are refused."""
+    import awkward as ak
+
+    bags = Bags.from_list([np.ones((2, 3)), np.zeros((1, 3)), np.full((4, 3), 7.0)])
+    there = bags.to_awkward()
+    assert str(ak.type(there)) == "3 * var * 3 * float64"
+    back = Bags.from_awkward(there)
+    assert np.shares_memory(back.points, bags.points)
+    assert (back.offsets == bags.offsets).all()
+    records = ak.zip({"x": [[1, 2], [3]], "y": [[0.5, 1], [2]]})
+    for array in (records, ak.Array([[[1, 0.5], [2, 1]], [[3, 2]]])):
+        assert [bag.tolist() for bag in Bags.from_awkward(array)] == [[[1, 0.5], [2, 1]], [[3, 2]]]
+    assert Bags.from_awkward(records["x"])[0].tolist() == [[1], [2]]
+    assert Bags.from_awkward(records[[1, 0]])[0].tolist() == [[3, 2]]
+    for wrong, told in (
+        ([[1.0], []], "bag 1 is empty"),
+        ([[1.0], None], "expected one list of points per bag"),
+        ([[1.0, None]], "none missing"),
+        ([[[1.0], [1.0, 2.0]]], "each a list or a record of numbers"),
+        ([1.0], "expected one list of points per bag"),
+        ([["a"]], "expected real numbers"),
+    ):
+        with pytest.raises(DataError, match=told):
+            Bags.from_awkward(ak.Array(wrong))

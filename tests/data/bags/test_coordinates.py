@@ -1,0 +1,201 @@
+"""Names of coordinates: what has them, what keeps them, and how two sets are compared."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from bagbasis import Bags, BagStore, Responses, as_bags, as_responses, merge_stores
+from bagbasis.core.errors import DataError, ModelError
+from bagbasis.data.bags.bags import concatenate
+from bagbasis.data.bags.coordinates import order_of
+
+XY, YX = ["x", "y"], ["y", "x"]
+POINTS = np.arange(8.0).reshape(4, 2)
+TABLE = pd.DataFrame({"id": [1, 1, 2, 2], "x": POINTS[:, 0], "y": POINTS[:, 1]})
+RECORDS = pa.table(
+    {"points": [[{"x": 0.0, "y": 1.0}, {"x": 2.0, "y": 3.0}], [{"x": 4.0, "y": 5.0}]]}
+)
+
+
+def frame(columns, rows=slice(None)):
+    return TABLE[columns].iloc[rows]
+
+
+@pytest.mark.parametrize(
+    "bags",
+    [
+        as_bags([frame(XY, [0, 1]), frame(XY, [2])]),
+        as_bags([frame(XY, [0, 1]), frame(YX, [2])]),
+        as_bags([pl.from_pandas(frame(XY, [0, 1])), pl.from_pandas(frame(YX, [2]))]),
+        as_bags([frame(XY, [0, 1]), POINTS[[2]]]),
+        as_bags(TABLE.iloc[:3].groupby("id")),
+        as_bags(pl.from_pandas(TABLE.iloc[:3]).group_by("id", maintain_order=True)),
+        Bags.from_frame(TABLE.iloc[:3][["y", "id", "x"]], "id", XY),
+        Bags.from_arrow(RECORDS),
+    ],
+)
+def test_names_come_with_the_points(bags):
+    assert bags.coordinate_names == XY
+    np.testing.assert_array_equal(bags.points, POINTS[:3])
+
+
+@pytest.mark.parametrize(
+    "bags",
+    [as_bags([POINTS]), as_bags([pd.DataFrame(POINTS)]), Bags(POINTS, [0, 4]), as_bags([[1.0]])],
+)
+def test_arrays_and_numbered_columns_have_no_names(bags):
+    assert bags.coordinate_names is None
+    assert list(bags.to_pandas())[1:] == [f"x{j}" for j in range(bags.n_dims)]
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda b: b[:1],
+        lambda b: b[[1, 0]],
+        lambda b: b + b,
+        lambda b: concatenate([b[:1], b[1:]]),
+        lambda b: pickle.loads(pickle.dumps(b)),
+        lambda b: as_responses(b, 2),
+        lambda b: as_responses(b, 2).present,
+        lambda b: Bags.from_frame(b.to_pandas(), "bag"),
+    ],
+)
+def test_names_are_kept(keep):
+    assert keep(as_bags(TABLE.groupby("id"))).coordinate_names == XY
+
+
+def test_bags_pickled_without_names_are_read():
+    bags = object.__new__(Bags)
+    bags.points, bags.offsets = POINTS, np.array([0, 4])
+    assert bags.coordinate_names is None
+    assert bags[:1].coordinate_names is None
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(None, XY), (XY, None), (XY, XY), (["x", "x"], ["x", "x"]), (XY, tuple(XY))],
+)
+def test_nothing_moves_where_nothing_is_to_be_moved(names, expected):
+    assert order_of(names, expected, "a", "b has") is None
+
+
+def test_names_in_another_order_are_found():
+    order = order_of(["c", "a", "b"], ["a", "b", "c"], "a", "b has")
+    np.testing.assert_array_equal(order, [1, 2, 0])
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["pressure", "puls"], r"'pulse' is missing \(did you mean 'puls'\?\), 'puls' is extra"),
+        (["pressure"], "'pulse' is missing"),
+        (["pulse", "pressure", "age"], "'age' is extra"),
+        (["pressure", "pressure"], "'pulse' is missing"),
+        (["pressure", "pulse", "pulse"], "a name occurs twice"),
+    ],
+)
+def test_other_names_are_refused_with_both_lists(names, said):
+    with pytest.raises(ModelError, match=said) as caught:
+        order_of(names, ["pulse", "pressure"], "these", "the model was fitted on", ModelError)
+    assert str(names) in str(caught.value)
+    assert "['pulse', 'pressure']" in str(caught.value)
+
+
+def test_frames_of_other_columns_in_one_list_are_refused():
+    other = frame(XY).rename(columns={"y": "z"})
+    with pytest.raises(DataError, match=r"bag 1: .*\['x', 'z'\].* bag 0 are \['x', 'y'\]"):
+        as_bags([frame(XY), other])
+    with pytest.raises(DataError, match=r"the response of bag 2: .*'z' is extra"):
+        as_responses([frame(XY), None, other], 3)
+    with pytest.raises(DataError, match="'z' is extra"):
+        as_bags([frame(XY)]) + as_bags([other])
+
+
+def test_responses_are_put_in_one_order():
+    found = as_responses([frame(XY, [0]), None, frame(YX, [1])], 3)
+    assert isinstance(found, Responses)
+    assert found.of(np.array([2])).coordinate_names == XY
+    np.testing.assert_array_equal(found.points, POINTS[:2])
+
+
+# ---------------------------------------------------------------------- stores
+
+
+def store_of(url, columns, ids, **options):
+    made = BagStore.create(url, 2, ["t"], [(-1, 9), (-2, 10)], **options)
+    if columns == YX:
+        made = BagStore.create(url, 2, ["t"], [(-2, 10), (-1, 9)], overwrite=True, **options)
+    bags = [frame(columns, [0, 1]), frame(columns, [2, 3])] if columns else [POINTS[:2], POINTS[2:]]
+    return made.append(bags, {"t": [1.0, 2.0]}, ids)
+
+
+def test_a_store_takes_the_names_of_its_first_bags(tmp_path):
+    store = store_of(tmp_path / "s", XY, [0, 1])
+    assert BagStore.open(store.url).coordinate_names == XY
+    assert store.read(0, 1).coordinate_names == XY
+    store.append([frame(YX, [0, 1])])
+    np.testing.assert_array_equal(store[2], store[0])
+    store.append([POINTS[:2]])
+    np.testing.assert_array_equal(store[3], store[0])
+    with pytest.raises(DataError, match="'z' is extra"):
+        store.append([frame(XY).rename(columns={"x": "z"})])
+    assert BagStore.open(store.url).n_bags == 4
+    assert list(store.to_pandas())[-2:] == XY
+
+
+def test_a_store_of_unnamed_bags_stays_so(tmp_path):
+    store = store_of(tmp_path / "s", None, [0, 1])
+    store.append([frame(YX)])
+    assert store.coordinate_names is None
+    np.testing.assert_array_equal(store[2], frame(YX))
+
+
+def test_names_of_a_refused_append_are_not_taken(tmp_path):
+    store = BagStore.create(tmp_path / "s", 2)
+    with pytest.raises(DataError):
+        store.append([frame(XY)], ids=["a", "b"])
+    assert store.append([frame(YX)]).coordinate_names == YX
+
+
+def test_names_of_responses_are_kept_and_compared(tmp_path):
+    store = BagStore.create(tmp_path / "s", 1, response_dims=2)
+    store.append([[1.0]], responses=[frame(XY)])
+    store.append([[1.0]], responses=[frame(YX)])
+    assert store.responses().coordinate_names == XY
+    np.testing.assert_array_equal(store.responses()[0], store.responses()[1])
+    with pytest.raises(DataError, match=r"responses: .*'z' is extra"):
+        store.append([[1.0]], responses=[frame(XY).rename(columns={"x": "z"})])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint16", "uint8"])
+def test_merged_stores_have_one_order(tmp_path, dtype):
+    one = store_of(tmp_path / "a", XY, [0, 1], dtype=dtype)
+    two = store_of(tmp_path / "b", YX, [2, 3], dtype=dtype)
+    merged = merge_stores([one, two], tmp_path / "c")
+    assert merged.coordinate_names == XY
+    assert merged.box == one.box
+    np.testing.assert_array_equal(merged[2], merged[0])
+
+
+@pytest.mark.parametrize("first", [None, XY])
+def test_stores_without_names_are_merged_by_position(tmp_path, first):
+    second = XY if first is None else None
+    stores = [store_of(tmp_path / "a", first, [0, 1]), store_of(tmp_path / "b", second, [2, 3])]
+    merged = merge_stores(stores, tmp_path / "c")
+    assert merged.coordinate_names == XY
+    np.testing.assert_array_equal(merged[2], merged[0])
+
+
+def test_stores_of_other_names_are_not_merged(tmp_path):
+    one = store_of(tmp_path / "a", XY, [0, 1])
+    two = BagStore.create(tmp_path / "b", 2, ["t"])
+    two.append([frame(XY).rename(columns={"y": "z"})], ids=[5])
+    with pytest.raises(DataError, match=r"'y' is missing, 'z' is extra"):
+        merge_stores([one, two], tmp_path / "c")

@@ -1,0 +1,182 @@
+"""Columns of every type: as numbers or ids, in memory and in a store, or refused by name."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import date, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array, eye
+
+from bagbasis import Bags, BagStore, DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.ingest import ingest_frame
+
+ZONED = pd.to_datetime(["2026-01-01", "2026-01-01", "2026-02-01"]).tz_localize("Asia/Tokyo")
+NUMBERS = {
+    "decimals": ([Decimal("0.5"), Decimal("1.5"), Decimal(2)], [0.5, 1.5, 2]),
+    "times": (pd.to_datetime(["1931-01-01", "1970-01-02", "2026-01-02"]), [-14245, 1, 20455]),
+    "times of a zone": (ZONED, [20453.625, 20453.625, 20484.625]),
+    "dates": ([date(1600, 1, 1), date(2020, 1, 1), date(1970, 1, 1)], [-135140, 18262, 0]),
+    "truth values": (pd.array([True, False, True], "boolean"), [1, 0, 1]),
+    "sparse": (pd.arrays.SparseArray([0.0, 1, 0]), [0, 1, 0]),
+    "categories of numbers": (pd.Categorical([3, 1, 2], ordered=True), [3, 1, 2]),
+    "objects": (pd.Series([1, 2.5, True], dtype=object), [1, 2.5, 1]),
+    "halves": (np.array([1, 2, 3], "float16"), [1, 2, 3]),
+    "beyond int64": (np.array([2**64 - 1, 1, 2], "uint64"), [2.0**64, 1, 2]),
+    "nullable": (pd.array([1, 2, 3], "Int8"), [1, 2, 3]),
+    "Arrow's": (pd.array([1, 2, 3], "double[pyarrow]"), [1, 2, 3]),
+    "Arrow's decimals": (
+        pd.array([Decimal(1), Decimal(2), Decimal(3)], pd.ArrowDtype(pa.decimal128(5, 2))),
+        [1, 2, 3],
+    ),
+    "polars' decimals": (pl.Series([Decimal("0.5"), Decimal(1), Decimal(2)]), [0.5, 1, 2]),
+    "polars' times": (pl.Series(ZONED.to_pydatetime().tolist()), [20453.625, 20453.625, 20484.625]),
+}
+REFUSED = {
+    "complex": [1j, 2, 3],
+    "spans": pd.to_timedelta([1, 2, 3], "s"),
+    "Python's spans": [timedelta(1)] * 3,
+    "texts": ["1", "2", "3"],
+    "categories of texts": pd.Categorical(["a", "b", "c"]),
+    "texts beside numbers": pd.Series([1, "a", 2], dtype=object),
+    "periods": pd.period_range("2026-01", periods=3, freq="M"),
+    "intervals": pd.interval_range(0, 3),
+    "bytes": [b"1", b"2", b"3"],
+    "polars' enum": pl.Series(["a", "b", "a"], dtype=pl.Enum(["a", "b"])),
+}
+IDS = {
+    "periods": (
+        pd.PeriodIndex(["2026-01", "2026-01", "2026-02"], freq="M"),
+        ["2026-01", "2026-02"],
+    ),
+    "uuids": ([uuid.UUID(int=1)] * 2 + [uuid.UUID(int=2)], [f"{uuid.UUID(int=i)}" for i in (1, 2)]),
+    "bytes": ([b"a", b"a", b"b\xff"], ["a", "b\\xFF"]),
+    "times of a zone": (ZONED, ["2025-12-31 15:00:00+00", "2026-01-31 15:00:00+00"]),
+    "categories": (pd.Categorical(["a", "a", "b"], ["a", "b", "z"], ordered=True), ["a", "b"]),
+    "whole floats": ([1.0, 1.0, 2.0], [1, 2]),
+    "Arrow's texts": (pd.array(["a", "a", "b"], "string[pyarrow]"), ["a", "b"]),
+    "runs": (pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"]), ["a", "b"]),
+    "polars' categories": (pl.Series(["a", "a", "b"], dtype=pl.Categorical), ["a", "b"]),
+    "polars' enum": (pl.Series(["a", "a", "b"], dtype=pl.Enum(["a", "b"])), ["a", "b"]),
+}
+
+
+def frame_of(values, name):
+    """A table of the library that has values, with ids and a coordinate."""
+    columns = {"p": ["a", "a", "b"], "x": [0.5, 1.5, 2.5], name: values}
+    if isinstance(values, pl.Series):
+        return pl.DataFrame(columns)
+    return pa.table(columns) if isinstance(values, pa.Array) else pd.DataFrame(columns)
+
+
+def stored(frame, place):
+    options = {"id_column": "p", "coordinates": ["x"], "mode": "overwrite", "dtype": "float64"}
+    return ingest_frame(frame, place, **options)
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_are_the_same_in_memory_and_stored(kind, tmp_path):
+    """Decimals, truth values, categories of numbers; times as days since 1970 in UTC."""
+    values, expected = NUMBERS[kind]
+    frame = frame_of(values, "x")
+    assert Bags.from_frame(frame, "p", ["x"]).points.ravel().tolist() == expected
+    store = stored(frame, tmp_path / "s.zarr")
+    assert np.concatenate([*store.read()]).ravel().tolist() == expected
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_other_columns_are_refused_by_name(kind, tmp_path):
+    """By either call, by an error of ours."""
+    frame = frame_of(REFUSED[kind], "x")
+    with pytest.raises(DataError, match=r"column '?x"):
+        Bags.from_frame(frame, "p", ["x"])
+    with pytest.raises(DataError, match=r"column '?x"):
+        stored(frame, tmp_path / "s.zarr")
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_are_the_same_bags_in_memory_and_stored(kind, tmp_path):
+    """Periods, UUIDs and bytes are their texts."""
+    values, expected = IDS[kind]
+    frame = frame_of(values, "p")
+    assert Bags.from_frame(frame, "p", ["x"]).sizes.tolist() == [2, 1]
+    assert stored(frame, tmp_path / "s.zarr").ids().tolist() == expected
+
+
+@pytest.mark.parametrize("values", [[(1, 2)] * 3, pd.interval_range(0, 3), [1, "a", "a"]])
+def test_ids_that_are_none_are_refused(values, tmp_path):
+    """Tuples, intervals, numbers beside texts."""
+    frame = pd.DataFrame({"p": values, "x": [0.5, 1.5, 2.5]})
+    with pytest.raises(DataError, match=r"\bp\b|ids"):
+        Bags.from_frame(frame, "p", ["x"])
+    with pytest.raises(DataError, match=r"'p'|column p|ids"):
+        stored(frame, tmp_path / "s.zarr")
+
+
+def test_whole_floats_that_are_not_exact_are_no_ids(tmp_path):
+    """2⁵³ + 1 would be 2⁵³."""
+    frame = pd.DataFrame({"p": [2.0**60, 1.0], "x": [0.5, 1.5]})
+    with pytest.raises(DataError, match="row 0: the bag id is missing, or a number"):
+        stored(frame, tmp_path / "s.zarr")
+
+
+@pytest.mark.parametrize(
+    "names", [["p", "x", "x"], pd.MultiIndex.from_tuples([("p", ""), ("x", 1), ("x", 2)])]
+)
+def test_columns_of_one_name_or_of_levels_are_refused(names, tmp_path):
+    """With the name."""
+    frame = pd.DataFrame([[1, 0.5, 0.6]], columns=names)
+    for call in (lambda: Bags.from_frame(frame, "p", ["x"]), lambda: stored(frame, tmp_path / "s")):
+        with pytest.raises(DataError, match=r"two columns are called 'x'|2 levels"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list, pa.list_view, pa.large_list_view])
+def test_lists_of_every_kind_are_rows_of_a_bag(kind, tmp_path):
+    """In memory as stored; an empty or missing one is refused by its row."""
+    lists = pa.array([[1.0, 2.0], [3.0]], kind(pa.float64()))
+    table = pa.table({"p": ["a", "b"], "x": lists})
+    assert Bags.from_frame(table, "p").points.ravel().tolist() == [1.0, 2.0, 3.0]
+    assert [bag.ravel().tolist() for bag in stored(table, tmp_path / "s").read()] == [[1, 2], [3]]
+    assert Bags.from_arrow(table, "x").sizes.tolist() == [2, 1]
+    for none in ([], None):
+        table = pa.table({"p": ["a", "b"], "x": pa.array([[1.0], none], kind(pa.float64()))})
+        with pytest.raises(DataError, match="row 1"):
+            Bags.from_frame(table, "p")
+        with pytest.raises(DataError, match="bag 'b'"):
+            stored(table, tmp_path / "s")
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_lists_of_nullable_frames_are_bags(backend):
+    """As their numpy twins; NA is missing, texts are no numbers."""
+    frames = [pd.DataFrame({"a": [i / 7, 2.0], "b": [i, 3]}) for i in range(30)]
+    nullable = [one.convert_dtypes(dtype_backend=backend) for one in frames]
+    y = np.arange(30.0)
+    models = [DoubleBasisRegressor(MomentsEmbedding()).fit(x, y) for x in (frames, nullable)]
+    np.testing.assert_array_equal(*(model.predict(frames) for model in models))
+    frames[1] = pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": [1, 2]})
+    with pytest.raises(DataError, match=r"bag 1, row 1: coordinate 'a'|bag 1, row 1: coordinate 0"):
+        Bags.from_list(frames)
+    frames[1] = pd.DataFrame({"a": ["x", "y"], "b": [1, 2]})
+    with pytest.raises(DataError, match="bag 1: column 'a'"):
+        Bags.from_list(frames)
+
+
+@pytest.mark.parametrize("data", [[csr_array(np.eye(3))], eye(3), eye(3).tocsr()])
+def test_sparse_matrices_are_refused_by_their_remedy(data):
+    """As a bag, and as all bags."""
+    with pytest.raises(DataError, match=r"sparse matrix; pass .*toarray"):
+        DoubleBasisRegressor(MomentsEmbedding()).fit(data, [1.0, 2.0, 3.0])
+
+
+def test_a_store_is_opened_by_its_class_method():
+    """The class alone says so."""
+    with pytest.raises(ParameterError, match=r"BagStore.open\(url\)"):
+        BagStore("train.zarr")

@@ -1,0 +1,366 @@
+"""Labels, groups and weights of pandas follow the ids of the bags, never their own order."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    MomentsEmbedding,
+    TripleBasisRegressor,
+    cross_val_score,
+    evaluate,
+)
+from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
+from bagbasis.hypotheses import independence_test, two_sample_test
+from bagbasis.models import permutation_importance
+
+N, PER_BAG = 60, 40
+IDS = {
+    "text": [f"p{i}" for i in range(N)],
+    "numbers": [7 * i % N for i in range(N)],
+    "large numbers": [1000 - 3 * i for i in range(N)],
+    "days": pd.date_range("2026-01-01", periods=N)[::-1].tolist(),
+    "two columns": [(i % 6, 10 - i // 6) for i in range(N)],
+}
+
+
+def case(kind: str) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """Return rows of bags whose spread is the label, the labels by id, and the id's columns."""
+    rng = np.random.default_rng(0)
+    ids, spread = IDS[kind], rng.uniform(0.5, 3, N)
+    keys = ["site", "patient"] if kind == "two columns" else ["id"]
+    index = pd.MultiIndex.from_tuples(ids, names=keys) if len(keys) > 1 else pd.Index(ids)
+    frames = []
+    for one, scale in zip(ids, spread, strict=True):
+        values = dict(zip(keys, one if isinstance(one, tuple) else (one,), strict=True))
+        points = {"a": rng.normal(0, scale, PER_BAG), "b": rng.normal(5, 1, PER_BAG)}
+        frames.append(pd.DataFrame({**values, **points}))
+    return pd.concat(frames, ignore_index=True), pd.Series(spread, index), keys
+
+
+@pytest.fixture(params=IDS)
+def labelled(request):
+    """Return bags as a groupby, labels in the order of a file, and the same in the bags' order."""
+    rows, y, keys = case(request.param)
+    groups = rows.groupby(keys if len(keys) > 1 else keys[0])
+    sorted_y = y.sort_index()
+    assert not np.array_equal(y, sorted_y)
+    return groups, y, sorted_y.to_numpy()
+
+
+def regressor() -> DoubleBasisRegressor:
+    return DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
+
+
+def test_labels_follow_the_ids_of_a_groupby(labelled):
+    groups, y, in_order = labelled
+    fitted = regressor().fit(groups, y)
+    expected = regressor().fit(groups, in_order)
+    np.testing.assert_array_equal(fitted.predict(groups), expected.predict(groups))
+    assert fitted.score(groups, y) == expected.score(groups, in_order) > 0.8
+    assert evaluate(fitted, groups, y).score == expected.score(groups, in_order)
+
+
+def test_labels_follow_the_ids_of_bags_of_a_frame():
+    rows, y, keys = case("text")
+    bags = Bags.from_frame(rows, id_column=keys[0])
+    assert bags.ids.tolist() == sorted(y.index)
+    assert bags[[5, 2]].ids.tolist() == [sorted(y.index)[5], sorted(y.index)[2]]
+    in_order = y[bags.ids].to_numpy()
+    assert regressor().fit(bags, y).score(bags, y) == pytest.approx(
+        regressor().fit(bags, in_order).score(bags, in_order)
+    )
+    np.testing.assert_array_equal(
+        cross_val_score(regressor(), bags, y), cross_val_score(regressor(), bags, in_order)
+    )
+    half, of_half = bags[:30] + bags[30:40], y[bags.ids[:40]].sample(frac=1, random_state=0)
+    assert regressor().fit(half, of_half).score(half, of_half) > 0.7
+
+
+def test_a_frame_of_several_targets_weights_and_groups_follow_the_ids(labelled):
+    groups, y, in_order = labelled
+    both, both_in_order = pd.DataFrame({"s": y, "t": -y}), np.column_stack([in_order, -in_order])
+    weights = pd.Series(np.linspace(0.1, 3, N), y.index)
+    patients = pd.Series(np.arange(N) // 3, y.index)
+    fitted = regressor().fit(groups, both, sample_weight=weights, groups=patients)
+    plain = {"sample_weight": weights.sort_index().to_numpy()}
+    expected = regressor().fit(
+        groups, both_in_order, groups=patients.sort_index().to_numpy(), **plain
+    )
+    np.testing.assert_array_equal(fitted.predict(groups), expected.predict(groups))
+    assert fitted.score(groups, both, sample_weight=weights) == expected.score(
+        groups, both_in_order, **plain
+    )
+    np.testing.assert_array_equal(
+        cross_val_score(regressor(), groups, y, groups=patients, sample_weight=weights),
+        cross_val_score(
+            regressor(), groups, in_order, groups=patients.sort_index().to_numpy(), **plain
+        ),
+    )
+
+
+def test_classes_responses_and_other_estimators_follow_the_ids():
+    rows, y, keys = case("text")
+    groups = rows.groupby(keys[0])
+    ids = sorted(y.index)
+    classes = pd.Series(np.where(y > 1.7, "wide", "narrow"), y.index)
+    classifier = DoubleBasisClassifier(MomentsEmbedding(), alpha=1.0).fit(groups, classes)
+    assert (
+        classifier.score(groups, classes) == classifier.score(groups, classes[ids].tolist()) > 0.8
+    )
+    smoother = KernelSmoother(MomentsEmbedding()).fit(groups, y)
+    assert smoother.score(groups, y) == smoother.score(groups, y[ids].to_numpy()) > 0.8
+    rng = np.random.default_rng(1)
+    answers = pd.Series([rng.normal(0, scale, 50) for scale in y], y.index)
+    triple = TripleBasisRegressor(MomentsEmbedding()).fit(groups, answers)
+    in_order = answers[ids].tolist()
+    assert triple.score(groups, answers) == triple.score(groups, in_order)
+    expected = TripleBasisRegressor(MomentsEmbedding()).fit(groups, in_order)
+    np.testing.assert_array_equal(triple.predict(groups), expected.predict(groups))
+
+
+def test_intervals_and_importance_follow_the_ids():
+    rows, y, keys = case("text")
+    groups, patients = rows.groupby(keys[0]), pd.Series(range(N), sorted(y.index)) // 2
+    in_order = y.sort_index().to_numpy()
+    shuffled = patients.sample(frac=1, random_state=0)
+    fitted = regressor().fit(groups, y).conformalize(groups, y, cv=5, groups=shuffled)
+    expected = regressor().fit(groups, in_order)
+    expected.conformalize(groups, in_order, cv=5, groups=patients.to_numpy())
+    np.testing.assert_array_equal(
+        fitted.predict_interval(groups, 0.8), expected.predict_interval(groups, 0.8)
+    )
+    drops = permutation_importance(fitted, groups, y, groups=shuffled).drop
+    np.testing.assert_array_equal(
+        drops, permutation_importance(fitted, groups, in_order, groups=patients.to_numpy()).drop
+    )
+
+
+def test_an_index_of_other_ids_is_refused_naming_one_of_each_side(labelled):
+    groups, y, _ = labelled
+    absent, foreign = y.index[7], ("x", "y") if y.index.nlevels > 1 else "nobody"
+    keys = [foreign if one == absent else one for one in y.index]
+    other = pd.Series(y.to_numpy(), pd.Index(keys, tupleize_cols=True))
+    for call in (
+        lambda: regressor().fit(groups, other),
+        lambda: regressor().fit(groups, y).score(groups, other),
+        lambda: regressor().fit(groups, y, groups=other),
+        lambda: regressor().fit(groups, y, sample_weight=other),
+    ):
+        with pytest.raises(DataError) as refused:
+            call()
+        assert repr(getattr(absent, "tolist", lambda: absent)()) in str(refused.value)
+        assert repr(foreign) in str(refused.value)
+
+
+def test_too_few_rows_and_an_id_twice_are_refused():
+    rows, y, keys = case("numbers")
+    groups = rows.groupby(keys[0])
+    with pytest.raises(DataError, match=r"the bag with id 7 has no row \(59 rows, 60 bags\)"):
+        regressor().fit(groups, y.drop(7))
+    with pytest.raises(DataError, match="its index has 14 twice"):
+        regressor().fit(groups, pd.concat([y, y[[14]]]))
+    with pytest.raises(DataError, match="no bag has the id 99"):
+        regressor().fit(groups, pd.concat([y, pd.Series([1.0], [99])]))
+
+
+def test_texts_of_numbers_are_not_the_numbers():
+    rows, y, keys = case("large numbers")
+    groups = rows.groupby(keys[0])
+    with pytest.raises(DataError, match="no bag has the id '1000'"):
+        regressor().fit(groups, y.set_axis(y.index.astype(str)))
+
+
+def test_a_plain_index_is_taken_by_place_with_one_warning_per_argument():
+    rows, y, keys = case("text")
+    groups, plain = rows.groupby(keys[0]), y.sort_index().reset_index(drop=True)
+    with pytest.warns(BagbasisWarning, match="y has the index 0 to 59") as seen:
+        fitted = regressor().fit(groups, plain)
+    assert len([one for one in seen if "has the index" in str(one.message)]) == 1
+    assert fitted.score(groups, y) > 0.8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BagbasisWarning)
+        regressor().fit(groups, y)  # ids: no warning
+        regressor().fit(list(Bags.from_frame(groups)), plain)  # bags without ids: none
+
+
+def test_a_plain_index_of_the_same_whole_numbers_is_aligned():
+    rows, _, keys = case("numbers")
+    groups = rows.groupby(keys[0], sort=False)
+    plain = rows.groupby(keys[0])["a"].std().reset_index(drop=True)  # row i is of the id i
+    fitted = regressor().fit(groups, plain)
+    assert fitted.score(groups, plain) > 0.8
+
+
+def test_levels_of_an_index_are_found_by_their_names():
+    rows, y, keys = case("two columns")
+    groups, turned = rows.groupby(keys), y.reorder_levels([1, 0])
+    np.testing.assert_array_equal(
+        regressor().fit(groups, turned).predict(groups), regressor().fit(groups, y).predict(groups)
+    )
+
+
+def test_a_store_keeps_the_ids_of_bags_and_aligns_with_them(tmp_path):
+    rows, y, keys = case("text")
+    groups = rows.groupby(keys[0])
+    ids = sorted(y.index)
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], box=[(-20, 20)] * 2)
+    store.append(groups, targets={"y": y})
+    assert store.ids().tolist() == ids
+    np.testing.assert_array_equal(store.targets()[:, 0], y[ids])
+    frame = BagStore.create(tmp_path / "f.zarr", 2, ["y"], box=[(-20, 20)] * 2)
+    frame.append(list(Bags.from_frame(groups)), y.to_frame("y"), ids=ids)
+    np.testing.assert_array_equal(frame.targets(), store.targets())
+    with pytest.raises(DataError, match="'p3' has no row"):
+        frame.append(groups, targets=y.drop("p3"))
+    model = regressor().fit(store, target="y", sample_weight=pd.Series(1.0, y.index))
+    assert evaluate(model, store, y).score == evaluate(model, store, y[ids].to_numpy()).score
+    weights = pd.Series(np.linspace(1, 2, N), y.index)
+    assert (
+        evaluate(model, store, sample_weight=weights).score
+        == evaluate(model, store, sample_weight=weights[ids].to_numpy()).score
+    )
+
+
+def test_tests_pair_variables_and_labels_by_id():
+    rows, y, keys = case("text")
+    groups, ids = rows.groupby(keys[0]), sorted(y.index)
+    found = independence_test(groups, y, seed=0)
+    assert found.p_value == independence_test(groups, y[ids].to_numpy(), seed=0).p_value < 0.01
+    bags = Bags.from_frame(groups)
+    within = pd.Series(np.arange(N) % 3, y.index)
+    plain = independence_test(bags, y[ids].to_numpy(), within=within[ids].to_numpy(), seed=0)
+    assert independence_test(groups, y, within=within, seed=0).statistic == plain.statistic
+    turned = bags[np.arange(N)[::-1]]
+    assert (
+        independence_test(bags, turned, seed=0).statistic
+        == independence_test(bags, bags, seed=0).statistic
+    )
+    points, labels = y.to_frame(), y.sample(frac=1, random_state=3)
+    assert independence_test(points, labels, seed=0).p_value < 0.01
+    first, second = bags[:30], bags[30:]
+    owner = pd.Series(np.arange(N) // 2, ids)
+    parts = owner[:30].sample(frac=1, random_state=0), owner[30:].sample(frac=1, random_state=0)
+    expected = two_sample_test(first, second, groups=(owner[:30].to_numpy(), owner[30:].to_numpy()))
+    assert two_sample_test(first, second, groups=parts).p_value == expected.p_value
+    with pytest.raises(DataError, match="'p9' has no row"):
+        independence_test(groups, y.drop("p9"))
+
+
+# ------------------------------------------------------------------ labels in the frame
+
+
+def frame_with_labels() -> pd.DataFrame:
+    rows, y, _ = case("text")
+    names = pd.Series({name: f"s{i // 4}" for i, name in enumerate(y.index)})
+    return rows.assign(
+        age=rows["id"].map(y), site=rows["id"].map(names), dx=rows["id"].map(y > 1.7), w=1.0
+    )
+
+
+def test_target_takes_the_label_out_of_the_frame():
+    frame = frame_with_labels()
+    groups, y = frame.groupby("id"), frame.groupby("id")["age"].first()
+    bare = frame[["id", "a", "b"]].groupby("id")
+    columns = frame[["id", "a", "b", "age"]].groupby("id")
+    fitted = regressor().fit(columns, target="age")
+    assert list(fitted.feature_names_in_) == ["a", "b"]
+    assert fitted.target_names_ == ("age",)
+    expected = regressor().fit(bare, y).predict(bare)
+    np.testing.assert_array_equal(fitted.predict(bare), expected)
+    np.testing.assert_array_equal(fitted.predict(columns), expected)
+    assert fitted.score(columns) == fitted.score(bare, y) == fitted.score(columns, y)
+    assert evaluate(fitted, columns).score == fitted.score(columns)
+    chosen = groups[["a", "b"]]  # the label is in the frame, and no coordinate
+    np.testing.assert_array_equal(regressor().fit(chosen, target="age").predict(chosen), expected)
+
+
+def test_several_targets_groups_and_weights_are_named_by_column():
+    frame = frame_with_labels().assign(twice=lambda rows: 2 * rows["age"])
+    groups = frame.drop(columns="dx").groupby("id")
+    fitted = regressor().fit(groups, target=["age", "twice"], groups="site", sample_weight="w")
+    assert list(fitted.feature_names_in_) == ["a", "b"]
+    assert fitted.predict(groups).shape == (N, 2)
+    assert fitted.score(groups) > 0.8
+    one = frame[["id", "a", "b", "age", "site", "w"]].groupby("id")
+    scores = cross_val_score(regressor(), one, target="age", groups="site", sample_weight="w")
+    y = frame.groupby("id")[["age", "site"]].first()
+    bare = frame[["id", "a", "b"]].groupby("id")
+    plain = cross_val_score(regressor(), bare, y["age"], groups=y["site"], sample_weight=np.ones(N))
+    np.testing.assert_array_equal(scores, plain)
+    dx = frame[["id", "a", "b", "dx"]].groupby("id")
+    classifier = DoubleBasisClassifier(MomentsEmbedding()).fit(dx, target="dx")
+    assert set(classifier.predict(dx)) <= {False, True}
+    assert classifier.score(dx) > 0.8
+
+
+def test_a_label_that_changes_within_a_bag_is_refused_by_its_id():
+    frame = frame_with_labels()[["id", "a", "b", "age"]]
+    frame.loc[frame.index[frame["id"] == "p31"][5], "age"] = 9.0
+    with pytest.raises(DataError, match="column 'age' has several values in the bag with id 'p31'"):
+        regressor().fit(frame.groupby("id"), target="age")
+    frame.loc[frame.index[frame["id"] == "p31"][5], "age"] = np.nan
+    with pytest.raises(DataError, match="'p31'"):
+        regressor().fit(frame.groupby("id"), target="age")
+    with pytest.raises(DataError, match=r"no column 'agee' \(did you mean 'age'\?\)"):
+        regressor().fit(frame.groupby("id"), target="agee")
+    with pytest.raises(ParameterError, match="y and target"):
+        regressor().fit(frame.groupby("id"), np.zeros(N), target="age")
+
+
+def test_a_polars_groupby_gives_its_ids_and_columns():
+    polars = pytest.importorskip("polars")
+    frame = frame_with_labels()[["id", "a", "b", "age"]]
+    groups = polars.from_pandas(frame).group_by("id", maintain_order=True)
+    y = frame.groupby("id")["age"].first()
+    bare = polars.from_pandas(frame.drop(columns="age")).group_by("id", maintain_order=True)
+    by_id = regressor().fit(bare, y)
+    assert by_id.score(bare, y) > 0.8
+    np.testing.assert_array_equal(
+        regressor().fit(groups, target="age").predict(bare), by_id.predict(bare)
+    )
+
+
+# ------------------------------------------------------------------ a label left in the frame
+
+
+def test_a_coordinate_that_is_the_label_is_warned_of():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, N).round()
+    frames = [
+        pd.DataFrame({"id": i, "pulse": rng.normal(70, 10, 12), "age": age[i]}) for i in range(N)
+    ]
+    groups = pd.concat(frames).groupby("id")
+    leak = "coordinate 'age' is constant in every bag and equals y"
+    with pytest.warns(BagbasisWarning, match=leak):
+        regressor().fit(groups, groups["age"].first())
+    with pytest.warns(BagbasisWarning, match=leak):
+        cross_val_score(regressor(), groups, groups["age"].first())
+    arrays = list(Bags.from_frame(groups))
+    with pytest.warns(
+        BagbasisWarning, match="coordinate 1 is constant in every bag and equals column 1 of y"
+    ):
+        regressor().fit(arrays, np.column_stack([rng.normal(size=N), age]))
+    old = np.where(age > 50, "old", "young")
+    coded = [
+        np.c_[bag[:, :1], np.full(12, one == "old")] for bag, one in zip(arrays, old, strict=True)
+    ]
+    with pytest.warns(BagbasisWarning, match="coordinate 1 is constant in every bag and equals y"):
+        DoubleBasisClassifier(MomentsEmbedding()).fit(coded, old)
+
+
+def test_a_covariate_that_is_not_the_label_is_not_warned_of():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, N).round()
+    bags = [np.c_[rng.normal(70, 10, 12), np.full(12, one)] for one in age]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BagbasisWarning)
+        regressor().fit(bags, age + rng.normal(size=N))
+        regressor().fit(bags, 2 * age)

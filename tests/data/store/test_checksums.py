@@ -1,0 +1,290 @@
+"""Checksums of a store's attributes, and of the rows that belong to it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+from bagbasis import BagStore, merge_stores
+from bagbasis.core.errors import StoreError
+from bagbasis.data.store.checksums import checksum_of_rows, checksum_of_values, replaced
+from bagbasis.data.store.schema import ATTRIBUTE, CHECKSUM, arrays_of
+from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
+
+KINDS = ("float32", "float64", "uint16", "uint8")
+
+
+def store_of(url, dtype="float32", seed=0, ids=None):
+    """Make a store of nine bags, with classes and responses; every store has the same shape."""
+    rng = np.random.default_rng(seed)
+    store = BagStore.create(
+        url,
+        2,
+        ["y", "c"],
+        [(0, 255)] * 2,
+        response_dims=1,
+        response_box=[(0, 255)],
+        class_names={"c": ["red", "blue"]},
+        dtype=dtype,
+        chunk_points=2,
+    )
+    bags = [rng.integers(0, 255, (n, 2)).astype(float) for n in (5, 30, 1, 40, 16, 8, 2, 2, 2)]
+    targets = {"y": rng.normal(size=9), "c": rng.integers(0, 2, 9)}
+    responses = [rng.integers(0, 255, (3, 1)).astype(float) for _ in bags]
+    return store.append(bags, targets, ids, responses=responses)
+
+
+def attributes(store):
+    """Return the attributes of ours, as they are on the disk."""
+    return json.loads((Path(store.url) / "zarr.json").read_text())["attributes"][ATTRIBUTE]
+
+
+# ------------------------------------------------------------------ attributes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.update(box=[[0, 255], [0, 254]]),
+        lambda a: a.update(target_names=["x", "c"]),
+        lambda a: a["class_names"].update(c=["rad", "blue"]),
+        lambda a: a.update(source={"job": "other"}),
+        lambda a: a["checksums"].update(points="00000000"),
+        lambda a: a.update({CHECKSUM: "00000000"}),
+        lambda a: a.update({CHECKSUM: 17}),
+        lambda a: a.update({CHECKSUM: {}}),
+        lambda a: a.pop("checksums"),
+    ],
+)
+def test_changed_attributes_are_refused(tmp_path, change):
+    """Whatever changed behind the store's back, it is noticed when the store is opened."""
+    store = store_of(tmp_path / "s.zarr")
+    edit_attributes(store, change, checksum=False)
+    with pytest.raises(StoreError, match=r"damaged bag store attributes \(their checksum is"):
+        BagStore.open(store.url)
+    with pytest.raises(StoreError, match="their checksum is"):
+        store.append(two_bags(), GOOD)
+
+
+def test_a_bit_of_the_box_moves_no_point(tmp_path):
+    """The box of packed points is under the checksum: a flipped bit is no other point."""
+    store = store_of(tmp_path / "s.zarr", "uint16")
+    path = Path(store.url) / "zarr.json"
+    text = path.read_text()
+    at = text.index("255.0", text.index('"box"'))
+    path.write_text(f"{text[:at]}3{text[at + 1 :]}")  # "2" and "3" differ by one bit
+    with pytest.raises(StoreError, match="damaged bag store attributes"):
+        BagStore.open(store.url)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "float32"])
+def test_no_flip_of_the_attributes_changes_anything(tmp_path, dtype):
+    """Each flipped bit of the root's metadata is found, or the store is what it was."""
+    store = store_of(tmp_path / "s.zarr", dtype)
+    store.remove([2])
+    meta, path = store.meta, Path(store.url) / "zarr.json"
+    whole = path.read_bytes()
+    rng = random.Random(0)
+    for _ in range(300):
+        at, bit = rng.randrange(len(whole)), rng.randrange(8)
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << bit
+        path.write_bytes(damaged)
+        try:
+            fresh = BagStore.open(store.url)
+            fresh.verify()
+        except StoreError:
+            continue
+        assert fresh.meta == meta, (at, bit)
+    path.write_bytes(whole)
+
+
+def test_what_other_readers_are_told_is_verified(tmp_path):
+    """The attributes of the convention say of the arrays what the store's own attributes say."""
+    store = store_of(tmp_path / "s.zarr", "uint16")
+    group = zarr.open_group(store.url, mode="r+")
+    ragged = group.attrs["ragged"]
+    group.attrs["ragged"] = {**ragged, "arrays": ragged["arrays"][:1]}
+    with pytest.raises(StoreError, match="attribute 'ragged' says something else"):
+        store.verify()
+    group.attrs["ragged"] = ragged
+    store.verify()
+    del group.attrs["ragged"]
+    with pytest.raises(StoreError, match="only one of the attributes"):
+        store.verify()
+
+
+def test_sources_of_any_kind_are_read_back(tmp_path):
+    """What a caller says of the origin may hold keys and numbers that JSON changes."""
+    store = BagStore.create(tmp_path / "s.zarr", 1)
+    source = {"numbers": {10: 0.1, 9: 1e300}, "list": (1, (2.0, None)), "text": "ä\ud800\n"}
+    with store.appending(source) as session:
+        session.write(two_bags(n_dims=1))
+    fresh = BagStore.open(store.url)
+    assert fresh.meta.source["numbers"] == {"10": 0.1, "9": 1e300}
+    fresh.verify()
+
+
+# ------------------------------------------------------------------ arrays and their store
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("whole", [True, False], ids=["array", "objects"])
+def test_arrays_of_another_store_are_found(tmp_path, dtype, whole):
+    """An array copied from a store of the same shape is named, with its metadata or without."""
+    store, other = (store_of(tmp_path / f"{seed}.zarr", dtype, seed) for seed in (0, 1))
+    for array in arrays_of(store.meta):
+        name = array.name if whole else f"{array.name}/c"
+        shutil.move(Path(store.url, name), tmp_path / "kept")
+        shutil.copytree(Path(other.url, name), Path(store.url, name))
+        fresh = BagStore.open(store.url)
+        if array.name.endswith("offsets") or array.name == "ids":  # the same in both
+            fresh.verify()
+        else:
+            with pytest.raises(StoreError, match=f"array '{array.name}' holds other rows"):
+                fresh.verify()
+        shutil.rmtree(Path(store.url, name))
+        shutil.move(tmp_path / "kept", Path(store.url, name))
+    store.verify()
+
+
+def test_text_ids_of_another_store_are_found(tmp_path):
+    """Texts are told apart by their bytes and their lengths."""
+    store = store_of(tmp_path / "0.zarr", ids=["ab", "c", *"defghij"])
+    other = store_of(tmp_path / "1.zarr", ids=["a", "bc", *"defghij"])
+    shutil.rmtree(Path(store.url, "ids/c"))
+    shutil.copytree(Path(other.url, "ids/c"), Path(store.url, "ids/c"))
+    with pytest.raises(StoreError, match="array 'ids' holds other rows"):
+        BagStore.open(store.url).verify()
+
+
+def test_attributes_of_another_store_are_found(tmp_path):
+    """The root's metadata of a store of the same shape does not fit the arrays."""
+    store, other = (store_of(tmp_path / f"{seed}.zarr", seed=seed) for seed in (0, 1))
+    shutil.copy(Path(other.url, "zarr.json"), Path(store.url, "zarr.json"))
+    with pytest.raises(StoreError, match="holds other rows"):
+        BagStore.open(store.url).verify()
+
+
+def test_an_older_copy_of_an_object_is_found(tmp_path):
+    """An object from before an append that replaced it lacks rows; so it does with other rows."""
+    store = store_of(tmp_path / "s.zarr")
+    before = Path(store.url, "targets/c/0/0").read_bytes()
+    store.relabel("y", {0: 3.0})
+    store.append(two_bags(), GOOD)
+    Path(store.url, "targets/c/0/0").write_bytes(before)
+    with pytest.raises(StoreError, match="array 'targets' holds other rows"):
+        BagStore.open(store.url).verify()
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_checksums_follow_every_change(url, dtype):
+    """Appends, changes, compactions and merges leave checksums of what is read."""
+    store = BagStore.create(url, 2, ["y"], [(0, 255)] * 2, dtype=dtype, chunk_points=2)
+    store.verify()
+    rng = np.random.default_rng(0)
+    for round_ in range(4):
+        bags = [rng.integers(0, 255, (n, 2)).astype(float) for n in (20, 33, 1, 7)]
+        store.append(bags, rng.normal(size=4))
+        store.verify()
+        store.relabel("y", {4 * round_: 1.0, 4 * round_ + 1: 2.0})
+        store.remove([4 * round_ + 1])
+        store.verify()
+        if round_ % 2:
+            store.compact()
+            store.verify()
+    assert set(store.meta.checksums) == {a.name for a in arrays_of(store.meta)}
+    copy = store.url + ".copy" if "://" not in store.url else f"{store.url}-copy"
+    merged = merge_stores([store], copy)
+    merged.verify()
+    merged.remove([0])
+    merged.compact()
+    merged.verify()
+
+
+def test_a_compaction_that_stopped_anywhere_verifies(tmp_path, monkeypatch):
+    """Deleted rows count as fill values from the commit on, whether they are deleted or not."""
+    store = store_of(tmp_path / "s.zarr")
+    store.relabel("y", {1: 5.0})
+    store.remove([1, 4])
+
+    class KilledError(Exception):
+        pass
+
+    written = []
+
+    def erase(erasure, array, n_rows):
+        if len(written) == 2:
+            raise KilledError
+        written.append(erasure)
+        real(erasure, array, n_rows)
+
+    real = __import__("bagbasis.data.store.writer", fromlist=["erase"]).erase
+    monkeypatch.setattr("bagbasis.data.store.writer.erase", erase)
+    with pytest.raises(KilledError):
+        store.compact()
+    monkeypatch.undo()
+    BagStore.open(store.url).verify()
+    BagStore.open(store.url).remove([0])
+    BagStore.open(store.url).verify()
+    BagStore.open(store.url).compact().verify()
+    assert not np.isfinite(zarr.open_array(store.url, path="points")[5:35]).any()
+
+
+def test_a_failed_append_leaves_the_checksums(tmp_path):
+    """What is written after the committed end is not under the checksums."""
+    store = store_of(tmp_path / "s.zarr")
+    with suppress(ZeroDivisionError), store.appending() as session:
+        session.write(two_bags(), GOOD)
+        raise ZeroDivisionError
+    store.verify()
+    store.append(two_bags(), GOOD).verify()
+
+
+def test_stores_without_checksums_are_read_as_before(tmp_path):
+    """A store of an earlier version verifies; what is appended to it verifies too."""
+    store = make(tmp_path / "s.zarr", six_bags())
+    edit_attributes(store, lambda a: (a.pop("checksums"), a.pop(CHECKSUM)), checksum=False)
+    old = BagStore.open(store.url)
+    old.verify()
+    assert old.meta.checksums == {}
+    old.append(two_bags(), GOOD)
+    old.remove([11])
+    old.compact()
+    BagStore.open(store.url).verify()
+    assert set(attributes(store)["checksums"]) == {"changes"}  # the others were never known
+    edit_attributes(store, lambda a: a.update(n_dims=3), checksum=False)
+    with pytest.raises(StoreError, match="their checksum is"):
+        BagStore.open(store.url)
+
+
+@pytest.mark.parametrize("n_after", [0, 1, 7, 1000, 2**40])
+def test_the_checksum_of_replaced_rows(n_after):
+    """Rows are exchanged within a checksum without reading what is behind them."""
+    rng = np.random.default_rng(0)
+    old, new = rng.normal(size=(2, 5, 3))
+    before = rng.normal(size=(4, 3))
+    crc, crc_new = (checksum_of_rows(rows, checksum_of_rows(before)) for rows in (old, new))
+    if n_after <= 1000:
+        tail = rng.bytes(n_after)
+        crc, crc_new = zlib.crc32(tail, crc), zlib.crc32(tail, crc_new)
+        assert replaced(crc, old, new, n_after) == crc_new
+    back = replaced(replaced(crc, old, new, n_after), new, old, n_after)
+    assert back == crc
+
+
+def test_the_checksum_of_values_is_that_of_what_json_keeps():
+    """Order and types that JSON does not tell apart do not matter; every value does."""
+    one = {"a": (1, 2.5), "b": {1: None, 10: "x"}}
+    assert checksum_of_values(one) == checksum_of_values(
+        {"b": {"10": "x", "1": None}, "a": [1, 2.5]}
+    )
+    assert checksum_of_values(one) != checksum_of_values({**one, "a": (1, 2.25)})

@@ -1,0 +1,44 @@
+"""The one-dimensional bases are orthonormal, and so are their products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import BASES, evaluate_basis, index_set
+from bagbasis.embeddings.bases.functions import evaluate_series
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)  # exact to degree 159
+X, W = (NODES + 1) / 2, WEIGHTS / 2
+
+
+@pytest.mark.parametrize("basis", BASES)
+def test_functions_are_orthonormal(basis):
+    """∫ φ_j φ_k = 1 for j = k (the norm the papers leave out) and 0 otherwise."""
+    values = evaluate_basis(basis, 20, X)
+    np.testing.assert_allclose(values.T @ (W[:, None] * values), np.eye(20), atol=1e-12)
+
+
+@pytest.mark.parametrize("basis", BASES)
+def test_first_function_is_one(basis):
+    """φ_0 = 1, so that the first coefficient of a density is its mass."""
+    np.testing.assert_array_equal(evaluate_basis(basis, 1, [0.0, 0.3, 1.0]), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("basis", BASES)
+def test_series_of_products_is_orthonormal(basis):
+    """Parseval in two dimensions: the squared L2 norm of a series is that of its coefficients."""
+    indices = index_set(2, None, 3.0, basis)
+    grid = np.stack(np.meshgrid(X, X, indexing="ij"), axis=-1).reshape(-1, 2)
+    coefficients = np.random.default_rng(0).standard_normal((2, len(indices)))
+    values = evaluate_series(coefficients, indices, basis, grid)
+    assert values.shape == (2, len(grid))
+    inner = values * np.outer(W, W).ravel() @ values.T
+    np.testing.assert_allclose(inner, coefficients @ coefficients.T, rtol=1e-10)
+
+
+def test_unknown_basis():
+    """A basis that is not there is one clear error with the names of those that are."""
+    with pytest.raises(ParameterError, match=r"basis is 'haar'; expected one of \['cosine'"):
+        evaluate_basis("haar", 3, [0.5])

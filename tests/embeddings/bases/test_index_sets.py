@@ -1,0 +1,105 @@
+"""Index sets: exactly the indices they should hold, in an order the kernel can walk."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from bagbasis.core.errors import ParameterError
+from bagbasis.embeddings import BASES, index_set
+from bagbasis.embeddings.bases.functions import MAX_FUNCTIONS
+from bagbasis.embeddings.bases.index_sets import norms, prefix_runs
+from tests.oracles.series import index_set_by_loop
+
+LIMITS = st.one_of(
+    st.tuples(st.integers(1, 6), st.none()),
+    st.tuples(st.none(), st.floats(0, 4)),
+    st.tuples(st.integers(1, 6), st.floats(0, 4)),
+    st.tuples(st.none(), st.integers(0, 20).map(np.sqrt)),
+)
+
+
+@settings(max_examples=100)
+@given(n_dims=st.integers(1, 3), limits=LIMITS, basis=st.sampled_from(BASES))
+def test_equals_brute_force(n_dims, limits, basis):
+    """Tensor sets, balls and their intersection hold what a loop over a cube finds, in order;
+    a radius that is the square root of a whole number takes its sphere in."""
+    assert list(map(tuple, index_set(n_dims, *limits, basis).tolist())) == index_set_by_loop(
+        n_dims, *limits, basis
+    )
+
+
+@settings(max_examples=60)
+@given(n_dims=st.integers(1, 4), limits=LIMITS, basis=st.sampled_from(BASES))
+def test_prefix_runs_spell_the_set(n_dims, limits, basis):
+    """Prefixes, run lengths and first changes say what the set says, index by index."""
+    indices = index_set(n_dims, *limits, basis)
+    runs = prefix_runs(indices)
+    spelled = [
+        (*(prefix if n_dims > 1 else []), last)
+        for prefix, count in zip(runs.prefixes.tolist(), runs.counts.tolist(), strict=True)
+        for last in range(count)
+    ]
+    assert spelled == list(map(tuple, indices.tolist()))
+    for (a, b), changed in zip(
+        itertools.pairwise(runs.prefixes.tolist()), runs.changed.tolist()[1:], strict=True
+    ):
+        assert a[:changed] == b[:changed]
+        assert a[changed] != b[changed]
+
+
+def test_norms_are_of_frequencies():
+    """Sine and cosine of one frequency are equally far out."""
+    indices = np.array([[0, 0], [3, 4], [1, 2]])
+    np.testing.assert_allclose(norms(indices, "cosine"), [0, 5, np.sqrt(5)])
+    np.testing.assert_allclose(norms(indices, "trigonometric"), [0, np.sqrt(8), np.sqrt(2)])
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (6, 9, None),
+        (2, MAX_FUNCTIONS, None),
+        (1, 10**12, None),
+        (2, None, 600.0),
+        (1, None, 1e15),
+        (20, 2, None),
+    ],
+)
+def test_too_many_functions(limits):
+    """More functions than an embedding can have is an error that says what helps, at once and
+    without first making room for them."""
+    with pytest.raises(ParameterError, match=r"more than 200000 functions; .* marginals"):
+        index_set(*limits)
+
+
+def test_most_functions():
+    """The limit itself is allowed."""
+    assert len(index_set(1, MAX_FUNCTIONS)) == MAX_FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((2,), "needs n_per_dim or max_norm"),
+        ((2, 0), "n_per_dim is 0"),
+        ((2, -3), "n_per_dim is -3"),
+        ((2, None, -1.0), "max_norm is -1.0"),
+        ((2, None, np.nan), "max_norm is nan"),
+        ((2, None, np.inf), "max_norm is inf"),
+        ((0, 3), "n_dims is 0"),
+    ],
+)
+def test_wrong_limits(arguments, message):
+    """Each wrong limit is an error naming it."""
+    with pytest.raises(ParameterError, match=message):
+        index_set(*arguments)
+
+
+def test_read_only():
+    """Sets are cached and shared, so nobody can change one."""
+    with pytest.raises(ValueError, match="read-only"):
+        index_set(2, 3)[0, 0] = 1

@@ -1,0 +1,59 @@
+"""How many labels lie in intervals, beside a count bag by bag; none where no bag is fair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
+from bagbasis.models.evaluation.coverage import judge_intervals
+from tests.models.predicting import BAGS, N, Y, classifier, regressor
+from tests.oracles.labelled import stored
+
+TWO = np.stack([Y, 9 * Y**2], axis=1)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return stored(tmp_path / "s.zarr", BAGS, TWO, ["a", "b"], chunk_points=100)
+
+
+def check(found, model, rows):
+    for one in found:
+        low, high = model.predict_interval([BAGS[i] for i in rows], one["coverage"])
+        j = ["a", "b"].index(one["target"])
+        low, high, y = low[:, j], high[:, j], TWO[rows, j]
+        share = ((low <= y) & (y <= high)).mean()
+        assert one["covered"] == pytest.approx(share)
+        assert one["standard_error"] == pytest.approx((share * (1 - share) / len(rows)) ** 0.5)
+        assert one["mean_width"] == pytest.approx((high - low).mean())
+        assert one["n"] == len(rows)
+    assert [one["target"] for one in found] == ["a"] * (len(found) // 2) + ["b"] * (len(found) // 2)
+
+
+def test_of_the_bags_held_out(store):
+    """Folds leave those held out for judging; .95 can be promised by 55 bags, not by 15."""
+    model = regressor().fit(store, target=["a", "b"], holdout=0.2)
+    assert judge_intervals(model, store) == []  # made of the bags held out
+    found = judge_intervals(model.conformalize(store, cv=5), store)
+    assert [one["coverage"] for one in found[:4]] == [0.5, 0.8, 0.9, 0.95]
+    check(found, model, np.flatnonzero(Split(0.2, HOLDOUT_SEED).members(0, N)))
+
+
+def test_of_another_store(store, tmp_path):
+    """All bags, whatever the intervals are made of; coverages that can be promised."""
+    model = regressor().fit(store, target=["a", "b"], holdout=0.2)
+    other = stored(tmp_path / "o.zarr", BAGS[:40], TWO[:40], ["a", "b"])
+    found = judge_intervals(model, other)
+    assert [one["coverage"] for one in found] == [0.5, 0.8, 0.9] * 2
+    check(found, model, np.arange(40))
+
+
+def test_nothing_to_judge(store, tmp_path):
+    """No intervals, none left out, no such targets, or classes."""
+    whole = regressor().fit(store, target=["a", "b"])
+    assert judge_intervals(whole, store) == []
+    assert judge_intervals(whole.conformalize(store, cv=5), store) == []
+    assert judge_intervals(whole, stored(tmp_path / "o.zarr", BAGS, Y)) == []
+    classes = stored(tmp_path / "c.zarr", BAGS, (Y > 0).astype(float))
+    assert judge_intervals(classifier().fit(classes, target="y", holdout=0.2), classes) == []

@@ -1,0 +1,229 @@
+"""The pass over the data: what it sums does not depend on chunks, partitions, blocks or tasks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    Box,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
+from bagbasis.data.labelled.splits import Split
+from bagbasis.data.store import reading
+from bagbasis.embeddings import FourierSpec, ProjectionSpec
+from bagbasis.execution.costs import PassLimits, pass_limits, plan_tasks
+from bagbasis.execution.passes import RangeTask
+from bagbasis.models.fitting.feature_map import FeatureMap
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.outcomes.classes import Classes
+from bagbasis.models.outcomes.reals import Reals
+from tests.oracles.labelled import features_by_loop, labelled_bags, stored
+from tests.oracles.ridge import statistics
+from tests.oracles.ridge_entries import unpacked
+
+N = 120
+BAGS, Y = labelled_bags(N, most=20)
+Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
+
+
+def feature_map(n_features=64, n_per_dim=4):
+    spec = ProjectionSpec("cosine", n_per_dim, None, box=Box.unit(2))
+    return FeatureMap(spec, FourierSpec(spec.n_features, n_features, 1.0))
+
+
+def pass_over(bags, precision="float64", validation=None):
+    return FitPlan(bags, feature_map(), Reals(1), validation, precision)
+
+
+def bags_of(store, **options):
+    return LabelledBags(store, Targets(("y",)), **options)
+
+
+def ranges(n_bags, n_points, features):
+    """The plan of a fit to so many bags, which there are not."""
+    nothing = LabelledBags(Bags(np.zeros((1, features.n_dims)), [0, 1]))
+    cost = FitPlan(nothing, features, Reals(1), None, "float32").cost
+    return plan_tasks(n_bags, n_points, features.n_dims, cost)
+
+
+def close(a, b, rtol):
+    for ours, truth in zip(unpacked(a), unpacked(b), strict=True):
+        np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
+
+
+@pytest.fixture
+def small_partitions():
+    """Partitions of about 60 points: their ends depend on the chunks."""
+    with pass_limits(partition_bytes=60 * 16):
+        yield
+
+
+@pytest.fixture
+def sixteen_tasks():
+    """Small fits are cut as if they took an hour."""
+    with pass_limits(small_task_seconds=1e-9):
+        yield
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.usefixtures("small_partitions")
+def test_chunks_do_not_matter(tmp_path, precision):
+    """The same bags in chunks of 7, 1,000 and the default number of points give the same
+    statistics to 1e-12 in double precision; float32 features to their rounding."""
+    results = []
+    for chunk_points in (7, 1000, None):
+        store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
+        results.append(pass_over(bags_of(store), precision, Split(0.2, 2)).run())
+    ends = [
+        {
+            stop
+            for _, stop in reading.partitions(BagStore.open(tmp_path / f"{c}.zarr"), 0, N, 60 * 16)
+        }
+        for c in (7, 1000)
+    ]
+    assert ends[0] != ends[1]
+    assert len(ends[0]) > 15
+    for other in results[1:]:
+        close(other.train, results[0].train, 1e-12 if precision == "float64" else 1e-6)
+        close(other.validation, results[0].validation, 1e-12 if precision == "float64" else 1e-6)
+        assert other.n_points == results[0].n_points
+        assert other.n_unlabelled == results[0].n_unlabelled == np.isnan(Y).sum()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("small_partitions")
+def test_chunks_do_not_matter_to_the_model(tmp_path):
+    """Nor do they to the fitted model: box, index set, width, penalty and coefficients."""
+    models = []
+    for chunk_points in (7, 1000, None):
+        store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
+        embedding = ProjectionEmbedding(n_per_dim="auto")
+        model = DoubleBasisRegressor(
+            embedding, RandomFourierFeatures(n_features=64), alpha="validation", precision="float64"
+        )
+        models.append(model.fit(store, holdout=0.1))
+    for model in models[1:]:
+        assert model.features_ == models[0].features_
+        assert model.alpha_ == models[0].alpha_
+        np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=0, atol=1e-9)
+
+
+@pytest.mark.usefixtures("small_partitions", "sixteen_tasks")
+@pytest.mark.parametrize("rows", [1, 4096])
+def test_against_the_matrix(tmp_path, rows):
+    """Many tasks, partitions and blocks add up to ZᵀZ of the labelled bags, nothing more."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
+    task = pass_over(bags_of(store, left_out=Split(0.2, 1)), validation=Split(0.3, 2))
+    assert len(task.ranges) == 16
+    with pass_limits(rows_per_block=rows):
+        result = task.run()
+
+    z = features_by_loop(SimpleNamespace(features_=task.features), BAGS)
+    out, apart = Split(0.2, 1).members(0, N), Split(0.3, 2).members(0, N)
+    labelled = ~np.isnan(Y)
+    for ours, chosen in (
+        (result.train, labelled & ~out & ~apart),
+        (result.validation, labelled & ~out & apart),
+    ):
+        truth = statistics(z[chosen], Y[chosen, None])
+        for value, expected in zip(unpacked(ours), truth.values(), strict=True):
+            np.testing.assert_allclose(value, expected, rtol=0, atol=1e-11)
+    assert result.n_held_out == out.sum()
+    assert result.n_unlabelled == (~labelled & ~out).sum()
+    assert result.n_points == sum(
+        len(bag) for bag, kept in zip(BAGS, labelled & ~out, strict=True) if kept
+    )
+
+
+def test_memory_and_store_are_cut_alike(tmp_path):
+    """Bags in memory and in a store go through the same blocks: the same bits."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    sources = (bags_of(store), LabelledBags(store.read(), Targets((), Y[:, None])))
+    results = [pass_over(source, "float32").run().train for source in sources]
+    for ours, truth in zip(unpacked(results[0]), unpacked(results[1]), strict=True):
+        np.testing.assert_array_equal(ours, truth)
+
+
+def test_one_hot(tmp_path):
+    """Classes become columns; an unlabelled bag has none."""
+    codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
+    bags = stored(tmp_path / "s.zarr", BAGS, codes).read()
+    source = LabelledBags(bags, Targets((), codes[:, None]))
+    result = FitPlan(source, feature_map(), Classes((0.0, 2.0)), None, "float64").run().train
+    np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
+
+
+@settings(max_examples=200)
+@given(
+    n_bags=st.integers(1, 10**9),
+    size=st.integers(1, 10**6),
+    n_features=st.integers(1, 2**13).map(lambda half: 2 * half),
+)
+def test_plan(n_bags, size, n_features):
+    """Any fit is cut into at most 4,096 ranges that cover all bags once, about equally long."""
+    plan, limits = ranges(n_bags, n_bags * size, feature_map(n_features)), PassLimits()
+    assert 1 <= len(plan) <= limits.max_tasks
+    assert plan[0][0] == 0
+    assert plan[-1][1] == n_bags
+    assert all(a[1] == b[0] for a, b in pairwise(plan))
+    lengths = [stop - start for start, stop in plan]
+    assert max(lengths) - min(lengths) <= 1
+    assert min(lengths) > 0
+    most = 4 * size * feature_map(n_features).n_dims * (max(lengths) - 1)
+    assert most <= limits.task_bytes or len(plan) == limits.max_tasks
+
+
+def test_plan_of_a_million_bags():
+    """A million bags of 200 points, 10² cosines and 2,048 features: a few dozen tasks."""
+    assert len(ranges(10**6, 200 * 10**6, feature_map(2048, 10))) <= 100
+    assert len(ranges(1000, 200_000, feature_map(2048, 10))) == 1
+    grown = [len(ranges(n, 200 * n, feature_map(4096, 10))) for n in 10 ** np.arange(10)]
+    assert grown == sorted(grown)
+
+
+def test_plan_of_a_billion_bags_with_few_features():
+    """They are cut by their bytes, where computing is cheap: no task reads more than a GiB."""
+    points = 256 * 10**9
+    assert len(ranges(10**9, points, feature_map(256, 10))) == -(-4 * 2 * points // 2**30)
+
+
+@pytest.mark.usefixtures("small_partitions", "sixteen_tasks")
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_progress(tmp_path, in_memory):
+    """Progress is in bags, never goes back, moves within tasks and ends at the total."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    in_store = bags_of(store)
+    source = LabelledBags(store.read(), Targets((), Y[:, None])) if in_memory else in_store
+    seen = []
+    with pass_limits(rows_per_block=3):
+        pass_over(source).run(lambda done, total: seen.append((done, total)))
+    assert {total for _, total in seen} == {N}
+    counts = [done for done, _ in seen]
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert counts[-1] == N
+    assert len(set(counts)) > 20
+
+
+@pytest.mark.usefixtures("small_partitions")
+def test_reports_of_one_task(tmp_path):
+    """A task reports the bags of its range that are behind it, over all of its partitions."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
+    reports = []
+    bags = bags_of(store)
+    RangeTask.of(bags, pass_over(bags).reduction, [(30, 90)])((30, 90), reports.append)
+    assert reports == sorted(set(reports))
+    assert len(reports) == len(reading.partitions(store, 30, 90, 60 * 16)) > 3
+    assert reports[-1] == 90 - 30

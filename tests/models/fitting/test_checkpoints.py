@@ -1,0 +1,330 @@
+"""Checkpoints of a fit: what is in them, whose they are, and what becomes of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from bagbasis import (
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+)
+from bagbasis.core.errors import ParameterError, StoreError
+from bagbasis.data.labelled.labelled import LabelledBags
+from bagbasis.data.labelled.labels import Targets
+from bagbasis.data.labelled.splits import Split
+from bagbasis.execution.costs import pass_limits
+from bagbasis.models import Checkpoints
+from bagbasis.models.fitting.checkpoints import describe
+from bagbasis.models.fitting.partials import read_partial, write_partial
+from bagbasis.models.fitting.plan import FitPlan
+from bagbasis.models.fitting.problem import Problem
+from bagbasis.models.outcomes.classes import Classes
+from bagbasis.models.outcomes.reals import Reals
+from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
+from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import chosen_features
+
+N = 96
+BAGS, Y = labelled_bags(N, most=12)
+
+
+@pytest.fixture(autouse=True)
+def _many_tasks():
+    with many_tasks():
+        yield
+
+
+@pytest.fixture
+def store(tmp_path):
+    return stored(tmp_path / "s.zarr", BAGS, Y)
+
+
+def regressor(**params):
+    return DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(n_features=32),
+        **{"alpha": 0.1, **params},
+    )
+
+
+def task_of(store, **changes):
+    bags = LabelledBags(store, Targets(("y",)), left_out=Split(0.2, 1))
+    features = chosen_features(regressor(), Problem(bags, Reals(1)))
+    return replace(FitPlan(bags, features, Reals(1), Split(0.3, 2), "float32"), **changes)
+
+
+def same(a, b):
+    """Whether all numbers of two statistics are equal to the bit."""
+    parts = [(a.train, b.train), (a.validation, b.validation)]
+    for ours, theirs in parts:
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            assert ours.n == theirs.n
+            for name in ("sum_z", "gram", "sum_y", "cross", "sum_yy"):
+                np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    counts = ("n_unlabelled", "n_held_out", "n_points", "n_outside", "n_responses_outside")
+    for name in counts:
+        assert getattr(a, name) == getattr(b, name)
+    return True
+
+
+class Stopping:
+    """A source's bags until some ranges have been read."""
+
+    def __init__(self, monkeypatch, ranges):
+        self.n = 0
+        whole = LabelledBags.batches
+
+        def batches(source, *bag_range, **limits):
+            self.n += 1
+            if self.n > ranges:
+                raise KeyboardInterrupt
+            return whole(source, *bag_range, **limits)
+
+        monkeypatch.setattr(LabelledBags, "batches", batches)
+
+
+@pytest.mark.parametrize("validation", [None, Split(0.3, 2)])
+def test_a_file_holds_the_statistics(store, tmp_path, validation):
+    """What is written is read back to the bit, with and without a validation part."""
+    value = task_of(store, validation=validation).run()
+    write_partial(tmp_path / "p.npz", value)
+    assert same(read_partial(tmp_path / "p.npz"), value)
+
+
+def test_every_damage_is_noticed(store, tmp_path):
+    """A file with any one byte changed, or cut anywhere, gives the right numbers or an error:
+    never others."""
+    path = tmp_path / "p.npz"
+    value = task_of(store).run()
+    write_partial(path, value)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    noticed = 0
+    for at in rng.integers(0, len(whole), 150):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            assert same(read_partial(path), value)
+        except ValueError:
+            noticed += 1
+    assert noticed > 100
+    for length in (0, 1, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"Error|BadZipFile"):
+            read_partial(path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cut", [0, 3, 17, 31])
+def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
+    """Interrupted after some tasks, the same fit reads only what is missing; the statistics are
+    those of one undisturbed pass, to the bit."""
+    task = task_of(store)
+    kept = checkpoints(tmp_path / "kept", store, task.features)
+    undisturbed = checkpoints(tmp_path / "other", store, task.features)
+    expected = task.run(keeper=undisturbed.keeper(task))
+    with monkeypatch.context() as patch:
+        Stopping(patch, cut)
+        with pytest.raises(KeyboardInterrupt):
+            task.run(keeper=kept.keeper(task))
+    with monkeypatch.context() as patch:
+        stopping = Stopping(patch, N_TASKS)
+        keeper = kept.keeper(task)
+        n_kept = keeper.n_bags_kept(task.ranges)
+        seen = []
+        result = task.run(lambda done, total: seen.append(done), keeper)
+        assert same(result, expected)
+        assert stopping.n == N_TASKS - cut // EVERY * EVERY
+        assert n_kept == cut // EVERY * EVERY * N // N_TASKS
+        assert seen[-1] == N
+        assert seen == sorted(seen)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_checkpoints_change_nothing_but_rounding(store, tmp_path, precision):
+    """Statistics merged in groups are those merged task by task, to the rounding of doubles."""
+    task = task_of(store, precision=precision)
+    keeper = checkpoints(tmp_path / "kept", store, task.features).keeper(task)
+    plain, grouped = task.run(), task.run(keeper=keeper)
+    assert len(list(Path(keeper.url).glob("group-*.npz"))) == N_TASKS // EVERY
+    for name in ("sum_z", "gram", "sum_y", "cross", "sum_yy"):
+        ours, theirs = getattr(grouped.train, name), getattr(plain.train, name)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(theirs).max())
+
+
+def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
+    """A damaged checkpoint is named in the log, and its tasks, no others, are done again."""
+    task = task_of(store)
+    kept = checkpoints(tmp_path / "kept", store, task.features)
+    keeper = kept.keeper(task)
+    expected = task.run(keeper=keeper)
+    path = Path(keeper.url, "group-0005.npz")
+    path.write_bytes(path.read_bytes()[:-50])
+    stopping = Stopping(monkeypatch, N_TASKS)
+    assert same(task.run(keeper=keeper), expected)
+    assert stopping.n == EVERY
+    assert "group-0005.npz: damaged checkpoint" in caplog.text
+
+
+@pytest.mark.parametrize(("seconds", "tasks"), [(1e-9, 1), (1.0, 1), (2.5, 2), (3.9, 3), (1e9, 4)])
+def test_interval(store, tmp_path, seconds, tasks):
+    """Seconds become tasks by the cost model: at least one, and at most so many that there are
+    groups for all lanes."""
+    task = task_of(store)
+    of_a_task = task.seconds / N_TASKS
+    given = seconds * of_a_task * (1 + 1e-9)
+    assert Checkpoints(tmp_path / "kept", given).keeper(task).every == tasks
+
+
+def test_no_two_fits_share(store, tmp_path, monkeypatch):
+    """Whatever changes the sums is another folder: bases, encoding, splits, precision, plan,
+    targets, the store's bags, a store made anew, and the code."""
+    task = task_of(store)
+    kept = Checkpoints(tmp_path / "kept")
+    spec, fourier = task.features.embedding, task.features.second
+    changed = [
+        task,
+        replace(task, features=replace(task.features, embedding=replace(spec, max_norm=2.0))),
+        replace(task, features=replace(task.features, second=replace(fourier, seed=1))),
+        replace(task, features=replace(task.features, second=replace(fourier, scale=0.7))),
+        replace(task, outcome=Classes((1.0,))),
+        replace(task, outcome=Classes((2.0,))),
+        replace(task, bags=replace(task.bags, left_out=None)),
+        replace(task, bags=replace(task.bags, left_out=Split(0.2, 3))),
+        replace(task, validation=None),
+        replace(task, precision="float64"),
+        replace(task, bags=replace(task.bags, labels=Targets())),
+    ]
+    urls = [kept.keeper(one).url for one in changed]
+    with pass_limits(small_tasks=16):
+        urls.append(kept.keeper(replace(task)).url)
+    urls.append(Checkpoints(tmp_path / "kept", 1e-9).keeper(task).url)
+    monkeypatch.setattr("bagbasis.models.fitting.checkpoints._digest_of_sources", lambda: "other")
+    urls.append(kept.keeper(task).url)
+    monkeypatch.setattr("bagbasis.models.fitting.checkpoints.version", lambda name: "9")
+    urls.append(kept.keeper(task).url)
+    again = BagStore.create(store.url, 2, ["y"], overwrite=True)
+    again.append(BAGS, targets={"y": Y})
+    urls.append(kept.keeper(task_of(again, features=task.features)).url)
+    again.append(BAGS[:1], targets={"y": Y[:1]}, ids=[N])
+    urls.append(kept.keeper(task_of(again, features=task.features)).url)
+    assert len(set(urls)) == len(changed) + 6
+
+
+def test_another_process_agrees(store, tmp_path):
+    """The folder's name holds nothing of a process: objects opened anew name the same one."""
+    first = describe(task_of(store))
+    assert describe(task_of(BagStore.open(store.url))) == first
+
+
+@pytest.mark.long
+def test_fit_removes_its_checkpoints(store, tmp_path, monkeypatch):
+    """Of a URL nothing is left after the fit; after an interrupted one all is."""
+    folder = tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        Stopping(patch, 22)
+        with pytest.raises(KeyboardInterrupt):
+            regressor().fit(store, checkpoints=folder)
+    assert len(list(folder.glob("fit-*/group-*"))) == 5
+    model = regressor().fit(store, checkpoints=folder)
+    assert model.report_["n_bags_resumed"] == 20 * N // N_TASKS
+    assert not folder.exists()
+    np.testing.assert_allclose(model.coef_, regressor().fit(store).coef_, rtol=0, atol=1e-12)
+
+
+def test_block_keeps_what_failed(store, tmp_path):
+    """Used as a block, checkpoints outlive an error after the fit, and not its good end."""
+    folder = tmp_path / "kept"
+    kept = Checkpoints(folder)
+    model = regressor().fit(store, checkpoints=kept)
+    with pytest.raises(OSError, match="nowhere"), kept:
+        os.stat("/nowhere/model")
+    assert model.report_["n_bags_resumed"] == 0
+    with Checkpoints(folder) as kept:
+        model = regressor().fit(store, checkpoints=kept)
+        assert model.report_["n_bags_resumed"] == N
+    assert not folder.exists()
+
+
+def test_checkpoints_of_others(store, tmp_path):
+    """Those of another fit stay, unless nobody has written to them for a day; other files stay."""
+    folder = tmp_path / "kept"
+    urls = [
+        Checkpoints(folder).keeper(task_of(store, precision=precision)).url
+        for precision in ("float32", "float64")
+    ]
+    (folder / "notes.txt").write_text("mine")
+    long_ago = time.time() - 100_000
+    os.utime(f"{urls[0]}/fit.json", (long_ago, long_ago))
+    regressor().fit(store, checkpoints=folder)
+    assert sorted(path.name for path in folder.iterdir()) == [Path(urls[1]).name, "notes.txt"]
+
+
+@pytest.mark.long
+def test_other_estimators(tmp_path):
+    """Classifier and densities take checkpoints too, and give the same model."""
+    codes = (Y > 0).astype(float)
+    bases = (ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=32))
+    of_classes = stored(tmp_path / "c.zarr", BAGS, codes)
+    of_pairs = BagStore.create(tmp_path / "p.zarr", 2, response_dims=1)
+    of_pairs.append(BAGS, responses=[bag[:, :1] for bag in BAGS])
+    for kind, store in ((DoubleBasisClassifier, of_classes), (TripleBasisRegressor, of_pairs)):
+        with Checkpoints(tmp_path / "kept") as kept:
+            first = kind(*bases, alpha=0.1).fit(store, checkpoints=kept)
+            again = kind(*bases, alpha=0.1).fit(store, checkpoints=kept)
+        assert again.report_["n_bags_resumed"] == N
+        np.testing.assert_array_equal(again.coef_, first.coef_)
+        plain = kind(*bases, alpha=0.1).fit(store)
+        np.testing.assert_allclose(first.coef_, plain.coef_, rtol=0, atol=1e-12)
+
+
+@pytest.mark.long
+def test_remote_filesystem(store, monkeypatch):
+    """On a filesystem without renames (memory://) as well: kept, resumed, removed."""
+    url = "memory://checkpoints-of-a-test"
+    task = task_of(store)
+    kept = checkpoints(url, store, task.features)
+    expected = task.run(keeper=kept.keeper(task))
+    kept.discard()
+    with monkeypatch.context() as patch:
+        Stopping(patch, 10)
+        with pytest.raises(KeyboardInterrupt):
+            task.run(keeper=kept.keeper(task))
+    stopping = Stopping(monkeypatch, N_TASKS)
+    assert same(task.run(keeper=kept.keeper(task)), expected)
+    assert stopping.n == N_TASKS - 8
+    kept.discard()
+    assert not any(path for path in fsspec.filesystem("memory").find("/checkpoints-of-a-test"))
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), "300", None])
+def test_wrong_interval(tmp_path, seconds):
+    """Seconds that are no positive number are refused."""
+    with pytest.raises(ParameterError, match=r"seconds is .*; expected a number"):
+        Checkpoints(tmp_path, seconds)
+
+
+def test_bags_in_memory_have_none(tmp_path):
+    """Bags in memory cannot be read again by another process."""
+    with pytest.raises(ParameterError, match="not for bags in memory"):
+        regressor().fit(BAGS, Y, checkpoints=tmp_path)
+
+
+def test_place_that_can_not_be_written(store):
+    """A folder that cannot be made is refused before the pass begins."""
+    with pytest.raises(StoreError, match=r"/proc/nowhere/.*cannot be written"):
+        regressor().fit(store, checkpoints="/proc/nowhere")

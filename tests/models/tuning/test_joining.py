@@ -1,0 +1,99 @@
+"""`Search.join`: unions are taken where the bags held out say so; leads are counted by groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    EmbeddingUnion,
+    HistogramEmbedding,
+    MomentsEmbedding,
+    RandomFourierFeatures,
+)
+from bagbasis.models import Search, tune
+from bagbasis.models.tuning.leads import Losses, difference
+from tests.oracles.labelled import stored
+
+N = 450
+RNG = np.random.default_rng(1)
+CENTRE, WIDTH = RNG.uniform(0.3, 0.7, N), RNG.uniform(0.02, 0.2, N)
+BAGS = [RNG.normal(m, s, (40, 1)).clip(0, 1) for m, s in zip(CENTRE, WIDTH, strict=True)]
+DAY = np.arange(N) // 3
+MEAN = MomentsEmbedding(covariance=False)
+PARTS = Search([MEAN, HistogramEmbedding(n_bins=4)], (0.7, 1.4), linear=[MEAN], join=True)
+
+
+def tuned(folder, y, kind=DoubleBasisRegressor, **options):
+    labels = np.stack([y, DAY], axis=1).astype(float)
+    store = stored(folder / "s.zarr", BAGS, labels, ("y", "day"))
+    model = kind(random_features=RandomFourierFeatures(n_features=64), validation_fraction=0.4)
+    return tune(store, model, PARTS, target="y", **options)
+
+
+@pytest.mark.long
+def test_what_two_parts_know_is_joined(tmp_path):
+    """The winner is a union, ahead of every part by two standard errors; its refit is the same."""
+    result = tuned(tmp_path, np.sin(12 * CENTRE) + 10 * WIDTH)
+    winner = result.candidates[result.winner]
+    assert isinstance(winner.first, EmbeddingUnion)
+    assert result.model.features_ == winner.features
+    last = result.scores[-1]
+    assert {result.candidates[lead.candidate].embedding for lead in result.leads} >= {0, 1, 2}
+    for lead in result.leads:
+        gap = last[lead.candidate].error - last[result.winner].error
+        assert lead.gap == pytest.approx(gap, abs=1e-5)
+        assert lead.gap > 2 * lead.standard_error
+
+
+def test_nothing_is_joined_for_nothing(tmp_path):
+    """Where the mean says all, and linearly, it wins alone: no union is worth its noise."""
+    result = tuned(tmp_path, CENTRE)
+    winner = result.candidates[result.winner]
+    assert winner.first is MEAN
+    union = next(lead for lead in result.leads if result.candidates[lead.candidate].embedding > 2)
+    assert union.gap > -union.standard_error
+    assert type(result.embeddings[3]) is EmbeddingUnion
+    linear = next(c for c in result.candidates if c.scale_multiplier is None)
+    assert linear.features.second is None
+    assert linear.estimator(DoubleBasisRegressor()).random_features is False
+
+
+@pytest.mark.long
+def test_classes_weights_and_groups(tmp_path):
+    """Gaps of leads are those of the scores, which are weighed; held out are whole days."""
+    holdout, options = {"fraction": 0.0, "groups": "day"}, {"sample_weight": "day"}
+    y = DAY % 2 * (CENTRE > 0.5)
+    result = tuned(tmp_path, y, DoubleBasisClassifier, holdout=holdout, **options)
+    last = result.scores[-1]
+    assert last[result.winner].n_held_out % 3 == 0
+    for lead in result.leads:
+        gap = last[lead.candidate].error - last[result.winner].error
+        assert lead.gap == pytest.approx(gap, abs=1e-5)
+
+
+def test_standard_errors():
+    """Of independent bags that of a mean; of groups that of their sums, whatever their copies."""
+    gaps, index = RNG.standard_normal(200), np.arange(200)
+    ones = np.ones(200)
+    ours, theirs = (Losses(index, values, ones) for values in (np.zeros(200), gaps))
+    mean, error = difference(ours, theirs)
+    assert (mean, error) == pytest.approx((gaps.mean(), gaps.std(ddof=1) / np.sqrt(200)))
+    copied = [
+        Losses(np.arange(600), np.repeat(one.values, 3), np.ones(600)) for one in (ours, theirs)
+    ]
+    assert difference(*copied, groups=np.repeat(index, 3)) == pytest.approx((mean, error))
+    assert difference(*copied)[1] < 0.6 * error
+    halves = Losses(index[::2], gaps[::2], ones[::2]) + Losses(index[1::2], gaps[1::2], ones[1::2])
+    np.testing.assert_array_equal(halves.values, gaps)
+
+
+def test_auto_searches_what_people_would_try():
+    """Ridge on means, moments, mean map, Jensen-Shannon and sliced Wasserstein, joined."""
+    search = Search.auto()
+    kinds = [type(one).__name__ for one in search.embeddings]
+    assert kinds[:3] == ["MomentsEmbedding", "MeanMapEmbedding", "HDDEmbedding"]
+    assert kinds[3:] == ["SlicedWassersteinEmbedding"]
+    assert search.join

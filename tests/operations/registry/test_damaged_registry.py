@@ -1,0 +1,111 @@
+"""Damaged models and pointers of a registry are refused by name, and can be put right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from bagbasis.core.errors import ModelError
+from bagbasis.operations.registry import registry as registry_module
+from tests.models.predicting import BAGS, fitted
+
+
+def damage(registry, name, where):
+    """Flip a bit of the coefficients, lose them, or change the description of a model."""
+    fs, root = fsspec.core.url_to_fs(registry.model_url(name))
+    chunk = next(path for path in fs.find(f"{root}/coef") if "/c/" in path)
+    text = fs.cat_file(f"{root}/zarr.json")
+    if where == "flipped":
+        content = bytearray(fs.cat_file(chunk))
+        content[len(content) // 2] ^= 1
+        fs.pipe_file(chunk, bytes(content))
+    elif where == "lost":
+        fs.rm_file(chunk)
+    elif where == "attributes lost":
+        fs.rm_file(f"{root}/zarr.json")
+    elif where == "attributes torn":
+        fs.pipe_file(f"{root}/zarr.json", text[: len(text) // 2])
+    else:
+        values = json.loads(text)
+        values["attributes"]["bagbasis_model"]["alpha"] = 0.7
+        fs.pipe_file(f"{root}/zarr.json", json.dumps(values).encode())
+
+
+DAMAGES = ["flipped", "lost", "attributes lost", "attributes torn", "another alpha"]
+
+
+@pytest.mark.parametrize("where", DAMAGES)
+def test_a_damaged_model_is_not_promoted_and_can_be_put_right(registry, where):
+    """Not by promote, not by rollback; registering the same model again replaces it."""
+    bad, good = registry.register(fitted("one target")), registry.register(fitted("classes"))
+    registry.promote(bad)
+    registry.promote(good)
+    damage(registry, bad, where)
+    reason = "no model" if where == "attributes lost" else "damaged model"
+    for change in (lambda: registry.promote(bad), registry.rollback):
+        with pytest.raises(ModelError, match=reason) as caught:
+            change()
+        assert registry.url in str(caught.value)
+    assert registry.current() == good
+    if where == "attributes torn":
+        assert [r.name for r in registry.list() if r.damage is not None] == [bad]
+    assert registry.register(fitted("one target")) == bad
+    assert registry.rollback() == bad
+    np.testing.assert_array_equal(
+        registry.load_current().predict(BAGS), fitted("one target").predict(BAGS)
+    )
+    assert len(registry.list()) == 2
+    if "memory" not in registry.url:
+        assert {path.name for path in (Path(registry.url) / "models").iterdir()} == {
+            f"{bad}.zarr",
+            f"{good}.zarr",
+        }
+
+
+def test_what_was_written_is_read_back(registry, monkeypatch):
+    """A place that does not give back what was written is found out before anybody relies on it."""
+    publish = registry_module.publish
+
+    def publish_badly(staged, url, **options):
+        publish(staged, url, **options)
+        damage(registry, Path(url).stem, "lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry_module, "publish", publish_badly)
+        with pytest.raises(ModelError, match="after it was written; delete that folder"):
+            registry.register(fitted("one target"))
+    registry.promote(registry.register(fitted("one target")))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (lambda text: text[:-20], "char"),
+        (lambda text: b"", "Expecting value"),
+        (lambda text: b"[]", "a list"),
+        (lambda text: b"\x80{", "codec"),
+        (lambda text: text.replace(b'"format_version": 1', b'"format_version": 2'), "of format 2"),
+        (lambda text: text.replace(b'"promote"', b'"rollback"'), "cannot have followed"),
+        (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
+        (lambda text: text.replace(b'"at"', b'"when"'), "TypeError"),
+    ],
+)
+def test_a_damaged_pointer(registry, content, reason):
+    """It is never taken for an empty one, and never overwritten."""
+    name = registry.register(fitted("one target"))
+    registry.promote(name)
+    fs, path = fsspec.core.url_to_fs(f"{registry.url}/champion.json")
+    damaged = content(fs.cat_file(path))
+    fs.pipe_file(path, damaged)
+    calls = [registry.current, registry.list, registry.rollback, registry.load_current]
+    for call in [*calls, lambda: registry.promote(name)]:
+        with pytest.raises(ModelError, match=rf"champion\.json: damaged \(.*{reason}"):
+            call()
+    assert fs.cat_file(path) == damaged
+    fs.rm_file(path)
+    registry.promote(name)
+    assert registry.current() == name

@@ -1,0 +1,168 @@
+"""Sums, states and stores that are not what a round left: counted again, or refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.core.errors import ConfigError, ParameterError, StoreError
+from bagbasis.models.fitting.partials import read_partial, write_partial
+from bagbasis.operations import retrain
+from bagbasis.operations.retraining import round as new_round
+from tests.operations.retraining.problems import (
+    create,
+    difference,
+    estimator,
+    files_of,
+    from_scratch,
+    grow,
+    model_of,
+    retrain_grown,
+    spec,
+)
+
+
+def rewrite(state_url, change):
+    """Change the sums and write them with right checksums."""
+    (path,) = Path(state_url).glob("sums-*.npz")
+    sums = read_partial(path)
+    change(sums)
+    write_partial(path, sums)
+
+
+@pytest.mark.long
+def test_periodic_check_finds_planted_corruption(given, store, tmp_path, caplog):
+    """A changed number under a right checksum is found by the check, loudly, and goes with it."""
+    made = spec(tmp_path, recompute_every=2)
+    rewrite(made.state_folder, lambda sums: sums.train.gram.__setitem__(5, 1e-3))
+    grow(store, 30)
+    report = retrain(made).report
+    assert (report["check"], report["corrupt"]) == (None, False)
+    assert difference(model_of(made, report), from_scratch(store)) > 1e-6
+    caplog.clear()
+    grow(store, 30)
+    report = retrain(made).report
+    assert report["corrupt"]
+    assert report["check"]["differences"]["gram"] > 1e-6
+    assert "CORRUPT SUMS" in caplog.text
+    assert report["recomputed"] == "periodic check"
+    assert difference(model_of(made, report), from_scratch(store)) < 1e-8
+    caplog.clear()
+    for expected in (None, "periodic check"):
+        grow(store, 30)
+        report = retrain(made).report
+        assert (report["recomputed"], report["corrupt"]) == (expected, False)
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("how", ["flipped", "lost", "of other bags"])
+def test_damaged_sums_are_counted_again(given, store, caplog, how):
+    """Sums that fail their checksums, are gone or of another number of bags: all bags are counted
+    again, which the report and the log say."""
+    (path,) = Path(given.state_folder).glob("sums-*.npz")
+    if how == "lost":
+        path.unlink()
+    elif how == "flipped":
+        content = bytearray(path.read_bytes())
+        content[-1500] ^= 1
+        path.write_bytes(bytes(content))
+    else:
+        state = json.loads(Path(given.state_folder, "state.json").read_text())
+        Path(given.state_folder, "state.json").write_text(json.dumps(state | {"start": 3}))
+    report = retrain_grown(given, store)
+    assert "damaged" in report["recomputed"]
+    assert "damaged" in caplog.text
+    assert report["bag_passes"]["recomputation"] == 260 - (3 if how == "of other bags" else 0)
+    if how != "of other bags":
+        assert difference(model_of(given, report), from_scratch(store)) < 1e-8
+
+
+@pytest.mark.long
+def test_sums_of_another_version_are_counted_again(given, store, monkeypatch):
+    """Features may change between versions: their sums are not mixed."""
+    monkeypatch.setattr(new_round, "version", lambda name: "99")
+    assert retrain_grown(given, store)["recomputed"].startswith("the sums were those of bagbasis")
+    assert retrain_grown(given, store)["recomputed"] is None
+
+
+@pytest.mark.long
+def test_replaced_or_shrunk_store(given, store, tmp_path):
+    """Another store at the URL is one clear line, and nothing is done; put back, it goes on."""
+    before = files_of(tmp_path / "registry.retrain")
+    for n, told in ((100, "has 100 bags, 200 were learned from"), (250, "other ids or sizes")):
+        other = create(tmp_path / f"other-{n}.zarr")
+        grow(other, n // 2)
+        grow(other, n - n // 2)
+        with pytest.raises(StoreError, match=told):
+            retrain(spec(tmp_path, data_url=other.url))
+    wider = type(store).create(tmp_path / "wider.zarr", 2, ("y",), box=[(0, 2), (0, 1)])
+    grow(wider, 210)
+    with pytest.raises(StoreError, match="its box is"):
+        retrain(spec(tmp_path, data_url=wider.url))
+    assert files_of(tmp_path / "registry.retrain") == before
+    assert retrain_grown(given, store)["recomputed"] is None
+
+
+def test_changed_settings(given, tmp_path):
+    """What the models of a line are made with stays; the key is named, and what to do."""
+    made = spec(tmp_path, settings={"model": {"alpha": 0.2}})
+    with pytest.raises(ConfigError, match=r"key 'model.alpha' is 0.2, .* give another state_url"):
+        retrain(made)
+    fresh = spec(tmp_path, settings={"model": {"alpha": 0.2}}, state_url=str(tmp_path / "new"))
+    assert retrain(fresh).report["new_line"] == "first round"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"target": "k"}, "key 'target' is 'k', .* were made with None"),
+        ({"holdout": 0.5}, r"key 'holdout' is 0\.5, .* were made with 0\.2"),
+        ({"sample_weight": "k"}, "key 'sample_weight' is 'k', .* made with None"),
+        ({"estimator": estimator(alpha=100)}, r"'estimator\.alpha' is 100, .* made with 0\.1"),
+        ({"estimator": estimator("classification")}, "'estimator.name' is 'DoubleBasisClassifier'"),
+        (
+            {"estimator": DoubleBasisRegressor(MomentsEmbedding(), alpha=0.1)},
+            "'estimator.embedding.name' is 'MomentsEmbedding', .* made with 'ProjectionEmbedding'",
+        ),
+        ({"estimator": estimator(alphas=np.ones(2))}, "'estimator.alphas' .* with its default"),
+    ],
+)
+def test_changed_arguments(given, store, tmp_path, changes, told):
+    """From Python, too, a line keeps its target, its holdout, its weights and its estimator."""
+    grow(store, 60)
+    before = files_of(tmp_path)
+    with pytest.raises(ConfigError, match=told):
+        retrain(spec(tmp_path, **changes))
+    assert files_of(tmp_path) == before
+    assert retrain(spec(tmp_path)).decision == "promoted"
+
+
+def test_settings_of_earlier_versions(given, store, tmp_path):
+    """A line begun in Python before settings were derived knows of none, and takes those it has."""
+    path = Path(given.state_folder, "state.json")
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps({**state, "settings": {}}))
+    grow(store, 60)
+    assert retrain(given).decision == "promoted"
+    assert json.loads(path.read_text())["settings"] == state["settings"]
+    with pytest.raises(ParameterError, match="settings cannot be written as JSON"):
+        retrain(spec(tmp_path, settings={"model": object()}))
+
+
+@pytest.mark.parametrize("name", ["registry", "bags.zarr"])
+def test_state_in_a_place_that_is_taken(given, tmp_path, name):
+    """The state has a folder of its own."""
+    with pytest.raises(ConfigError, match=r"key 'state_url': .* is taken"):
+        retrain(spec(tmp_path, state_url=str(tmp_path / name)))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format_version": 2}'])
+def test_damaged_state(given, tmp_path, text):
+    """A state that cannot be read is named; nothing is guessed."""
+    Path(given.state_folder, "state.json").write_text(text)
+    with pytest.raises(StoreError, match=r"state\.json: damaged"):
+        retrain(given)

@@ -1,0 +1,135 @@
+"""Sums of a window that slides: what they cost, how they drift, and that corruption is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from bagbasis.operations.retraining.sums import (
+    BOUNDS,
+    ModelLine,
+    differences,
+    recount_and_compare,
+    slide_window,
+    sum_window,
+)
+from tests.operations.retraining.problems import HOLDOUT, create, difference, estimator, grow
+
+WIDTH, STEP, ROUNDS = 120, 20, 50
+N = WIDTH + STEP * ROUNDS
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return grow(create(tmp_path_factory.mktemp("sums") / "bags.zarr"), N)
+
+
+def line_of(store, **params):
+    return ModelLine.begin(estimator(**params), store, (0, WIDTH), "y", HOLDOUT)
+
+
+class Counter:
+    """Statistics of ranges, and which were asked for."""
+
+    def __init__(self, line, store):
+        self.line, self.store, self.ranges = line, store, []
+
+    def __call__(self, bags):
+        self.ranges.append(bags)
+        return self.line.statistics(self.store, bags)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
+def test_fifty_rounds_of_a_sliding_window(store, alpha):
+    """After 50 additions and subtractions the model is that of a full fit of the window; the sums
+    are far inside the bound of the periodic check."""
+    line = line_of(store, alpha=alpha)
+    count = Counter(line, store)
+    window = (0, WIDTH)
+    sums = count(window)
+    for _ in range(ROUNDS):
+        before, window = window, (window[0] + STEP, window[1] + STEP)
+        sums = slide_window(before, sums, window, count).statistics
+    again = count(window)
+    drifted, right = (line.model(one, store, window) for one in (sums, again))
+    assert difference(drifted, right) < 1e-6
+    found = differences(sums, again)
+    assert found["counts"] == 0
+    assert max(found.values()) < BOUNDS["float64"] / 100
+
+
+def test_float32_stays_inside_its_bound(store):
+    """Single-precision blocks that are cut anew differ by less than the check complains about."""
+    count = Counter(line_of(store, precision="float32"), store)
+    whole = count((0, N))
+    parts = count((0, 333)) + count((333, 700)) + count((700, N))
+    assert max(differences(parts, whole).values()) < BOUNDS["float32"] / 10
+
+
+@pytest.mark.parametrize(
+    ("window", "asked", "passes", "why"),
+    [
+        ((0, 120), [(100, 120)], {"new": 20}, None),
+        ((30, 120), [(100, 120), (0, 30)], {"new": 20, "leaving": 30}, None),
+        ((50, 120), [(100, 120), (0, 50)], {"new": 20, "leaving": 50}, None),
+        ((60, 120), [(100, 120), (60, 100)], {"new": 20, "recomputation": 40}, "fewer bags stay"),
+        ((100, 120), [(100, 120)], {"new": 20}, "no bag of the window before stays"),
+        ((110, 120), [(110, 120)], {"new": 10}, "no bag of the window before stays"),
+    ],
+)
+def test_sliding_counts_each_bag_once_at_most(store, window, asked, passes, why):
+    """Bags that come and, of those that leave and those that stay, the fewer; the sums are those
+    of the window."""
+    count = Counter(line_of(store), store)
+    before = count((0, 100))
+    count.ranges.clear()
+    found = slide_window((0, 100), before, window, count)
+    assert count.ranges == asked
+    assert found.passes == passes
+    assert (why is None) if found.why is None else found.why.startswith(why)
+    assert max(differences(found.statistics, count(window)).values()) < 1e-12
+
+
+@pytest.mark.parametrize("window", [(0, 120), (30, 120), (90, 120), (100, 120), (110, 120)])
+def test_check_of_sound_sums(store, window):
+    """The check reads every bag once, passes, and leaves the sums of the window."""
+    count = Counter(line_of(store), store)
+    before = count((0, 100))
+    count.ranges.clear()
+    found = recount_and_compare((0, 100), before, window, count, BOUNDS["float64"])
+    assert found.check.passed
+    ranges = sorted(count.ranges)
+    assert all(a[1] <= b[0] for a, b in pairwise(ranges))
+    assert sum(found.passes.values()) == sum(b - a for a, b in ranges)
+    assert max(differences(found.statistics, count(window)).values()) < 1e-12
+
+
+@pytest.mark.parametrize("array", ["sum_z", "gram", "sum_y", "cross", "sum_yy", "n"])
+@pytest.mark.parametrize("window", [(0, 120), (30, 120), (110, 120)])
+def test_check_finds_corruption(store, array, window):
+    """One changed number in any array is found, and is not in the sums that are used."""
+    count = Counter(line_of(store), store)
+    before = count((0, 100))
+    value = getattr(before.train, array)
+    if array == "n":
+        value += 1
+    else:
+        value = value.copy()
+        value.flat[-1] += 1e-6 * abs(value).max()
+    corrupt = replace(before, train=replace(before.train, **{array: value}))
+    found = recount_and_compare((0, 100), corrupt, window, count, BOUNDS["float64"])
+    assert not found.check.passed
+    worst = max(found.check.differences, key=found.check.differences.get)
+    assert worst == ("counts" if array == "n" else array)
+    assert max(differences(found.statistics, count(window)).values()) < 1e-12
+
+
+def test_a_window_from_scratch(store):
+    """A window from scratch."""
+    count = Counter(line_of(store), store)
+    found = sum_window((20, 100), count, "recomputation", "because")
+    assert (found.passes, found.why) == ({"recomputation": 80}, "because")
+    assert count.ranges == [(20, 100)]

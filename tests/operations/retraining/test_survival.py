@@ -1,0 +1,274 @@
+"""Retraining processes that are killed, or that meet: the round is done once, as it was decided."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bagbasis import BagStore
+from bagbasis.core.errors import BusyError, StoreError
+from bagbasis.jobs.commands.retrain import exit_code
+from bagbasis.jobs.commands.retrain_report import lines_of
+from bagbasis.operations import Registry, retrain
+from bagbasis.operations.registry.registry import POINTER
+from bagbasis.operations.retraining import state
+from tests.data.store.processes import running
+from tests.operations.retraining.problems import create, grow, spec
+
+DEATHS = ["counting", "registered", "sums written", "decided", "promoted", "committed", "published"]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A store, and a line whose first round is done, with new bags since."""
+    folder = tmp_path_factory.mktemp("base")
+    store = grow(create(folder / "bags.zarr"), 150)
+    retrain(spec(folder))
+    grow(store, 60)
+    return folder
+
+
+@pytest.fixture
+def given(base, tmp_path):
+    """A copy of it; the store is shared."""
+    for name in ("registry", "registry.retrain"):
+        shutil.copytree(base / name, tmp_path / name)
+    return spec(tmp_path, data_url=str(base / "bags.zarr"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(base, tmp_path_factory):
+    """The report of the second round when nobody dies."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    for name in ("registry", "registry.retrain"):
+        shutil.copytree(base / name, folder / name)
+    return retrained(spec(folder, data_url=str(base / "bags.zarr")))[0].report
+
+
+# ---------------------------------------------------------------------- what processes do
+
+
+def retrain_and_stop(pipe, given, where):
+    """Retrain, and wait for ever at that place."""
+
+    def wait(*args, **kwargs):
+        pipe.send("there")
+        pipe.recv()
+
+    def after(function):
+        return lambda *args, **kwargs: (function(*args, **kwargs), wait())
+
+    @contextmanager
+    def computing(store):
+        if where == "counting":
+            wait()
+        yield None
+
+    publish = None
+    if where == "registered":
+        state.StateFolder.write_sums = wait
+    elif where == "sums written":
+        state.StateFolder.decide = wait
+    elif where == "decided":
+        state.StateFolder.decide = after(state.StateFolder.decide)
+    elif where == "promoted":
+        Registry.promote = after(Registry.promote)
+    elif where == "committed":
+        publish = wait
+    elif where == "published":
+        state.StateFolder.close = wait
+    retrain(given, publish, computing)
+
+
+def retrain_and_tell(pipe, given):
+    published = []
+    outcome = retrain(given, lambda *what: published.append(what))
+    pipe.send((outcome, published))
+
+
+def retrained(given):
+    """What a process did that nobody killed, and what it published.
+
+    Not in the tests' own process: the number of threads that BLAS has got there by now decides
+    the last digits of a model, and so its name.
+    """
+    with running(retrain_and_tell, given) as (process, pipe):
+        assert pipe.poll(120)
+        told = pipe.recv()
+        process.join()
+    return told
+
+
+def killed(given, where):
+    """A process that got there, and was killed by SIGKILL."""
+    with running(retrain_and_stop, given, where) as (process, pipe):
+        assert pipe.poll(60)
+        assert pipe.recv() == "there"
+        process.kill()
+        process.join()
+
+
+# ---------------------------------------------------------------------- kills
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("where", DEATHS)
+def test_killed_anywhere(given, undisturbed, where):
+    """The next call leaves what an undisturbed one does: the same model, promoted once, the same
+    report and one round; and then there is nothing to do."""
+    killed(given, where)
+    registry = Registry(given.registry_url)
+    first = registry.history()[0].name
+    half = Path(given.state_folder, f".sums-000002-{'0' * 8}.npz.{'0' * 32}.partial")
+    half.touch()  # what a kill within the writing of sums leaves, under a name of its own
+    promoted = where in ("promoted", "committed", "published")
+    assert registry.current() == (undisturbed["model"] if promoted else first)
+    outcome, published = retrained(given)
+    volatile = ("seconds", "at", "registry_url")
+    assert outcome.decision == "promoted"
+    for key in undisturbed:
+        if key not in volatile:
+            assert outcome.report[key] == undisturbed[key], key
+    assert [report for report, _ in published] == [outcome.report]
+    assert [one.number for one in published[0][1]] == [1, 2]
+    assert [change.name for change in registry.history()] == [first, undisturbed["model"]]
+    assert {record.name for record in registry.list()} == {first, undisturbed["model"]}
+    assert retrain(given).decision == "nothing"
+    names = {path.name for path in Path(given.state_folder).glob("*")}
+    (sums,) = names - {"points", "state.json"}
+    assert sums.startswith("sums-000002-")
+    state_ = json.loads((Path(given.state_folder) / "state.json").read_text())
+    assert state_["spending"] == {"n_tested": 1, "alpha_spent": 0.05 / 365}
+
+
+@pytest.mark.long
+def test_kept_champion_stays_kept(base, given, tmp_path):
+    """A round that was decided against the challenger, and cut off, promotes nothing later."""
+    shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
+    store = BagStore.open(tmp_path / "bags.zarr")
+    store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
+    given = spec(tmp_path)
+    drift = replace(given.drift, action="refuse")
+    killed(replace(given, drift=drift), "decided")
+    registry = Registry(given.registry_url)
+    before = registry.history()
+    outcome = retrain(given)
+    assert outcome.decision == "kept"
+    assert registry.history() == before
+    assert outcome.report["reasons"][0].startswith("the new bags drifted")
+
+
+@pytest.mark.long
+def test_champion_changed_between_death_and_return(given, caplog):
+    """Whoever changed the champion since the decision knows better: it stays."""
+    registry = Registry(given.registry_url)
+    killed(given, "promoted")
+    first = registry.rollback()
+    retrain(given)
+    assert registry.current() == first
+    assert "the champion was changed since" in caplog.text
+    assert len(registry.history()) == 3
+
+
+@pytest.mark.long
+def test_new_bags_since_the_death(base, given, tmp_path):
+    """A call that finishes a round goes on with the bags that came since."""
+    shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
+    given = spec(tmp_path)
+    killed(given, "decided")
+    grow(BagStore.open(given.data_url), 30)
+    rounds = []
+    outcome = retrain(given, lambda report, _: rounds.append(report["number"]))
+    assert rounds == [2, 3]
+    assert (outcome.report["n_new"], outcome.report["stop"]) == (30, 240)
+
+
+def test_report_that_could_not_be_written(given):
+    """The round is committed; the next call writes its report again."""
+
+    def failing(report, rounds):
+        raise StoreError("disk full")
+
+    with pytest.raises(StoreError, match="disk full"):
+        retrain(given, failing)
+    state_file = json.loads(Path(given.state_folder, "state.json").read_text())
+    assert len(state_file["rounds"]) == 2
+    published = []
+    retrain(given, lambda report, _: published.append(report["number"]))
+    assert published == [2]
+
+
+# ---------------------------------------------------------------------- two at once
+
+
+@pytest.mark.long
+def test_two_at_once(given):
+    """The second says that another is running, and did nothing; after it died the way is free."""
+    with running(retrain_and_stop, given, "counting") as (process, pipe):
+        assert pipe.poll(60)
+        with pytest.raises(BusyError, match="another retraining is running; nothing was done"):
+            retrain(given)
+        process.kill()
+        process.join()
+    assert retrain(given).decision == "promoted"
+
+
+def test_another_folder_is_another_line(given, tmp_path):
+    """Retrainings with states of their own do not stand in each other's way."""
+    other = replace(given, state_url=str(tmp_path / "other"))
+    with running(retrain_and_stop, given, "counting") as (_, pipe):
+        assert pipe.poll(60)
+        assert retrain(other).report["new_line"] == "first round"
+
+
+@pytest.mark.long
+def test_champion_changed_while_the_round_ran(given):
+    """A round whose champion was changed before it could promote says so: in its decision, its
+    report, the rounds and the picture; the model is registered and nothing is promoted."""
+    registry = Registry(given.registry_url)
+    first = registry.current()
+    killed(given, "decided")
+    other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
+    registry.promote(other)
+    published = []
+    outcome = retrain(given, lambda *what: published.append(what))
+    assert outcome.decision == outcome.report["decision"] == "overtaken"
+    assert outcome.report["reasons"][0].endswith(f"it stays {other}")
+    assert [one.decision for one in published[0][1]] == ["promoted", "overtaken"]
+    assert registry.current() == other != first
+    assert lines_of(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
+    assert exit_code(outcome.report) == 3
+    assert retrain(given).decision == "nothing"
+
+
+@pytest.mark.long
+def test_champion_changed_right_before_the_promotion(given, monkeypatch):
+    """Between the look at the registry and the promotion: it does not replace another's, either."""
+    killed(given, "decided")
+    registry, check = Registry(given.registry_url), Registry._check
+    other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
+
+    def be_overtaken(ours, name):
+        monkeypatch.setattr(Registry, "_check", check)
+        registry.promote(other)
+        check(ours, name)
+
+    monkeypatch.setattr(Registry, "_check", be_overtaken)
+    assert retrain(given).decision == "overtaken"
+    assert registry.current() == other
+
+
+@pytest.mark.long
+def test_registry_that_lost_its_champion_while_the_round_ran(given):
+    """An older registry in its place is a champion that was changed, too: nothing is promoted."""
+    killed(given, "decided")
+    Path(given.registry_url, POINTER).unlink()
+    outcome = retrain(given)
+    assert outcome.decision == "overtaken"
+    assert outcome.report["reasons"][0].endswith("there is none now")
+    assert Registry(given.registry_url).current() is None

@@ -1,0 +1,59 @@
+"""Each package says what it is for; names of versions before 1.0 lead to their new place."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from bagbasis.core.moved import MOVED
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {
+    file.parent.relative_to(ROOT).as_posix()
+    for top in ("pipeline", "jobs")
+    for file in (ROOT / top).rglob("__init__.py")
+}
+BEFORE = {
+    "bags": ["Bags", "Box", "Responses", "as_bags", "as_responses"],
+    "bases": ["BASES", "evaluate_basis", "index_set"],
+    "clusters": ["connect"],
+    "divergences": ["DivergenceKernel", "PSDRepair", "divergence_matrix"],
+    "errors": ["BagbasisError", "DataError", "ParameterError", "StoreError"],
+    "evaluation": ["cross_val_score", "evaluate", "judge_fit"],
+    "monitoring": ["DriftDetector", "drift_test"],
+    "objectives": ["register_images", "select_coordinates"],
+    "random_features": ["NystroemFeatures", "RandomFourierFeatures"],
+    "registry": ["Registry", "log_model"],
+    "registry.mlflow_models": ["log_model"],
+    "retraining": ["Window", "retrain"],
+    "store": ["BagStore", "merge_stores"],
+    "tuning": ["Search", "tune"],
+}
+
+
+@pytest.mark.parametrize("folder", sorted(FOLDERS))
+def test_a_package_says_what_it_is_for(folder):
+    """In its first line, a sentence."""
+    text = ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text())) or ""
+    assert re.match(r"[\w`].{15,}[.)]$", text.split("\n")[0])
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_names_of_before_lead_to_their_new_place(name, monkeypatch):
+    monkeypatch.delitem(sys.modules, f"bagbasis.{name}", raising=False)
+    place = f"bagbasis.{MOVED[name]}".rstrip(".")
+    with pytest.warns(FutureWarning, match=rf"bagbasis.{name} is now part of {place}: "):
+        old = importlib.import_module(f"bagbasis.{name}")
+    new = importlib.import_module(place)
+    for attribute in BEFORE[name]:
+        assert getattr(old, attribute) is getattr(new, attribute)
+
+
+def test_a_name_that_never_was_is_not_found():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'bagbasis\.nowhere'"):
+        importlib.import_module("bagbasis.nowhere")
