@@ -217,14 +217,14 @@ def build_or_auto(section: Section) -> Embedding | Literal["auto"]:
 
 def build(section: Section) -> Embedding:
     """Make the embedding of a section; parts of a union have the names of `name_parts`."""
-    from bagbasis import embeddings
     from bagbasis.embeddings.composed.point_maps import transformer_of
+    from bagbasis.embeddings.composed.union import name_parts
 
     values = section.model_dump()
     kind = EMBEDDINGS[values.pop("name")]
     if values.get("parts") is not None:
         parts: list[Section] = getattr(section, "parts")  # noqa: B009 - the union's section alone
-        values["parts"] = embeddings.name_parts([build(part) for part in parts])
+        values["parts"] = name_parts([build(part) for part in parts])
     if values.get(INNER) is not None:
         values[INNER] = build(getattr(section, INNER))
     if values.get(TRANSFORMER) is not None:

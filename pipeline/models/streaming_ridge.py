@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import reduce
 from numbers import Real as RealNumber
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -338,13 +338,13 @@ def _group_name(value: object, row: int) -> str:
     if isinstance(value, RealNumber | Decimal) and not isinstance(value, bool | np.bool_):
         if not np.isfinite(float(value)):
             raise DataError(f"groups: row {row} is {value}; give each row a group")
-        if value == int(value):
+        if value == (whole := int(cast("float", value))):
             if isinstance(value, float | np.floating) and abs(value) > EXACT:
                 raise DataError(
                     f"groups: row {row} is {value!r}, a float that stands for several whole "
                     "numbers; give whole numbers or texts"
                 )
-            return str(int(value))
+            return str(whole)
     return str(value)
 
 

@@ -469,9 +469,11 @@ class AppendSession:
         if before:
             lo, hi = np.minimum(before[0], lo), np.maximum(before[1], hi)
         ends = [lo.astype(np.float64).tolist(), hi.astype(np.float64).tolist()]
-        key = "box" if name == POINTS.name else "response_box"
-        ranges = {**self._meta.ranges, name: ends}
-        self._meta = replace(self._meta, ranges=ranges, **{key: measured_box(lo, hi)})
+        self._meta = replace(self._meta, ranges={**self._meta.ranges, name: ends})
+        if name == POINTS.name:
+            self._meta = replace(self._meta, box=measured_box(lo, hi))
+        else:
+            self._meta = replace(self._meta, response_box=measured_box(lo, hi))
 
     def _given(self, name: str) -> dict[str, list[list[float]]]:
         """Return the ranges without that of an array whose box is given now."""

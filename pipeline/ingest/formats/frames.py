@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -138,7 +138,7 @@ def labels_of(
     return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
 
-Rows = pa.RecordBatchReader | NamedBatches
+Rows: TypeAlias = pa.RecordBatchReader | NamedBatches
 
 
 @contextmanager
