@@ -13,7 +13,7 @@ import click
 from bagbasis.core.errors import RunError
 
 from .answers import answer, command_terminal, say
-from .shell import check_job, give_up, guarded, import_job, packaged_config
+from .shell import check_job, give_up, guarded, import_job
 
 if TYPE_CHECKING:
     from bagbasis.operations import ModelRecord
@@ -64,8 +64,10 @@ def config(job: str) -> dict[str, Any]:
     """Print the config of JOB, each key explained: bags config fit > fit.yaml."""
     from bagbasis.core.yaml_text import parse_yaml
 
+    from .configs.printed import config_text
+
     check_job(job)
-    text = packaged_config(job).read_text(encoding="utf-8")
+    text = config_text(job)
     say(text.removesuffix("\n"))
     return {"job": job, "config": parse_yaml(text.encode(), job)}
 

@@ -43,11 +43,31 @@ class Regressor(ModelSection):
     )
 
 
+def _digits_model() -> Classifier:
+    """Return the default: 8 pixels a side know no frequency of 8 and more."""
+    return Classifier.model_validate(
+        {
+            "embedding": {"name": "projection", "max_norm": 6.0},
+            "random_features": {"name": "fourier", "n_features": 3000},
+        }
+    )
+
+
+def _mixture_model() -> Regressor:
+    """Return the default: 10^2 coefficients."""
+    return Regressor.model_validate(
+        {
+            "embedding": {"name": "projection"},
+            "random_features": {"name": "fourier", "n_features": 5000},
+        }
+    )
+
+
 class DigitsSection(Section):
     """The part on handwritten digits."""
 
     seed: int = Field(default=0, ge=0, description="draws the 70 % that are fitted")
-    model: Classifier = Field(description="what is fitted")
+    model: Classifier = Field(default_factory=_digits_model, description="what is fitted")
 
 
 class MixtureSection(Section):
@@ -62,7 +82,7 @@ class MixtureSection(Section):
     seed: int = Field(
         default=0, ge=0, description="of the bags fitted; those predicted have the next one"
     )
-    model: Regressor = Field(description="what is fitted")
+    model: Regressor = Field(default_factory=_mixture_model, description="what is fitted")
 
 
 class Config(ClusterConfig, DirectoryConfig):
@@ -71,8 +91,12 @@ class Config(ClusterConfig, DirectoryConfig):
     out_dir: str = Field(
         default="demo-output", description="directory for everything the demo writes"
     )
-    digits: DigitsSection = Field(description="the part on real input")
-    mixture: MixtureSection = Field(description="the part on generated input")
+    digits: DigitsSection = Field(
+        default_factory=DigitsSection, description="the part on real input"
+    )
+    mixture: MixtureSection = Field(
+        default_factory=MixtureSection, description="the part on generated input"
+    )
     embedding: EmbeddingName | None = Field(
         default=None,
         description="a name in place of both models' embeddings; null: as their sections say",

@@ -17,8 +17,10 @@ from ..terminal import Terminal
 class Config(ClusterConfig, DirectoryConfig):
     """See ``configs/evaluate.yaml``."""
 
-    data_url: str = Field(description="the store of labelled bags")
-    model_url: str = Field(description="the model")
+    data_url: str = Field(
+        examples=["example-output/bags.zarr"], description="the store of labelled bags"
+    )
+    model_url: str = Field(examples=["example-output/model.zarr"], description="the model")
     subset: Literal["all", "holdout", "train"] | None = Field(
         default=None,
         description="all bags, those that fit kept out, or those it used; null: those kept out "

@@ -18,7 +18,7 @@ OUT_DIR = "experiment-output"
 class Config(ClusterConfig):
     """See ``configs/experiment.yaml``."""
 
-    name: str = Field(description=f"which: {', '.join(EXPERIMENTS)}")
+    name: str = Field(examples=["rectify-2lpt"], description=f"which: {', '.join(EXPERIMENTS)}")
     scale: Literal["small", "paper"] = Field(
         default="small",
         description="small: about a minute; paper: the published size, or the largest that fits "

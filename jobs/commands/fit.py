@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from ..cluster import running_on
 from ..configs import (
-    AUTO,
     EmbeddingName,
     FitSection,
     FittingConfig,
     ReportConfig,
     RidgeSection,
     SequenceSection,
-    named_embedding,
 )
 from ..terminal import Terminal
 
@@ -39,10 +37,7 @@ logger = logging.getLogger(__name__)
 class Config(FittingConfig, ReportConfig):
     """See ``configs/fit.yaml``."""
 
-    model: FitSection = Field(
-        default_factory=lambda: RidgeSection(embedding=named_embedding(AUTO)),
-        description="what is fitted; without an embedding numbers and classes choose their own",
-    )
+    model: FitSection = Field(default_factory=RidgeSection, description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,
         description="a name in place of model.embedding; null: as model.embedding says",
@@ -62,16 +57,6 @@ class Config(FittingConfig, ReportConfig):
     checkpoint_seconds: float = Field(
         default=300.0, gt=0, description="of work on a core between two checkpoints"
     )
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _choosing_an_embedding(cls, given: object) -> object:
-        """Let a section without an embedding choose one, but for densities: see its description."""
-        is_ridge = isinstance(given, Mapping) and given.get("kind", "ridge") == "ridge"
-        if not isinstance(given, Mapping) or not is_ridge or "embedding" in given:
-            return given
-        chosen = {} if given.get("task") == "densities" else {"embedding": AUTO}
-        return {**given, **chosen}
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

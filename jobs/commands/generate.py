@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 class Config(ClusterConfig, ReportConfig):
     """See ``configs/generate.yaml``."""
 
-    dataset: str = Field(description="name of the dataset")
-    params: dict[str, Any] = Field(default={}, description="parameters of the dataset")
-    url: str = Field(description="the store to write")
+    dataset: str = Field(examples=["gmm_components"], description="name of the dataset")
+    params: dict[str, Any] = Field(
+        examples=[{"n_points": 200, "seed": 0}], default={}, description="parameters of the dataset"
+    )
+    url: str = Field(examples=["example-output/bags.zarr"], description="the store to write")
     n_bags: int | None = Field(
-        default=None, gt=0, description="bags to make; null: all of a finite one"
+        examples=[20000], default=None, gt=0, description="bags to make; null: all of a finite one"
     )
     chunk_points: int | None = Field(default=None, gt=0, description="points in a stored chunk")
     overwrite: bool = Field(default=False, description="replace a store that is there")

@@ -32,7 +32,11 @@ FOR_BAG_FILES = (
 Values = list[str | dict[str, str]] | dict[str, str]
 
 
-@with_parameters(TableIngest, leave_out=("progress",))
+@with_parameters(
+    TableIngest,
+    leave_out=("progress",),
+    examples={"points": ["tables/points-*.parquet"], "url": "example-output/ingested.zarr"},
+)
 class _Tables(ClusterConfig, ReportConfig):
     """Parameters of `bagbasis.ingest.ingest_tables`."""
 

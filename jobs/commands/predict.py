@@ -15,9 +15,13 @@ from ..terminal import Terminal
 class Config(ClusterConfig, ReportConfig):
     """See ``configs/predict.yaml``."""
 
-    data_url: str = Field(description="the store of bags, labelled or not")
-    model_url: str = Field(description="the model")
-    output_url: str = Field(description="where the predictions go")
+    data_url: str = Field(
+        examples=["example-output/bags.zarr"], description="the store of bags, labelled or not"
+    )
+    model_url: str = Field(examples=["example-output/model.zarr"], description="the model")
+    output_url: str = Field(
+        examples=["example-output/predictions.parquet"], description="where the predictions go"
+    )
     format: Literal["parquet", "zarr", "csv"] | None = Field(
         default=None, description="default what output_url ends in; Parquet if in nothing"
     )

@@ -57,7 +57,14 @@ class GroupedHoldout(Section):
     )
 
 
-@with_parameters(Retraining, leave_out=SECTIONS)
+@with_parameters(
+    Retraining,
+    leave_out=SECTIONS,
+    examples={
+        "data_url": "example-output/bags.zarr",
+        "registry_url": "example-output/registry",
+    },
+)
 class Config(ClusterConfig):
     """See ``configs/retrain.yaml``."""
 
@@ -73,14 +80,17 @@ class Config(ClusterConfig):
         description="share of the bags that enter no model, the newest of them judge; or "
         "{fraction, groups}",
     )
-    out_dir: str = Field(description="directory, or URL, that gets a folder of reports a round")
+    out_dir: str = Field(
+        examples=["example-output/retrain"],
+        description="directory, or URL, that gets a folder of reports a round",
+    )
     metrics_url: str | None = Field(
         default=None,
         description="file for Prometheus (node_exporter's textfile collector); null: none",
     )
     window: WindowSection = Field(default=WindowSection(), description="bags of the models")
     drift: DriftSection = Field(default=DriftSection(), description="test of the new bags")
-    model: RidgeAlone = Field(default=ModelSection(), description="what is fitted")
+    model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,
         description="a name in place of model.embedding; null: as model.embedding says",

@@ -43,10 +43,11 @@ class Config(FittingConfig, DirectoryConfig):
     """See ``configs/tune.yaml``."""
 
     out_dir: str = Field(
+        examples=["example-output/tune"],
         description="directory for report.html, report.json, best.yaml, tune.png and the state "
-        "of an interrupted tune"
+        "of an interrupted tune",
     )
-    model: RidgeAlone = Field(default=ModelSection(), description="what is fitted")
+    model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
     cache_url: str | None = Field(
         default=None,

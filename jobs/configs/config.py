@@ -39,7 +39,9 @@ class ReportConfig(JobConfig):
     """Config of a job whose JSON report goes where the config says."""
 
     report: str | None = Field(
-        default=None, description="where to write the JSON report; null: nowhere"
+        examples=["example-output/report.json"],
+        default=None,
+        description="where to write the JSON report; null: nowhere",
     )
 
     @property
@@ -51,7 +53,9 @@ class ReportConfig(JobConfig):
 class DirectoryConfig(JobConfig):
     """Config of a job that fills a directory, with its JSON report in it."""
 
-    out_dir: str = Field(description="directory for report.json and the pictures")
+    out_dir: str = Field(
+        examples=["example-output/report"], description="directory for report.json and the pictures"
+    )
 
     @property
     def report_path(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,12 +14,12 @@ from bagbasis.core.errors import ConfigError
 
 from .config import ClusterConfig, Section
 from .sections import (
+    AUTO,
     DEFAULT,
-    DEFAULT_FEATURES,
-    FEATURES,
     EmbeddingSection,
     FeaturesSection,
     ResponseSection,
+    automatic_features,
     build,
     build_features,
     build_or_auto,
@@ -53,11 +54,12 @@ class ModelSection(Section):
         default="regression", description="what is predicted: numbers, classes or densities"
     )
     embedding: EmbeddingSection = Field(
-        default_factory=lambda: named_embedding(DEFAULT),
-        description="first basis: from a bag to a vector",
+        default_factory=lambda: named_embedding(AUTO),
+        description="first basis: from a bag to a vector; auto: chosen from the data, with "
+        "task: densities a projection",
     )
     random_features: FeaturesSection = Field(
-        default_factory=FEATURES[DEFAULT_FEATURES],
+        default_factory=automatic_features,
         description="second basis: features of that vector; auto: landmarks beside "
         "embedding: auto, else fourier; false: none",
     )
@@ -84,6 +86,14 @@ class ModelSection(Section):
         "stack: both and a ridge on means, weighed by predictions out of fold; not with task: "
         "densities",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_of_densities(cls, values: object) -> object:
+        """Take a projection, the default of `TripleBasisRegressor`, for densities."""
+        if not isinstance(values, Mapping) or values.get("task") != "densities":
+            return values
+        return {"embedding": DEFAULT, **values}
 
     def with_embedding(self, name: str | None) -> ModelSection:
         """Replace the embedding by another one with its defaults; None changes nothing."""
@@ -147,10 +157,14 @@ class HoldoutSection(Section):
 class FittingConfig(ClusterConfig):
     """Config of a job that fits a model to the bags of a store."""
 
-    data_url: str = Field(description="the store of labelled bags")
-    model_url: str = Field(description="where the model goes")
+    data_url: str = Field(
+        examples=["example-output/bags.zarr"], description="the store of labelled bags"
+    )
+    model_url: str = Field(
+        examples=["example-output/model.zarr"], description="where the model goes"
+    )
     target: str | list[str] | None = Field(
-        default=None, description="target, or list of them; null: the only one"
+        examples=["k"], default=None, description="target, or list of them; null: the only one"
     )
     holdout: Annotated[float, Field(ge=0, lt=1)] | HoldoutSection = Field(
         default=0.0,

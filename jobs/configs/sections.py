@@ -35,9 +35,15 @@ NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own pr
 
 
 def with_parameters(
-    owner: Callable[..., Any], only: Collection[str] = (), leave_out: Collection[str] = ()
+    owner: Callable[..., Any],
+    only: Collection[str] = (),
+    leave_out: Collection[str] = (),
+    examples: Mapping[str, Any] | None = None,
 ) -> Callable[[type[S]], type[S]]:
-    """Return a decorator that gives a section the parameters of a class or a function."""
+    """Return a decorator that gives a section the parameters of a class or a function.
+
+    ``examples`` are values that people see where a key has no default.
+    """
     found = parameters_of(owner).items()
     kept = {k: p for k, p in found if k not in leave_out and (not only or k in only)}
 
@@ -47,15 +53,24 @@ def with_parameters(
             __base__=section,
             __module__=section.__module__,
             __doc__=section.__doc__,
-            **_fields(kept),
+            **_fields(kept, examples or {}),
         )
 
     return decorate
 
 
-def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+def _fields(
+    parameters: Mapping[str, Parameter], examples: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     return {
-        key: (type_of(one.accepts), Field(_written(one.default), description=one.summary))
+        key: (
+            type_of(one.accepts),
+            Field(
+                _written(one.default),
+                description=one.summary,
+                examples=[examples[key]] if examples and key in examples else None,
+            ),
+        )
         for key, one in parameters.items()
     }
 
@@ -194,6 +209,11 @@ else:
     ]
     EmbeddingName = Literal[(*NAMED, AUTO)]
     ResponseSection = _SECTIONS[DEFAULT]
+
+
+def automatic_features() -> Section:
+    """Return the section of the random features that a fit chooses."""
+    return _AUTOMATIC_FEATURES()
 
 
 @lru_cache

@@ -112,7 +112,9 @@ def test_densities_of_responses():
     rng = np.random.default_rng(2)
     responses = [-m + 0.3 * rng.standard_normal((10, 2)) for m in means]
     given = [None if i == 3 else r for i, r in enumerate(responses)]
-    model = BagDensity(True, **DENSE, learning_rate=0.01, n_steps=700).fit(bags[:160], given[:160])
+    model = BagDensity(response=True, **DENSE, learning_rate=0.01, n_steps=700).fit(
+        bags[:160], given[:160]
+    )
     truth = -np.log(2 * np.pi * 0.09) - 1
     assert model.score(bags[160:], responses[160:]) > truth - 1
     by_hand = [

@@ -20,12 +20,19 @@ TABLES = (".parquet", ".csv", ".npy")
 class WatchedConfig(ClusterConfig):
     """Keys that say what is watched."""
 
-    data_url: str = Field(description="a store of bags; or a table: a .parquet, .csv or .npy file")
-    bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    data_url: str = Field(
+        examples=["example-output/bags.zarr"],
+        description="a store of bags; or a table: a .parquet, .csv or .npy file",
+    )
+    bags: list[int] | None = Field(
+        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=BOUNDS
+    )
     columns: list[str] | None = Field(
         default=None, description="of a .parquet or .csv file; null: all, which must be numbers"
     )
-    detector_url: str = Field(description="the file of the detector")
+    detector_url: str = Field(
+        examples=["example-output/detector.npz"], description="the file of the detector"
+    )
 
 
 def read_watched(config: WatchedConfig) -> tuple[Any, str | None]:

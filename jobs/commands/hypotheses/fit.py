@@ -13,9 +13,11 @@ from .common import BOUNDS, TestConfig, conclude, named_statistic
 class Config(TestConfig):
     """See ``configs/test-fit.yaml``."""
 
-    data_url: str = Field(description="the store")
+    data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
-    targets: list[str] = Field(min_length=1, description="the targets that are a point together")
+    targets: list[str] = Field(
+        examples=[["k"]], min_length=1, description="the targets that are a point together"
+    )
     means: list[list[float]] = Field(
         default=[], description="of the components, one number per target each; []: one at 0"
     )

@@ -15,9 +15,11 @@ from .common import BOUNDS, TestConfig, conclude, named_statistic
 class Config(TestConfig, ClusterConfig):
     """See ``configs/test-independence.yaml``."""
 
-    data_url: str = Field(description="the store")
+    data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
-    target: str = Field(description="a target of the store: number, class, time or residual")
+    target: str = Field(
+        examples=["k"], description="a target of the store: number, class, time or residual"
+    )
     statistic: str = Field(
         default="hsic_fuse", description="hsic_fuse, hsic_agg, hsic_u, hsic_b, hsic_fourier, "
         "hsic_nystroem, hsic_block, dcov, nfsic, rdc, kcca or kcca_fourier",

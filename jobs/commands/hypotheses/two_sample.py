@@ -23,12 +23,18 @@ if TYPE_CHECKING:
 class Config(TestConfig, ClusterConfig):
     """See ``configs/test-two-sample.yaml``."""
 
-    a_url: str = Field(description="the store of the first sample")
-    a_bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    a_url: str = Field(
+        examples=["example-output/bags.zarr"], description="the store of the first sample"
+    )
+    a_bags: list[int] | None = Field(
+        examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=BOUNDS
+    )
     b_url: str | None = Field(
         default=None, description="the store of the second sample; null: that of the first"
     )
-    b_bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
+    b_bags: list[int] | None = Field(
+        examples=[[1000, 2000]], default=None, min_length=2, max_length=2, description=BOUNDS
+    )
     statistic: str | None = Field(
         default=None, description="fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, fourier, "
         "fastfood, energy, me, scf or sliced; null: fuse, or mmd_u with a bandwidth",

@@ -14,7 +14,7 @@ from .changes import report_changes
 class Config(ReportConfig):
     """See ``configs/compact.yaml``."""
 
-    url: str = Field(description="the store")
+    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

@@ -23,7 +23,7 @@ QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}
 class Config(ReportConfig):
     """See ``configs/info.yaml``."""
 
-    url: str = Field(description="a store or a model")
+    url: str = Field(examples=["example-output/bags.zarr"], description="a store or a model")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

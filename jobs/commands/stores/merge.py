@@ -14,8 +14,11 @@ from .changes import report_changes
 class Config(ReportConfig):
     """See ``configs/merge.yaml``."""
 
-    stores: list[str] = Field(description="the stores, in order; ids are unique among all")
-    url: str = Field(description="the store to write")
+    stores: list[str] = Field(
+        examples=[["example-output/bags.zarr", "example-output/more.zarr"]],
+        description="the stores, in order; ids are unique among all",
+    )
+    url: str = Field(examples=["example-output/merged.zarr"], description="the store to write")
     overwrite: bool = Field(default=False, description="replace a store that is there")
 
 

@@ -14,9 +14,11 @@ from .changes import report_changes
 class Config(ReportConfig):
     """See ``configs/relabel.yaml``."""
 
-    url: str = Field(description="the store")
-    target: str = Field(description="the target")
-    labels: dict[int | str, int | float | str] = Field(description="of each id the new label")
+    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    target: str = Field(examples=["k"], description="the target")
+    labels: dict[int | str, int | float | str] = Field(
+        examples=[{3: 2.0, 17: 4.0}], description="of each id the new label"
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

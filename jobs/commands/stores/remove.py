@@ -14,8 +14,10 @@ from .changes import report_changes
 class Config(ReportConfig):
     """See ``configs/remove.yaml``."""
 
-    url: str = Field(description="the store")
-    ids: list[int] | list[str] = Field(description="of the bags: all or none are removed")
+    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
+    ids: list[int] | list[str] = Field(
+        examples=[[3, 17]], description="of the bags: all or none are removed"
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

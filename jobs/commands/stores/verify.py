@@ -14,7 +14,7 @@ from ...terminal import Terminal
 class Config(ReportConfig):
     """See ``configs/verify.yaml``."""
 
-    url: str = Field(description="the store")
+    url: str = Field(examples=["example-output/bags.zarr"], description="the store")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

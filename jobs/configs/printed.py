@@ -1,0 +1,143 @@
+"""The YAML that ``bags config JOB`` prints: the defaults of a job's keys, each explained.
+
+It is made of the job's ``Config``. A key without a default has an example. ``python -m
+bagbasis.jobs.configs.printed FOLDER`` writes the file of every job.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, get_args
+
+import yaml
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.fields import FieldInfo
+
+from bagbasis.config_errors import accepted_by
+
+from ..shell import JOBS, import_job
+from .config import Section
+
+LAST = ("report", "cluster")  # keys of every job
+COLUMN = 28  # where the comment of a key begins
+WIDTH = 100
+MOST_ACCEPTED = (
+    72  # characters of what is accepted that stand beside a key; longer ones are left out
+)
+
+
+def config_text(job: str) -> str:
+    """Return the YAML of a job: every key with its default, and what it is."""
+    module = import_job(job)
+    head = [f"# bags {command_of(job)} {job}.yaml", f"# {JOBS[job]}"]
+    codes: Mapping[int, str] = getattr(module, "EXIT_CODES", {})
+    if codes:
+        told = "; ".join(f"{code} {text}" for code, text in codes.items())
+        head += [f"# {line}" for line in wrap(f"Exit codes: {told}.", WIDTH - 2)]
+    return "\n".join([*head, "", *_lines_of(module.Config, {}, "")]) + "\n"
+
+
+def command_of(job: str) -> str:
+    """Return the words that call a job: "test fit" for "test-fit"."""
+    group, _, name = job.partition("-")
+    return f"{group} {name}" if group in ("test", "drift") else job
+
+
+def _lines_of(kind: type[Section], values: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for key, field in sorted(kind.model_fields.items(), key=_place):
+        value = values[key] if key in values else _value_of(field)
+        yield from _key(key, field, value, indent)
+
+
+def _place(item: tuple[str, FieldInfo]) -> int:
+    """Order keys: those without a default first, those of every job last."""
+    key, field = item
+    return LAST.index(key) + 2 if key in LAST else int(not field.is_required())
+
+
+def _key(key: str, field: FieldInfo, value: object, indent: str) -> Iterator[str]:
+    if not isinstance(value, Section):
+        yield from _beside(f"{indent}{key}: {_scalar(value)}", _explained(field))
+        return
+    yield from _beside(f"{indent}{key}:", field.description or "")
+    yield from _lines_of(type(value), dict(value), f"{indent}  ")
+    for other in _others(field, type(value)):
+        made = {
+            name: one.get_default(call_default_factory=True)
+            for name, one in other.model_fields.items()
+        }
+        text = ", ".join(f"{name}: {_scalar(_plain(one))}" for name, one in made.items())
+        yield from (
+            f"{indent}  # {'or' if i == 0 else '  '} {line}"
+            for i, line in enumerate(wrap(text, WIDTH - len(indent) - 8))
+        )
+
+
+def _others(field: FieldInfo, kind: type[Section]) -> Iterator[type[Section]]:
+    """Yield the other sections that a field may hold."""
+    for member in get_args(field.annotation):
+        one = get_args(member)[0] if get_args(member) else member
+        if isinstance(one, type) and issubclass(one, Section) and one is not kind:
+            yield one
+
+
+def _value_of(field: FieldInfo) -> object:
+    if not field.is_required():
+        return field.get_default(call_default_factory=True)
+    return field.examples[0] if field.examples else None
+
+
+def _explained(field: FieldInfo) -> str:
+    words = field.description or ""
+    if field.is_required():
+        return f"required: {words}"
+    try:
+        accepted = accepted_by(field.rebuild_annotation())
+    except (PydanticInvalidForJsonSchema, KeyError):  # a type without words
+        accepted = ""
+    if (
+        accepted
+        and len(accepted) <= MOST_ACCEPTED
+        and accepted not in ("any value", "a text or null")
+    ):
+        words = f"{words} ({accepted})" if words else accepted
+    if field.examples:
+        words += f"; such as {_scalar(field.examples[0])}"
+    return words
+
+
+def _beside(line: str, words: str) -> Iterator[str]:
+    """Yield a line with its comment, and the lines that the comment goes on in."""
+    if not words:
+        yield line
+        return
+    room = WIDTH - COLUMN - 2
+    first, *more = wrap(words, max(24, min(room, WIDTH - len(line) - 3)), break_on_hyphens=False)
+    rest = wrap(" ".join(more), room, break_on_hyphens=False)
+    yield f"{line:<{COLUMN - 1}} # {first}"
+    yield from (f"{'':<{COLUMN - 1}} # {one}" for one in rest)
+
+
+def _plain(value: object) -> object:
+    return value.model_dump(mode="json") if isinstance(value, Section) else value
+
+
+def _scalar(value: object) -> str:
+    """Return a value as YAML in one line."""
+    text = yaml.safe_dump(
+        _plain(value), default_flow_style=True, width=10**6, allow_unicode=True, sort_keys=False
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def main(folder: str) -> None:
+    """Write the file of every job into a folder."""
+    for job in JOBS:
+        (Path(folder) / f"{job}.yaml").write_text(config_text(job), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
