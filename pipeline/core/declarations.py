@@ -25,7 +25,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import reduce
 from operator import or_
 from types import MappingProxyType, NoneType, UnionType
@@ -95,7 +95,7 @@ class Parameter:
         return re.split(r"\.\s|:\s*$", self.text + " ")[0].rstrip(". ")
 
 
-@dataclass_transform(eq_default=False, kw_only_default=True)
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def component(cls: type[T]) -> type[T]:
     """Give a class the constructor that its annotated fields declare; it only stores them.
 

@@ -71,7 +71,7 @@ class BagDensities(Experiment[Sizes]):
         first, second = [b[:half] for b in bags], [b[half:] for b in bags]
         cut = p["n_train"]
         model = BagDensity(
-            True, n_hidden=p["n_hidden"], n_pooled=p["n_hidden"], n_components=5,
+            response=True, n_hidden=p["n_hidden"], n_pooled=p["n_hidden"], n_components=5,
             n_steps=p["n_steps"], validate_every=max(1, p["n_steps"] // 20), seed=self.seed,
         )  # fmt: skip
         model.fit(first[:cut], second[:cut], progress=progress)

@@ -139,7 +139,7 @@ class Recurrent(Experiment[Sizes]):
         x = sru_sequences(int(cuts[-1]), rng)
         parts = [Bags.from_list(list(part[:, :, None])) for part in np.split(x, cuts[:-1])]
         model = NextPointRegressor(
-            p["unit"], n_units=p["size"], n_stats=p["size"], n_recurrent=p["size"] // 4,
+            unit=p["unit"], n_units=p["size"], n_stats=p["size"], n_recurrent=p["size"] // 4,
             learning_rate=p["rate"], decay=0.7, decay_steps=max(1, n_steps // 8), n_steps=n_steps,
             validate_every=max(1, n_steps // 20), patience=20, standardize=VALUES[p["values"]],
             seed=self.seed % 2**32,

@@ -87,7 +87,9 @@ class Size(Section):
         """Return both bases, resolved without data."""
         box = [(0.0, 1.0)] * self.d
         first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
-        second = Fourier(self.D, scale=1.0).resolve(self.s, lambda _: np.zeros((1, self.s)))
+        second = Fourier(n_features=self.D, scale=1.0).resolve(
+            self.s, lambda _: np.zeros((1, self.s))
+        )
         return FeatureMap(first.spec_, second)
 
     def model_seconds(self) -> float:
@@ -117,7 +119,7 @@ def fit(store: BagStore, size: Size) -> DoubleBasisRegressor:
     """One fit with one penalty, so that the solve is one Cholesky decomposition."""
     return DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim=size.n_per_dim),
-        Fourier(size.D, scale=1.0),
+        Fourier(n_features=size.D, scale=1.0),
         alpha=PENALTY_PER_BAG * size.N,
     ).fit(store)
 
