@@ -13,7 +13,16 @@ from bagbasis.core.errors import ConfigError, closest
 from bagbasis.models import Search
 
 from .config import Section
-from .sections import INNER, NAMED, named_embedding, title_of, with_parameters, without_method
+from .sections import (
+    DEFAULT,
+    INNER,
+    NAMED,
+    is_automatic,
+    named_embedding,
+    title_of,
+    with_parameters,
+    without_method,
+)
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -127,6 +136,8 @@ def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Sect
     """Return every combination of the alternatives that a section with lists gives."""
     if "name" in values:  # then the others have their defaults, as in a model's section
         base = _named(f"{key}.name", values["name"])
+    elif is_automatic(base):  # as in a model's section, whose keys without a name are of this kind
+        base = named_embedding(DEFAULT)
     kind, fields = type(base), type(base).model_fields
     try:
         values = without_method({**values, "name": _kind(base)})

@@ -211,7 +211,7 @@ else:
     ResponseSection = _SECTIONS[DEFAULT]
 
 
-def automatic_features() -> Section:
+def automatic_features() -> Any:  # noqa: ANN401 - a kind of `FeaturesSection` without keys
     """Return the section of the random features that a fit chooses."""
     return _AUTOMATIC_FEATURES()
 

@@ -1,4 +1,7 @@
-"""Declared parameters, their constraints and their checks, and the registries of components."""
+"""Declared parameters, their constraints and their checks, and the registries of components.
+
+The room imports no other room.
+"""
 
 from __future__ import annotations
 

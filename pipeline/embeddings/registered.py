@@ -11,9 +11,6 @@ from ..core import Instance, MappingOf, NameIn, Open, Text, checked
 from .base import Embedding, EmbeddingSpec
 from .kinds import EMBEDDINGS, from_name, with_name
 
-EmbeddingName = Annotated[str, NameIn(EMBEDDINGS)]
-"""What an estimator takes in place of an embedding with its defaults: see `named_embedding`."""
-
 
 def named_embedding(name: str) -> Embedding[Any]:
     """Return the embedding of a registered name, or of a distance of HDD, with its defaults.

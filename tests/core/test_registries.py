@@ -70,6 +70,8 @@ with tempfile.TemporaryDirectory() as place:
     model.save(place + "/m.zarr")
     again = load_model(place + "/m.zarr")
 assert (again.predict(bags) == model.predict(bags)).all()
+wide = DoubleBasisRegressor("centre", "wide", alpha=1e-3).fit(bags, y).features_.second
+assert wide.scale == 3 * model.features_.second.scale
 try:
     EMBEDDINGS["centre"](power=9).fit(bags)
 except ParameterError as error:

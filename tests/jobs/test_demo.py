@@ -62,10 +62,8 @@ def test_demo_starts_over(tmp_path):
     assert {path.name for path in out_dir.iterdir()} == {".bagbasis-demo", "mine.txt"}
 
 
-def test_demo_needs_its_sections(tmp_path):
-    """In an empty file the sections are missing, and a demo of digits is one of classes."""
-    (tmp_path / "empty.yaml").touch()
-    assert "missing key 'digits'" in refused(2, "demo", tmp_path / "empty.yaml")
+def test_demo_has_its_tasks():
+    """A demo of digits is one of classes."""
     line = refused(2, "demo", DEMO, *settings(digits__model__task="regression"))
     assert "'digits.model.task' is 'regression'; expected 'classification'" in line
 

@@ -92,7 +92,8 @@ class TransformationNetworks(Experiment[Sizes]):
         train, test = (law(p[n], p["d"], self.rng(i)) for i, n in enumerate(("n_train", "n_test")))
         name = p["transformation"].removeprefix("L ")
         model = TANDensity(
-            conditional=p["conditional"], transformation=name, linear=p["transformation"] != name, n_components=p["n_components"],
+            conditional=p["conditional"], transformation=name,
+            linear=p["transformation"] != name, n_components=p["n_components"],
             n_hidden=p["n_hidden"], n_steps=p["n_steps"], decay_steps=max(1, p["n_steps"] // 4),
             validate_every=max(1, p["n_steps"] // 10), seed=self.seed,
         )  # fmt: skip

@@ -176,7 +176,7 @@ def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
     learned = kind(
         problem.embedding,
         LearnedFourierFeatures(n_features=d, n_sweeps=sizes.n_sweeps, seed=seed),
-        "gcv",
+        alpha="gcv",
         alphas=len(problem.train) * np.array(ALPHAS),
         precision="float64",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Annotated, TypeVar, dataclass_transform
+from typing import TypeVar, dataclass_transform
 
 from ...core import ComponentRegistry, NameIn, component
 from .base import FeatureSpec, RandomFeatures
@@ -15,8 +15,6 @@ RANDOM_FEATURES: ComponentRegistry[RandomFeatures] = ComponentRegistry(
     "random features", "bagbasis.embeddings.random_features", __package__
 )
 DEFAULT_FEATURES = "fourier"  # what a description without a name is of
-FeaturesName = Annotated[str, NameIn(RANDOM_FEATURES)]
-"""What an estimator takes in place of random features with their defaults."""
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
