@@ -16,7 +16,7 @@ import yaml
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.fields import FieldInfo
 
-from bagbasis.config_errors import accepted_by
+from bagbasis.core.config_errors import accepted_by
 
 from ..shell import JOBS, import_job
 from .config import Section

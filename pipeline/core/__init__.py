@@ -1,7 +1,4 @@
-"""Declared parameters, their constraints and their checks, and the registries of components.
-
-The room imports no other room.
-"""
+"""Declared parameters, their constraints and their checks, and the registries of components."""
 
 from __future__ import annotations
 

@@ -86,10 +86,6 @@ from .random_features.registered import (
     RANDOM_FEATURES as RANDOM_FEATURES,
 )
 from .registered import (
-<<<<<<< HEAD
-=======
-    named_embedding as named_embedding,
->>>>>>> 76f96ff (Examples of configs stand in comments; lines of models say what changed)
     spec_from_dict as spec_from_dict,
     spec_to_dict as spec_to_dict,
 )

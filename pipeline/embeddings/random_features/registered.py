@@ -12,7 +12,7 @@ from .base import FeatureSpec, RandomFeatures
 F = TypeVar("F", bound=RandomFeatures)
 
 RANDOM_FEATURES: ComponentRegistry[RandomFeatures] = ComponentRegistry(
-    "random features", "bagbasis.embeddings.random_features", __package__
+    "random features", "bagbasis.random_features", __package__
 )
 DEFAULT_FEATURES = "fourier"  # what a description without a name is of
 

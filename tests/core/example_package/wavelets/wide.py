@@ -1,6 +1,8 @@
 """Random features of a wide kernel."""
 
-from bagbasis.random_features import FourierSpec, RandomFourierFeatures, random_features
+from bagbasis import RandomFourierFeatures
+from bagbasis.embeddings.random_features.fourier import FourierSpec
+from bagbasis.embeddings.random_features.registered import random_features
 
 
 @random_features("wide", FourierSpec)
