@@ -157,7 +157,6 @@ class StoreMeta(Saved):
             for name, constraint in FIELDS.items():
                 if name in values:
                     constraint.check(name, values[name])
-            check_ranges(values.get("ranges", {}), values["n_dims"], values.get("response_dims"))
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
             counts = ["n_bags", "n_points"]
@@ -171,6 +170,7 @@ class StoreMeta(Saved):
             for name in counts:
                 Integer(0, MOST_ROWS).check(name, values[name])
             meta = cls(**values)
+            check_ranges(meta.ranges, meta.n_dims, meta.response_dims)
             meta._check_consistent()
             return meta
         except (KeyError, TypeError, ValueError) as error:

@@ -210,9 +210,13 @@ def test_arrays_shorter_than_committed_are_found(store, name):
 @pytest.mark.parametrize(
     ("name", "said", "shapes"),
     [
-        ("points", {"n_dims": 3, "box": [[0, 1]] * 3}, "(2,), not (3,)"),
+        ("points", {"n_dims": 3, "box": [[0, 1]] * 3, "ranges": {}}, "(2,), not (3,)"),
         ("targets", {"target_names": ["y"], "class_names": {}}, "(2,), not (1,)"),
-        ("responses/points", {"response_dims": 1, "response_box": [[0, 1]]}, "(3,), not (1,)"),
+        (
+            "responses/points",
+            {"response_dims": 1, "response_box": [[0, 1]], "ranges": {}},
+            "(3,), not (1,)",
+        ),
     ],
 )
 def test_arrays_of_another_width_are_found(store, name, said, shapes):

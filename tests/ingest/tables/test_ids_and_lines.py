@@ -64,7 +64,7 @@ def test_lines_of_json(tmp_path, client):
     lists = ingest_tables(path, tmp_path / "l.zarr", **COLUMNS)
     assert lists.read().sizes.tolist() == [2, 1]
     path.write_text('{"bag": 1, "u": 1, "v": 2}\n{"bag": 2,\n')
-    with pytest.raises(DataError, match=r"f\.jsonl: cannot be read"):
+    with pytest.raises(DataError, match=r"f\.jsonl: lines 0 to 1: cannot be read"):
         ingest_tables(path, tmp_path / "m.zarr", **COLUMNS)
 
 
