@@ -68,6 +68,9 @@ _HARMLESS = re.compile(
     r"idempotency|routing|config|has|is|tls)key$"
     r"|signatureversion$|(?:by|com|over|under|tres|high|low|band|first|second)pass$|compass$"
 )
+_KINDS = frozenset(
+    ("auth", kind) for kind in ("basic", "kerberos", "jupyterhub", "anon")
+)  # no secrets
 _NOT_CODE = frozenset(("k", "code", "sign", "pin"))  # too short to count as options of a config
 
 
@@ -107,6 +110,7 @@ def has_credentials(value: object) -> bool:
             has_credentials(str(key))
             or has_credentials(item)
             or (is_secret_option(str(key)) and isinstance(item, (str, bytes)) and bool(item))
+            and (_bare(str(key)), item) not in _KINDS
             for key, item in value.items()
         )
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):

@@ -101,7 +101,7 @@ EMBEDDING_EXAMPLES: dict[str, Example] = {
 }
 
 for _name, _kind in embeddings.EMBEDDINGS.items():
-    _key = f"embeddings.{_kind.__name__}"
+    _key = f"{_kind.__name__}"
     EMBEDDING_EXAMPLES[_key] = used(_kind, "bags")
     EMBEDDING_EXAMPLES[f"{_key}.fit"] = lambda w, kind=_kind: (kind().fit, {"X": w.arrays})
     EMBEDDING_EXAMPLES[f"{_key}.get_feature_names_out"] = lambda w, kind=_kind: (

@@ -328,4 +328,4 @@ def _line(w: World) -> dict[str, Any]:
 
 _TESTS = hypotheses.TWO_SAMPLE, hypotheses.INDEPENDENCE, hypotheses.FIT
 for _statistic in (kind for table in _TESTS for kind in table.values()):
-    EXAMPLES[f"hypotheses.{_statistic.__name__}"] = lambda w, kind=_statistic: (kind, {})
+    EXAMPLES[f"{_statistic.__name__}"] = lambda w, kind=_statistic: (kind, {})

@@ -169,7 +169,7 @@ for _key, _name in (("TripleBasisRegressor", "triple"), ("KernelSmoother", "smoo
         "sample": {"n": 3},
         **({"save": None} if _name == "triple" else {}),
     }.items():
-        MODEL_EXAMPLES[f"models.{_key}.{_method}"] = lambda w, m=(_name, _method), v=_values: (
+        MODEL_EXAMPLES[f"{_key}.{_method}"] = lambda w, m=(_name, _method), v=_values: (
             getattr(getattr(w, m[0]), m[1]),
             {"url": w.new()} if v is None else {"X": w.arrays, **v},
         )

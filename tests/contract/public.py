@@ -73,7 +73,7 @@ def public_callables() -> Iterator[tuple[str, PublicCallable]]:
     for module in ROOMS:
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
-            if not callable(thing) or not _is_ours(thing):
+            if not callable(thing) or not _is_ours(thing) or _is_error(thing):
                 continue
             if name in seen:
                 assert seen[name] is thing, f"{name} is public twice, with two meanings"
@@ -84,6 +84,11 @@ def public_callables() -> Iterator[tuple[str, PublicCallable]]:
                 found = getattr(thing, method)
                 if inspect.isroutine(found) and not method.startswith("_") and _is_ours(found):
                     yield f"{name}.{method}", PublicCallable(found, thing)
+
+
+def _is_error(thing: object) -> bool:
+    """Whether a class is raised or warned with, and made by the library alone."""
+    return inspect.isclass(thing) and issubclass(thing, BaseException)
 
 
 def _is_ours(thing: object) -> bool:

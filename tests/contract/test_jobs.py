@@ -56,7 +56,6 @@ def valid(job: str, w: World) -> dict[str, str]:
         "tune": {
             "data_url": w.larger.url, "model_url": w.new(), "target": "y", "out_dir": w.new(""),
             "model.validation_fraction": "0.3", "search.embedding": "{n_per_dim: [3]}",
-            "random_features.scale_multiplier": "[1]",
             "model.random_features.n_features": "16",
         },
         "retrain": {

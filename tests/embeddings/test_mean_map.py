@@ -162,7 +162,7 @@ def test_norm_of_one_point_is_one(dtype, name):
         embedding = MeanMapEmbedding(
             kernel=name, n_features=600, bandwidth=bandwidth, nu=0.5, dtype=dtype
         )
-        norms = np.linalg.norm(embedding.transform(bags).astype(np.float64), axis=1)
+        norms = np.linalg.norm(embedding.fit_transform(bags).astype(np.float64), axis=1)
         atol = 1e-6 if dtype == "float32" else 1e-13
         np.testing.assert_allclose(norms[:50], 1, rtol=0, atol=atol)
         assert norms[50] < 1
@@ -225,7 +225,7 @@ def test_blocks_of_points_are_summed_in_double():
     """The mean of a million points in float32 is as exact as that of few."""
     points = RNG.random((1000, 2)).astype(np.float32)
     embedding = MeanMapEmbedding(n_features=64, bandwidth=0.1)
-    few, many = embedding.transform(Bags.from_list([points, np.tile(points, (1000, 1))]))
+    few, many = embedding.fit_transform(Bags.from_list([points, np.tile(points, (1000, 1))]))
     np.testing.assert_allclose(many, few, atol=2e-7)
 
 

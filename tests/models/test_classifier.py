@@ -32,7 +32,7 @@ def bases(n_features=64):
 
 
 def classifier(alpha=0.05, precision="float64", **params):
-    return DoubleBasisClassifier(*bases(), alpha, precision=precision, **params)
+    return DoubleBasisClassifier(*bases(), alpha=alpha, precision=precision, **params)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, object], ids=["f8", "f4", "object"])
@@ -55,7 +55,7 @@ def test_equals_one_fit_a_class(alpha):
     model = classifier(alpha).fit(BAGS, CODES)
     one_hot = np.eye(3)[CODES]
     columns = [
-        DoubleBasisRegressor(*bases(), model.alpha_, precision="float64")
+        DoubleBasisRegressor(*bases(), alpha=model.alpha_, precision="float64")
         .fit(BAGS, one_hot[:, c])
         .predict(NEW)
         for c in range(3)

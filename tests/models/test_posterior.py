@@ -144,7 +144,9 @@ def test_share_outside_the_box(format, tmp_path, warned):
     for n_far, is_warned in ((0, False), (3, True)):
         warned.clear()
         bags_too = [*BAGS, *[np.full((40, 2), 3.0)] * n_far]
-        regressor(alpha=0.1).fit(stored(tmp_path / f"{n_far}", bags_too, np.ones(N + n_far)))
+        labels = np.arange(N + n_far, dtype=float)
+        unit = [(0, 1)] * 2
+        regressor(alpha=0.1).fit(stored(tmp_path / f"{n_far}", bags_too, labels, box=unit))
         assert ("of the points lie outside the box" in warned.text) is is_warned
     model, store = fitted("one target"), stored(tmp_path / "s.zarr", bags, np.zeros(4))
     write_predictions(model, store, tmp_path / "p", format=format, columns=["outside"])

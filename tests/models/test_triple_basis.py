@@ -254,7 +254,7 @@ def test_odd_responses(tmp_path):
     """A response of one point, and points outside the response box, count; the latter are
     clipped and reported."""
     responses = [np.array([[0.5]]) if i % 2 else np.array([[0.2], [1.5]]) for i in range(N)]
-    store = store_of(tmp_path / "s.zarr", responses=responses)
+    store = store_of(tmp_path / "s.zarr", responses=responses, response_box=[(0, 1)])
     model = regressor().fit(store)
     assert model.report_["n_response_points_outside_box"] == N // 2
     assert np.isfinite(model.predict(QUERIES)).all()

@@ -128,7 +128,10 @@ def test_missing_and_damaged(tmp_path):
 @pytest.mark.parametrize(("dtype", "key"), [("uint16", "fractions"), ("uint8", "whole_numbers")])
 def test_versions_that_know_no_packed_points_refuse_the_store(tmp_path, dtype, key):
     """By a key that is in no other store's attributes."""
-    stores = [BagStore.create(tmp_path / str(i), 2, dtype=d) for i, d in enumerate([dtype, "f4"])]
+    box = [(0, 255)] * 2
+    stores = [
+        BagStore.create(tmp_path / str(i), 2, dtype=d, box=box) for i, d in enumerate([dtype, "f4"])
+    ]
     keys = [dict(zarr.open_group(s.url, mode="r").attrs)["bagbasis"].keys() for s in stores]
     assert keys[0] - keys[1] == {key}
 

@@ -134,7 +134,7 @@ def test_rows_are_kept_of_few_bags_alone(tmp_path):
     """Up to as many as features; in any number of tasks, and with checkpoints, the same model."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=D)
-    model = DoubleBasisRegressor(*bases, 0.1, precision="float64")
+    model = DoubleBasisRegressor(*bases, alpha=0.1, precision="float64")
     problem = posed(model, store)
     for n, kind in ((D, True), (D + 1, False)):
         bags = Bags.from_list((BAGS * 2)[:n])

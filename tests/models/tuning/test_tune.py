@@ -255,7 +255,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
     search = Search(
         [ProjectionEmbedding(n_per_dim=4, out_of_box="error")], (0.5, 2.0), first_bags=N
     )
-    for module in ("tuning.candidates", "fitting.feature_map"):
+    for module in ("models.tuning.candidates", "models.fitting.feature_map"):
         monkeypatch.setattr(
             f"bagbasis.{module}.sampled_embeddings",
             lambda source, first, n: first.embed(source.data.read()[~out], np.float64)[0],
