@@ -32,6 +32,7 @@ from ..core.parameters import (
 from ..core.parameters.ingest import MODE
 from ..core.params import check_dtype
 from ..data.bags.box import MOST_DIMS, Box
+from ..data.bags.format_rules import FormatRules
 from ..data.bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
 from ..data.storage.files import remove
 from ..data.storage.lock import writer_lock
@@ -42,6 +43,21 @@ from ..execution.dask_data.delayed import computed
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
 from .npz import read_npz
+
+ARRAY_RULES = FormatRules(
+    name="Arrays",
+    calls=("ingest_arrays",),
+    honoured={
+        "dtype": "booleans, integers and floats are numbers",
+        "byte order and strides": "any",
+        "read-only arrays": "they are copied",
+    },
+    refused={
+        "complex numbers": "expected real numbers",
+        "NaN and infinity": "is nan",
+        "texts": "expected real numbers",
+    },
+)
 
 NO_BAGS = "no bags: the iterable is empty"
 

@@ -14,8 +14,27 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..data.bags.bags import Bags, offsets_of
+from ..data.bags.format_rules import FormatRules
 from ..data.bags.responses import Responses, as_responses
 from ..execution.memory import available_memory
+
+NPZ_RULES = FormatRules(
+    name="npz files",
+    calls=("ingest_npz",),
+    honoured={
+        "points": "coordinates, a row per point",
+        "offsets": "the first point of each bag, and the number of points",
+        "sizes": "numbers of points of the bags",
+        "ids": "integers or texts",
+        "targets": "numbers, or texts, which are classes",
+        "response_points": "points of the responses, with response_offsets or response_sizes",
+    },
+    refused={
+        "offsets and sizes": "leave one out",
+        "pickled objects": "save plain numbers or text",
+        "other arrays": "known: ['points', 'offsets', 'sizes', 'ids', 'targets'",
+    },
+)
 
 RESPONSE = "response_"
 ARRAYS = (

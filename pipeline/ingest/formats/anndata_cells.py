@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError, closest, shown
 from ...core.parameters import Function, ListOf, None_, Text, Url, checked
+from ...data.bags.format_rules import FormatRules
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ..tables import NamedBatches
@@ -30,6 +31,27 @@ from .frames import arrow_errors, ingest_rows, labels_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
+
+ANNDATA_RULES = FormatRules(
+    name="AnnData (.h5ad, Zarr, objects)",
+    calls=("ingest_anndata",),
+    honoured={
+        "obs": "columns of ids, targets and coordinates",
+        "categories of obs": "their values; unused ones are dropped",
+        "obsm": "all columns of an array",
+        "X": "genes, by name or all",
+        "layers": "genes of a layer, with `layer` or by its name",
+        "sparse matrices": "cells that are not stored are 0",
+    },
+    refused={
+        "var_names": "call var_names_make_unique() first",
+        "obsm of other than two dimensions": "expected (n, k)",
+    },
+    ignored={
+        "raw": "genes are those of X and of layers",
+        "uns, obsp, varm, varp": "they hold no coordinates of cells",
+    },
+)
 
 MOST_CELLS = 65_536  # per batch
 SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB

@@ -20,6 +20,7 @@ import pyarrow.dataset
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
 from ...core.parameters.ingest import refuse_gone
 from ...core.params import checked
+from ...data.bags.format_rules import FormatRules
 from ...data.bags.frames import arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
 from ..tables import (
@@ -34,6 +35,23 @@ from ..tables import (
     spill_folder,
     write_batches,
     write_parquet,
+)
+
+FRAME_RULES = FormatRules(
+    name="Frames (pandas, polars, Dask, Arrow, DuckDB, awkward, xarray, datasets)",
+    calls=("ingest_frame",),
+    honoured={
+        "nullable types": "null is missing: refused, or left out by `missing`",
+        "categories": "their values",
+        "named indices": "columns (pandas, Dask)",
+        "groupby": "each group is a bag",
+        "times with a zone": "days since 1970-01-01 of the instant, in UTC",
+    },
+    refused={
+        "texts as coordinates": "write an expression that makes numbers of it",
+        "groupby with id_column": "group by names of columns, without id_column",
+    },
+    ignored={"attrs, metadata": "they change no values"},
 )
 
 ROWS_AT_ONCE = 1000  # of a data set, as HuggingFace's own batches have

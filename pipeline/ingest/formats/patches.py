@@ -12,11 +12,28 @@ from numpy.typing import NDArray
 from ...core import Table
 from ...core.errors import DataError, closest, needing_extra, shown
 from ...core.parameters.ingest import PATCHES
+from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_attributes import days_of, has_meaning, unpacked
 from ..calls import function_of
 from .bag_files import FileIngest
 from .catalogues import HDF5_RULES
 from .folders import check_finite, reading_bag
+
+PATCH_RULES = FormatRules(
+    name="Patches (an HDF5 file per bag)",
+    calls=("ingest_patches",),
+    honoured={
+        "shape (n, d)": "a row per patch",
+        "shape (1, n, d)": "a row per patch",
+        "scale_factor, add_offset": "numbers are scaled, as in all HDF5 files",
+    },
+    refused={
+        "other shapes": "expected numbers of shape (n, d)",
+        "complex numbers": HDF5_RULES.refused["complex numbers"],
+        "_FillValue, missing_value": "fill it or leave it out",
+    },
+    ignored={"other arrays of the file": "name them in `coordinates`"},
+)
 
 
 @dataclass(frozen=True)

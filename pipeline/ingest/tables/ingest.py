@@ -20,6 +20,7 @@ from ...core.errors import DataError, ParameterError
 from ...core.parameters import Instance, None_, Table, checked
 from ...core.parameters.ingest import TABLES
 from ...data.bags.box import Box, box_or_quantile
+from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_points import points_dtype
 from ...data.bags.precision import merged_by_float32, too_coarse
 from ...data.store.creation import check_parameters
@@ -37,6 +38,29 @@ from .scans import guess_types
 from .values import Columns, Given, names_of, values_of
 
 FIRST_POINTS = 4096  # of a store that is appended to
+TABLE_RULES = FormatRules(
+    name="Tables (CSV, Parquet, Arrow, JSON lines)",
+    calls=("TableIngest", "ingest_tables"),
+    honoured={
+        "null cells": "missing: refused, or left out by `missing`",
+        "booleans": "1 and 0",
+        "decimals": "numbers",
+        "dates and times": "days since 1970-01-01, in UTC",
+        "times with a zone": "the instant that they name, in UTC",
+        "lists of numbers": "a row is a bag (not in CSV)",
+        "folders named `column=value`": "a column, whose values are texts as written",
+    },
+    refused={
+        "texts as coordinates": "write an expression that makes numbers of it",
+        "two columns of one name": "rename one",
+        "lists beside numbers": "give all coordinates as lists, a row per bag, or as numbers",
+    },
+    ignored={
+        "metadata of the schema": "they change no values",
+        "statistics of Parquet": "every row is read and measured",
+    },
+)
+
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 Sources = Source | Sequence[Source] | None
 
