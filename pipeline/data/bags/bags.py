@@ -53,13 +53,27 @@ class Ragged(Sequence[np.ndarray]):
     _ids: BagIds | None
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
+        self._keep(points, offsets)
+        ids = None if ids is None else as_ids(ids, len(self))[0]
+        check_finite(self.points, self.offsets, ids, self.OWNER)
+        self._ids = None if ids is None else BagIds(comparable(ids))
+
+    def _keep(self, points: ArrayLike, offsets: ArrayLike) -> None:
         self.points = as_points(points)
         self.offsets = as_offsets(offsets, len(self.points))
         self._check_sizes()
-        ids = None if ids is None else as_ids(ids, len(self))[0]
-        check_finite(self.points, self.offsets, ids, self.OWNER)
-        self._names = None
-        self._ids = None if ids is None else BagIds(comparable(ids))
+        self._names = self._ids = None
+
+    @classmethod
+    def _of_table(
+        cls, points: ArrayLike, sizes: Integers, names: Names, ids: BagIds | None = None
+    ) -> Self:
+        """Return checked sets of the points of a table; messages have its columns and ids."""
+        made = object.__new__(cls)
+        made._keep(points, offsets_of(sizes))
+        of_bags = None if ids is None else ids.values
+        check_finite(made.points, made.offsets, of_bags, cls.OWNER, names)
+        return made.named(names).with_ids(ids)
 
     @classmethod
     def trusted(
@@ -331,7 +345,7 @@ class Bags(Ragged):
         if dtype is not None:
             with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
                 points = points.astype(dtype)
-        return cls(points, offsets_of(sizes)).named(names)
+        return cls._of_table(points, sizes, names)
 
     @classmethod
     def from_awkward(cls, array: Array) -> Bags:
@@ -346,7 +360,7 @@ class Bags(Ragged):
             No such array, an empty bag, or values that are not finite numbers.
         """
         points, sizes, names = split_lists(array)
-        return cls(points, offsets_of(sizes)).named(names)
+        return cls._of_table(points, sizes, names)
 
     def to_awkward(self) -> Array:
         """Return an awkward array of type n_bags * var * n_dims, which shares the points.
@@ -379,7 +393,7 @@ class Bags(Ragged):
             pyarrow is not installed.
         """
         points, sizes, fields = split_arrow(data, column)
-        return cls(points, offsets_of(sizes)).named(fields)
+        return cls._of_table(points, sizes, fields)
 
     @classmethod
     @checked(id_column=Text | ListOf(Text) | None_, coordinates=ListOf(Text) | None_)
@@ -412,7 +426,7 @@ class Bags(Ragged):
         """
         names = [id_column] if isinstance(id_column, str) else id_column
         points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)
-        return cls(points, offsets_of(sizes)).named(columns).with_ids(ids)
+        return cls._of_table(points, sizes, columns, ids)
 
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)

@@ -17,20 +17,31 @@ IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
 
 
 def check_finite(
-    points: NDArray[Any], offsets: Integers, ids: IdsLike | None = None, owner: str = ""
+    points: NDArray[Any],
+    offsets: Integers,
+    ids: IdsLike | None = None,
+    owner: str = "",
+    names: Sequence[str] | None = None,
 ) -> None:
-    """Raise DataError for the first NaN or infinite coordinate, naming bag and row.
+    """Raise DataError for the first NaN or infinite coordinate, naming bag, row and coordinate.
 
-    ``owner`` stands before the bag's name, for points that are not its own.
+    ``owner`` stands before the bag's name, for points that are not its own. ``names`` are those of
+    the coordinates, where they have names.
     """
     finite = np.isfinite(points)
     if finite.all():
         return
     row, column = np.argwhere(~finite)[0]
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
+    name = column if names is None else repr(str(names[column]))
+    number = points[row, column]
+    remedy = "remove the point or the bag"
+    if np.isnan(number):
+        remedy += ", or fill the column, as with its median, and add a column of 0 and 1 that flags"
+        remedy += " filled cells"
     raise DataError(
-        f"{owner}{bag_name(bag, ids)}, row {row - offsets[bag]}: coordinate {column} is "
-        f"{points[row, column]}; remove the point or the bag"
+        f"{owner}{bag_name(bag, ids)}, row {row - offsets[bag]}: coordinate {name} is {number}; "
+        f"{remedy}"
     )
 
 

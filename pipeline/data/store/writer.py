@@ -370,11 +370,11 @@ class AppendSession:
                 f"{self._meta.n_dims}"
             )
         if dtype in PACKED:
-            check_finite(bags.points, bags.offsets, ids)
+            check_finite(bags.points, bags.offsets, ids, names=bags.coordinate_names)
             return encode(bags.points, dtype, self._meta.box, bags.offsets, ids)
         with np.errstate(over="ignore"):  # an overflow is infinite, and refused below
             points = bags.points.astype(dtype, copy=False)
-        check_finite(points, bags.offsets, ids)
+        check_finite(points, bags.offsets, ids, names=bags.coordinate_names)
         return points
 
     def _check_labels(
