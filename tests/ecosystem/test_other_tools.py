@@ -240,7 +240,7 @@ def test_frames_that_can_not_be_used():
         Bags.from_frame(LONG.assign(id=LONG.id.astype(float).mask(LONG.index == 3)), "id")
     with pytest.raises(DataError, match=r"column 'who' has .*, no numbers"):
         Bags.from_frame(LONG.assign(who="me"), "id")
-    with pytest.raises(DataError, match="bag 0, row 1: coordinate 1 is nan"):
+    with pytest.raises(DataError, match="row 1: coordinate 'pressure' is nan"):
         Bags.from_frame(LONG.assign(pressure=LONG.pressure.mask(LONG.index == 1)), "id")
     with pytest.raises(DataError, match="expected a table, got 3"):
         Bags.from_frame(3, "id")
