@@ -110,7 +110,7 @@ class Integer(Constraint[int]):
 
     def take(self, value: object) -> int:
         """See `Constraint.take`."""
-        if not isinstance(value, Integral) or isinstance(value, bool):
+        if not isinstance(value, Integral) or _is_no_number(value):
             raise UnfitError
         number = int(value)
         below = self.ge is not None and number < self.ge
@@ -339,12 +339,17 @@ class Open(Constraint[Any]):
 
 def _as_float(value: object) -> float:
     """Return a real number as a float; NaN, which no bound admits, for anything else."""
-    if isinstance(value, RealNumber) and not isinstance(value, bool):
+    if isinstance(value, RealNumber) and not _is_no_number(value):
         try:
             return float(value)
         except OverflowError:  # an integer of more than 308 digits
             return inf
     return float("nan")
+
+
+def _is_no_number(value: object) -> bool:
+    """Return whether a value that counts as an integer is a truth value or a span of time."""
+    return isinstance(value, bool) or _is_numpy(value, "timedelta64")
 
 
 def _is_numpy(value: object, name: str) -> bool:

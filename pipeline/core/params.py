@@ -30,6 +30,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .errors import DataError, ParameterError, shown
 from .parameters import is_iterable
 
+NO_NUMBERS = (bool, np.timedelta64)  # which count as integers
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Other = TypeVar("Other")
@@ -56,7 +58,7 @@ def check_integer(
     """
     if _is_one_of(value, other):
         return value  # type: ignore[return-value]  # it equals one of `other`
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if isinstance(value, Integral) and not isinstance(value, NO_NUMBERS):
         number = int(value)
         if least <= number <= (number if most is None else most) and not (even and number % 2):
             return number
@@ -276,7 +278,7 @@ def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
             _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
         )
     if annotation is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
+        return isinstance(value, Integral) and not isinstance(value, NO_NUMBERS)
     if annotation is float:
         return -inf < _as_float(value) < inf
     if annotation is bool:
@@ -297,7 +299,7 @@ def _is_listed(value: object) -> bool:
 
 def _as_float(value: object) -> float:
     """Return a real number as a float; NaN, which no bound admits, for anything else."""
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, NO_NUMBERS):
         try:
             return float(value)
         except OverflowError:  # an integer of more than 308 digits

@@ -23,6 +23,12 @@ ACCEPTED = [
 ]
 REFUSED = [
     (check_integer, 0, {}, "an integer ≥ 1"),
+    (
+        check_integer,
+        np.timedelta64(2, "s"),
+        {},
+        "an integer ≥ 1",
+    ),
     (check_integer, 2.0, {}, "an integer ≥ 1"),
     (check_integer, True, {}, "an integer ≥ 1"),
     (check_integer, np.True_, {}, "an integer ≥ 1"),

@@ -13,6 +13,7 @@ from ...core.arrays import Integers
 from ...core.errors import DataError, needing_extra, shown
 
 POINTS = "points"  # the column of bags
+FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
 
 
 def library() -> ModuleType:
@@ -94,8 +95,9 @@ def split_arrow(
     try:
         table = pa.RecordBatchReader.from_stream(data).read_all()
         table = plain_table(table)
-    except pa.ArrowException as error:
-        raise DataError(f"the table cannot be read ({error})") from error
+    except (pa.ArrowException, *FOREIGN) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"the table cannot be read ({reason})") from error
     name = column
     if name is None:
         lists = [field.name for field in table.schema if _is_list(pa, field.type)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Integers
 from ...core.errors import DataError, closest, needing_extra, shown
-from .arrow_arrays import library, plain_table
+from .arrow_arrays import FOREIGN, library, plain_table
 from .ids import BagIds
 from .packed_attributes import decoded_dataset
 
@@ -28,7 +28,6 @@ Frame = Any
 
 GROUPS = (("pandas.api.typing", "DataFrameGroupBy"), ("polars.dataframe.group_by", "GroupBy"))
 TABLES = ("__dataframe__", "collect_schema", "scanner", "data_vars", "read_all")  # what these have
-FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 COUNTS = "sample_dimension"  # the attribute of CF's counts
 

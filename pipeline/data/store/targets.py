@@ -70,6 +70,12 @@ def targets_matrix(
         return np.full((n_bags, max(1, len(names))), np.nan)
     if isinstance(targets, Mapping):
         given = {str(name): values for name, values in targets.items()}
+    elif hasattr(targets, "column_names") and hasattr(targets, "column"):  # a table of Arrow
+        columns = list(targets.column_names)
+        again = next((name for name in columns if columns.count(name) > 1), None)
+        if again is not None:
+            raise DataError(f"two targets are called {again!r}; rename one")
+        given = {name: targets.column(name) for name in columns}
     elif isinstance(targets, DataFrame):
         given = {str(name): targets[name] for name in targets.columns}
     else:

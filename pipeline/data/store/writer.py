@@ -325,8 +325,8 @@ class AppendSession:
         sets = {POINTS: bags.points}
         if isinstance(responses, (Responses, Bags)):
             sets[RESPONSE_POINTS] = responses.points
-        elif responses is not None:
-            rows = [np.asarray(one) for one in responses if one is not None and np.size(one)]
+        else:
+            rows = _rows_of(responses)
             if len({one.shape[1:] for one in rows}) == 1 and rows[0].ndim == len(POINTS.dimensions):
                 sets[RESPONSE_POINTS] = np.concatenate(rows)
         for array, points in sets.items():
@@ -502,3 +502,14 @@ class AppendSession:
             self._tails[IDS.name] = self._open_tail(IDS)
         tail = self._tail(IDS)
         self._taken = TakenIds(self._meta.id_kind, self._meta.max_id, tail.blocks)
+
+
+def _rows_of(responses: object) -> list[NDArray[Any]]:
+    """Return the responses that are arrays; none of what is refused when responses are checked."""
+    if not isinstance(responses, Sequence | np.ndarray) or isinstance(responses, str | bytes):
+        return []
+    try:
+        rows = [np.asarray(one) for one in responses if one is not None]
+    except (TypeError, ValueError):
+        return []
+    return [one for one in rows if one.size]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from bagbasis import BagStore
@@ -120,3 +123,28 @@ def test_a_store_without_targets(tmp_path):
     assert store.targets().shape == (3, 0)
     assert store.target_columns() == []
     store.verify()
+
+
+def test_a_table_of_arrow_is_a_frame_of_targets(tmp_path):
+    """By the names of its columns; nulls are bags without a label."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store.append(ONE * 2, pa.table({"y": [1, None]}))
+    np.testing.assert_array_equal(store.targets().ravel(), [1.0, np.nan])
+    for table, told in (
+        (pa.table({"z": [1.0, 2.0]}), "unknown target 'z'"),
+        (pa.table([[1.0, 2.0]] * 2, names=["y", "y"]), "two targets are called 'y'"),
+        (pa.table({"y": [{"a": 1}, None]}), "target 'y'"),
+    ):
+        with pytest.raises(DataError, match=told):
+            store.append(ONE * 2, table, ids=[7, 8])
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [date(1600, 2, 29), pd.NA, {1, 2}, [[[1.0], [1.0, 2.0]]] * 2, [date(2000, 1, 1)] * 2],
+)
+def test_responses_that_are_no_points_are_refused(responses, tmp_path):
+    """By a message of ours, in a store that measures its points."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=1)
+    with pytest.raises(DataError, match="response"):
+        store.append(ONE * 2, [1.0, 2.0], responses=responses)
