@@ -258,6 +258,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
             found = _look_into_parquet(file, url, columns)
         else:
             sample = file.read(SAMPLE_BYTES)
+            columns.read.refuse_separator_line(sample)
             delimiter, names = columns.read.read_header(sample, columns.names)
             row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
             found = TableFile(url, 0, (*names,), (UNTYPED,) * len(names), n_bytes // row_bytes, 0)

@@ -89,6 +89,21 @@ class ReadOptions:
         signs = {"quote": self.quote, "escape": self.escape, "comment": self.comment}
         return {"encoding": self.encoding, "skip": self.skip, **signs}
 
+    def refuse_separator_line(self, sample: bytes) -> None:
+        """Raise ValueError where the header is Excel's line of the separator, such as sep=;."""
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        lines = sample.decode(encoding, "ignore").splitlines()[self.skip : self.skip + 1]
+        line = re.fullmatch(r"\s*\"?sep=(.?)\"?\s*", lines[0], re.IGNORECASE) if lines else None
+        if line is None:
+            return
+        delim = line[1] or "\t"
+        is_tried = delim in DELIMITERS if self.delim is None else delim == self.delim
+        hint = f"skip: {self.skip + 1}" + ("" if is_tried else f", delim: {delim!r}")
+        raise ValueError(
+            f"line {self.skip + 1} is {lines[0].strip()!r}, which Excel writes before the names "
+            f"of the columns; set read: {{{hint}}}"
+        )
+
     def read_header(self, sample: bytes, wanted: Sequence[str]) -> tuple[str, list[str]]:
         """Return the delimiter that gives the first row most wanted names, and all its names.
 
