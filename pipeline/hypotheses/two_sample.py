@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import Instance, Integer, KernelName, OneOf, Open, Real, Seed, checked
-from ..core.errors import DataError, ParameterError, shown
+from ..core.errors import DataError, ParameterError, shown, warn
 from ..core.params import as_array
 from ..embeddings.base import Embedding, EmbeddingSpec
 from ..execution.lanes import lane
@@ -279,3 +279,8 @@ def _check(samples: TwoSamples, statistic: TwoSampleStatistic) -> None:
         check_groups(statistic, samples.null, "rows")
     if (samples.sampled_rows == samples.sampled_rows[0]).all():
         raise DataError("all rows of both samples are alike: there is nothing to compare")
+    if all((rows == rows[0]).all() for rows in samples.sampled.values()):
+        warn(
+            "the rows of a are all alike, and those of b: the samples differ, but without a spread "
+            "within them no effect can be measured (it is NaN); check that both are measurements"
+        )

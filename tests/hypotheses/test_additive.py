@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -300,7 +302,11 @@ def test_no_spread_within(statistic, given):
     """Samples whose rows do not differ, or look alike to the kernel: there is no effect to say."""
     if statistic == "energy":
         given = {"a": 0 * X, "b": 0 * Y + 1}
-    r = two_sample_test(**given, statistic=statistic, n_permutations=19)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        r = two_sample_test(**given, statistic=statistic, n_permutations=19)
+    told = any("without a spread within them" in str(one.message) for one in heard)
+    assert told == ("bandwidth" not in given)  # constants; others differ within
     assert np.isnan(r.effect)
     assert r.p_value == (1.0 if "bandwidth" in given else 0.05)
 
