@@ -11,10 +11,14 @@ from ...core.errors import ParameterError
 from ...data.store.targets import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
-from .scans import SQL_TYPES, Scan, is_nan
+from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, is_nan
 from .values import Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
+EMPTY = (
+    "the bag is empty: its lists of coordinates have no items or are missing; remove the row, or "
+    "set missing to drop_point or drop_bag"
+)
 
 
 class Cells(NamedTuple):
@@ -29,6 +33,17 @@ class Cells(NamedTuple):
         for name in value.inputs:
             why = why.replace(value.of(name), name)
         return why
+
+
+class BadRow(NamedTuple):
+    """A row that cannot be used, and what is wrong with it.
+
+    ``written`` is its number in the file, if ``row`` counts the items of lists.
+    """
+
+    row: int
+    what: str
+    written: int | None = None
 
 
 Problem = tuple[str, Callable[[Mapping[str, Any], Cells], str]]
@@ -49,10 +64,11 @@ def check_expressions(scan: Scan, database: Database) -> None:
 
 def first_problem(
     scan: Scan, starts: Sequence[int], unfit: Sequence[int], database: Database
-) -> tuple[int, int, str]:
-    """Return file and row of the first row that cannot be used, and what is wrong with it.
+) -> tuple[int, BadRow]:
+    """Return the file and the first of its rows that cannot be used, with what is wrong with it.
 
-    ``unfit`` are the targets of which there are numbers that cannot be used.
+    The row is counted as `Scan.values` counts it. ``unfit`` are the targets of which there are
+    numbers that cannot be used.
     """
     problems = problems_of(scan)
     problems += [one for j in unfit for one in unfit_numbers(scan, j)]
@@ -64,7 +80,8 @@ def first_problem(
     [row] = database.fetch(query)
     cells = f"SELECT * FROM ({scan.cells(starts)}) WHERE row = {row['row']}"
     what = problems[row["problem"]][1](row, Cells(cells, database))
-    return row["file"], row["row"], f"bag {row['id']!r}: {what}" if row["problem"] else what
+    what = f"bag {row['id']!r}: {what}" if row["problem"] else what
+    return row["file"], BadRow(row["row"], what, row.get(WRITTEN))
 
 
 def text_condition(j: int) -> str:
@@ -77,6 +94,8 @@ def problems_of(scan: Scan) -> list[Problem]:
     no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
     told = "the bag id is missing, or a number that is not whole; give every row its bag's id"
     found: list[Problem] = [(no_id if scan.columns.ids else "false", lambda *_: told)]
+    if scan.files[0].lists and scan.columns.missing == "refuse":
+        found.append((f"{ITEMS} = 0", lambda *_: EMPTY))
     for j, one in enumerate(scan.columns.coordinates):
         found += _of_cells(scan, one, f"coordinate {one.name!r}")
         found += _of_coordinate(scan, j, one, f"coordinate {one.name!r}")

@@ -20,6 +20,7 @@ from .values import Columns, Value, alias, inputs_of, moment_of, quoted
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
 ROWS_TO_GUESS = 20_480  # of CSV, for the types of columns in expressions; as DuckDB looks at
 ROW = "file_row_number"
+WRITTEN, ITEMS = "written", "items"  # of lists: the row of the file, and how long its lists are
 SECONDS_PER_DAY = 86400.0
 SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
 # of text in CSV: the first that all cells fit
@@ -54,7 +55,8 @@ class Scan:
 
         It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
         numbers of the files' first rows; ``id``; of each input the cell and its value, by their
-        `alias`, NULL if the cell has none; the coordinates ``x0`` …; the targets as they are,
+        `alias`, NULL if the cell has none; of lists ``written``, the row of the file, and
+        ``items``, the number of points there; the coordinates ``x0`` …; the targets as they are,
         ``y0`` …, and as numbers, ``z0`` …. What is missing is NULL, of an expression NaN; an
         expression that fails is NULL, and of a target ``e0`` … is true then.
         """
@@ -78,6 +80,7 @@ class Scan:
         for j, one in enumerate(self.columns.targets):
             if not one.sql:
                 cells += [f"{self._cell(one.text)} AS y{j}", f"{self._number(one.text)} AS z{j}"]
+        cells += [WRITTEN, ITEMS] if self.files[0].lists else []
         return f"SELECT {', '.join(dict.fromkeys(cells))} FROM {self._source()}"
 
     def coded(self, starts: Sequence[int], coding: Coding) -> str:
@@ -249,6 +252,7 @@ class Scan:
         of_file = [name for name in self.columns.names if name not in dict(self.files[0].parts)]
         names = dict.fromkeys(map(self._column, of_file))
         selected = ["file_index", *(column for column in names if column not in lists)]
+        selected += [f"{ROW} AS {WRITTEN}", f"coalesce(len({lists[0]}), 0) AS {ITEMS}"]
         differs = f"error('lists of coordinates differ in length in row ' || {ROW})"
         for column in lists:
             items = f"CASE WHEN len({column}) > 0 THEN {column} ELSE [NULL] END"

@@ -6,6 +6,7 @@ other files decide.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.bags.box import Box
 from .bad_rows import (
+    BadRow,
     Problem,
     check_expressions,
     first_problem,
@@ -32,6 +34,8 @@ from .files import TEXTS, UNTYPED, TableFile, check_pages
 from .scans import Scan, is_nan, scans_of
 from .values import Columns
 
+logger = logging.getLogger(__name__)
+
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 
@@ -41,7 +45,8 @@ Labels = dict[str, set[str]]  # the texts of each target
 class Kind(NamedTuple):
     """What a column holds in one file: "number", "text" or "either", with a text found in it.
 
-    Of a target, ``n_texts`` of its cells are text that is no number, ``n_numbers`` are numbers.
+    Of a target, ``n_texts`` of its cells are text that is no number, ``n_numbers`` are numbers;
+    ``padded`` is a number that begins with zeros, such as 007.
     """
 
     kind: str
@@ -49,6 +54,7 @@ class Kind(NamedTuple):
     example: str | None = None
     n_texts: int = 0
     n_numbers: int = 0
+    padded: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,8 @@ class Survey:
     """One file, or one piece of a file, in small.
 
     ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``points`` the
-    coordinates of random rows. ``problem`` is the first row that cannot be used, and what is
-    wrong with it; ``sample`` the ids of random rows.
+    coordinates of random rows. ``problem`` is the first row that cannot be used; ``sample`` the
+    ids of random rows.
     """
 
     file: TableFile
@@ -67,7 +73,7 @@ class Survey:
     id_kind: Kind
     target_kinds: tuple[Kind, ...]
     points: Floats
-    problem: tuple[int, str] | None = None
+    problem: BadRow | None = None
     sample: tuple[Any, ...] = ()
 
 
@@ -93,7 +99,8 @@ class CheckedTable:
         at = bisect_right(self.starts, row) - 1
         file = self.surveys[at].file
         before = sum(s.n_rows for s in self.surveys[:at] if s.file.url == file.url)
-        return f"{file.url}, row {row - self.starts[at] + before}"
+        what = "item of the lists" if file.lists else "row"
+        return f"{file.url}, {what} {row - self.starts[at] + before}"
 
     def scans(self) -> list[tuple[Scan, list[int]]]:
         """Return what one query reads together, with the number of the first row of each file."""
@@ -130,8 +137,10 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
     table = CheckedTable(columns, tuple(surveys))
     for start, survey in zip(table.starts, table.surveys, strict=False):
         if survey.problem is not None:
-            row, what = survey.problem
-            raise DataError(f"{table.place_of(start + row)}: {what}")
+            row, what, written = survey.problem
+            place = table.place_of(start + row)
+            place = place if written is None else f"{survey.file.url}, row {written}"
+            raise DataError(f"{place}: {what}")
     file = table.surveys[0].file.url
     if not table.n_rows:
         raise DataError(f"{file}: the table has no rows")
@@ -140,7 +149,22 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
             raise DataError(f"{file}: coordinate {one.name!r} is missing in all rows")
     for j, one in enumerate(columns.targets):
         _refuse_stray_texts(table, j, one.name, database)
+        _tell_padded(table, j, one.name)
     return table
+
+
+def _tell_padded(table: CheckedTable, j: int, name: str) -> None:
+    """Log a warning if numerals of a target begin with zeros: 007 and 7 are one number."""
+    kinds = [survey.target_kinds[j] for survey in table.surveys]
+    padded = next((kind for kind in kinds if kind.padded), None)
+    declared = table.columns.target_types.get(name)
+    if padded is None or declared is not None or any(kind.kind == "text" for kind in kinds):
+        return
+    logger.warning(
+        "%s: target %r is %r in a row and is read as a number, %s; set target_types: {%s: class} "
+        "if the values are names, or {%s: number} if they are numbers",
+        *(padded.file, name, padded.padded, int(padded.padded or 0), name, name),
+    )
 
 
 def _refuse_stray_texts(table: CheckedTable, j: int, name: str, database: Database) -> None:
@@ -249,8 +273,9 @@ def survey_scan(scan: Scan, database: Database, report: Report | None = None) ->
     ]
     if unfit or any(answers["bad"] for answers in rows):
         starts = list(accumulate((survey.n_rows for survey in surveys), initial=0))
-        at, row, what = first_problem(scan, starts[:-1], unfit, database)
-        surveys[at] = replace(surveys[at], problem=(row - starts[at], what))
+        at, bad = first_problem(scan, starts[:-1], unfit, database)
+        bad = bad._replace(row=bad.row - starts[at])
+        surveys[at] = replace(surveys[at], problem=bad)
     return surveys
 
 
@@ -282,7 +307,9 @@ def _questions(scan: Scan) -> dict[str, str]:
         kind = scan.kind_of(target)
         example = _example(kind, f"y{j}", f"z{j} IS NULL")
         is_text = text_condition(j) if kind in (UNTYPED, *TEXTS) else "false"
+        padded = f"min(y{j}) FILTER (regexp_full_match(y{j}, '0[0-9]+'))"
         counts = f"'n_texts': count_if({is_text}), 'n_numbers': count(z{j})"
+        counts += f", 'padded': {padded if kind == UNTYPED and not target.sql else 'NULL'}"
         asked[f"target{j}"] = f"{{'example': {example}, {counts}}}"
         asked[f"unfit{j}"] = _count_of(unfit_numbers(scan, j))
     return asked
@@ -328,6 +355,7 @@ def _kind(
     example: str | None,
     n_texts: int = 0,
     n_numbers: int = 0,
+    padded: str | None = None,
     declared: str | None = None,
 ) -> Kind:
     if declared is None and type_name in (UNTYPED, "null"):
@@ -335,4 +363,4 @@ def _kind(
     else:
         is_text = type_name in TEXTS if declared is None else declared == "class"
         kind = "text" if is_text else "number"
-    return Kind(kind, file.url, example, n_texts, n_numbers)
+    return Kind(kind, file.url, example, n_texts, n_numbers, padded)

@@ -149,7 +149,7 @@ def test_lists_of_every_kind_are_rows_of_a_bag(kind, tmp_path):
         table = pa.table({"p": ["a", "b"], "x": pa.array([[1.0], none], kind(pa.float64()))})
         with pytest.raises(DataError, match="row 1"):
             Bags.from_frame(table, "p")
-        with pytest.raises(DataError, match="bag 'b'"):
+        with pytest.raises(DataError, match="row 1: bag 'b': the bag is empty"):
             stored(table, tmp_path / "s")
 
 
@@ -180,3 +180,12 @@ def test_a_store_is_opened_by_its_class_method():
     """The class alone says so."""
     with pytest.raises(ParameterError, match=r"BagStore.open\(url\)"):
         BagStore("train.zarr")
+
+
+def test_what_pandas_cannot_give_arrow_is_refused():
+    """Two columns of one name, and a column of several types."""
+    twice = pd.DataFrame([[1, [2.0], [3.0]]], columns=["p", "u", "u"])
+    mixed = pd.DataFrame({"p": [1, "a"], "u": [[1.0], [2.0]]})
+    for frame in (twice, mixed):
+        with pytest.raises(DataError, match="the table cannot be read"):
+            Bags.from_arrow(frame)

@@ -156,9 +156,10 @@ def test_a_polars_column_of_vectors_is_read_some_rows_at_a_time(tmp_path):
 @pytest.mark.parametrize(
     ("vectors", "told"),
     [
-        ([[[1.0, 2.0]], [[1.0, 2.0], [3.0]]], "row 2: bag 'b': .*a vector of 1 numbers, not 2"),
+        ([[[1.0, 2.0]], [[1.0, 2.0], [3.0]]], "row 1: bag 'b': .*a vector of 1 numbers, not 2"),
         ([[[1.0, 2.0]], [[1.0, 2.0, 3.0]]], "row 1: bag 'b': .*a vector of 3 numbers, not 2"),
         ([[[1.0, 2.0]], [[1.0, None]]], r"row 1: bag 'b': coordinate 'p\[1\]' is missing"),
+        ([[[1.0, 2.0]], []], "row 1: bag 'b': the bag is empty"),
         ([[[1.0, 2.0]], [None]], r"row 1: bag 'b': coordinate 'p\[0\]' is missing"),
         ([[], []], "'p' has no vector in any row"),
         ([[["u"]], [["v"]]], "'p' holds vectors of string, not of numbers"),
@@ -201,9 +202,41 @@ def test_lists_that_can_not_be_used(tmp_path):
     with pytest.raises(DataError, match="'x' has lists, 'y' has none"):
         ingest([[1.0], [2.0]], [1.0, 2.0])
     for empty in ([], None):
-        with pytest.raises(DataError, match="bag 'b': coordinate 'x' is missing"):
-            ingest([[1.0], empty], [[1.0], empty])
-        assert ingest([[1.0], empty], [[1.0], empty], missing="drop_point").ids() == ["a"]
+        for first in ([1.0], [1.0, 2.0, 3.0]):  # the row as written, however long the one before
+            with pytest.raises(DataError, match="points, row 1: bag 'b': the bag is empty"):
+                ingest([first, empty], [first, empty])
+            assert ingest([first, empty], [first, empty], missing="drop_point").ids() == ["a"]
+    with pytest.raises(DataError, match="points, row 1: bag 'b': coordinate 'y' is missing"):
+        ingest([[1.0, 2.0], [3.0]], [[1.0, 2.0], [None]])
+
+
+def test_responses_of_lists_are_named_by_their_item(tmp_path):
+    """An unknown bag of a table of lists is not given a row that the table does not have."""
+    points = pa.table({"bag": ["a", "b"], "x": [[1.0, 2.0], [3.0]]})
+    for unknown, item in (([1.0], 3), ([1.0, 2.0], 3)):
+        answers = pa.table({"bag": ["a", "z"], "q": [[1.0, 2.0, 3.0], unknown]})
+        with pytest.raises(DataError, match=f"item of the lists {item}: id 'z'"):
+            ingest_frame(
+                points,
+                tmp_path / "s.zarr",
+                id_column="bag",
+                coordinates=["x"],
+                responses=answers,
+                response_coordinates=["q"],
+                overwrite=True,
+            )
+
+
+@pytest.mark.parametrize("name", ["coordinates", "targets", "id_column"])
+def test_a_table_is_not_the_names_of_columns(name, tmp_path):
+    """Its columns would be taken for the names in silence."""
+    frame = pd.DataFrame({"bag": [1, 2], "x": [1.0, 2.0]})
+    options = {"id_column": "bag", "coordinates": ["x"]}
+    for table in (frame, pa.table(frame)):
+        with pytest.raises(ParameterError, match=f"{name} is a table .*names of columns"):
+            ingest_frame(frame, tmp_path / "s.zarr", **{**options, name: table})
+    names = frame.columns[1:]  # an index of names is not a table
+    assert ingest_frame(frame, tmp_path / "s.zarr", **{**options, "coordinates": names}).n_dims == 1
 
 
 def test_labels_and_responses_are_tables_too(tmp_path):

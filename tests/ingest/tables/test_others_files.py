@@ -193,3 +193,39 @@ def test_a_data_set_without_rows(tmp_path):
         ingest_frame(data, tmp_path / "s.zarr", **given)
     with pytest.raises(DataError, match=r"points is .*expected a table"):
         ingest_frame(datasets.DatasetDict({"train": data}), tmp_path / "s.zarr", **given)
+
+
+@pytest.mark.parametrize(
+    ("line", "delim", "told"),
+    [
+        ("sep=;", ";", "skip: 1}"),
+        ('"sep=,"', ",", "skip: 1}"),
+        ("SEP=^", "^", r"skip: 1, delim: '\^'}"),
+    ],
+)
+def test_the_line_of_the_separator_that_excel_writes(line, delim, told, tmp_path):
+    """It is not taken for the names of columns; the message says how to leave it out."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"{line}\np{delim}x\n1{delim}2\n2{delim}3\n")
+    given = {"id_column": "p", "coordinates": ["x"]}
+    with pytest.raises(DataError, match=f"line 1 is .*Excel .*{told}"):
+        ingest_tables(path, tmp_path / "s", **given)
+    read = {"skip": 1, "delim": delim}
+    assert ingest_tables(path, tmp_path / "s", read=read, **given).n_bags == 2
+
+
+@pytest.mark.parametrize("value", ["007", "0012", "00"])
+def test_numerals_that_begin_with_zeros_are_told_of(value, tmp_path, caplog):
+    """They may be names; either type that is declared is the answer."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"p,x,arm\n1,2,{value}\n2,3,7\n3,5,0\n")
+    given = {"id_column": "p", "coordinates": ["x"], "targets": ["arm"], "overwrite": True}
+    store = ingest_tables(path, tmp_path / "s", **given)
+    assert store.targets().ravel().tolist() == [int(value), 7, 0]
+    assert f"target 'arm' is '{value}' in a row and is read as a number" in caplog.text
+    caplog.clear()
+    for kind in ("class", "number"):
+        ingest_tables(path, tmp_path / "s", target_types={"arm": kind}, **given)
+    path.write_text("p,x,arm\n1,2,0.5\n2,3,7\n3,5,0\n")
+    ingest_tables(path, tmp_path / "s", **given)
+    assert "read as a number" not in caplog.text
