@@ -11,11 +11,16 @@ import collections.abc
 import inspect
 import random
 import types
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from numbers import Integral, Real as RealNumber
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 
 from bagbasis.core.constraints import members_of
 from bagbasis.core.parameters import Constraint, Integer, Open, Real
@@ -61,6 +66,37 @@ JUNK: dict[str, Any] = {
     "NaNs": np.full((12, 2), np.nan),
     "masked": np.ma.masked_array(np.ones((12, 2)), mask=np.eye(12, 2)),
     "text array": np.array(["a", "b"]),
+    "object texts": np.array(["a", None, "b"], dtype=object),
+    "object numbers": np.array([1, 2.5, None], dtype=object),
+    "mixed objects": np.array([1, "a", b"b"], dtype=object),
+    "bytes array": np.array([b"a", b"\xff"]),
+    "date": date(1600, 2, 29),
+    "time with a zone": datetime(2024, 7, 1, tzinfo=UTC),
+    "times": np.array(["1677-01-01", "NaT"], dtype="M8[s]"),
+    "spans": np.array([1, 2], dtype="m8[s]"),
+    "decimals": [Decimal("0.5"), Decimal("NaN")],
+    "sparse": csr_array(np.eye(3)),
+    "NA": pd.NA,
+    "nullable": pd.array([1, None], "Int64"),
+    "categories": pd.Categorical(["b", None], ["a", "b"], ordered=True),
+    "nullable frame": pd.DataFrame({"bag": [1, 1], "u": pd.array([1, None], "Int64")}),
+    "object frame": pd.DataFrame({"bag": [1, "a"], "u": [b"x", 2.5]}, dtype=object),
+    "frame of times": pd.DataFrame({"bag": [1], "u": [pd.Timestamp("2024", tz="UTC")]}),
+    "frame of periods": pd.DataFrame({"bag": pd.period_range("2024", periods=2), "u": [1, 2]}),
+    "frame of intervals": pd.DataFrame({"bag": pd.interval_range(0, 2), "u": [1, 2]}),
+    "complex frame": pd.DataFrame({"bag": [1], "u": [1j]}),
+    "empty frame": pd.DataFrame({"bag": [], "u": []}),
+    "frame without columns": pd.DataFrame(index=[1, 2]),
+    "two of a name": pd.DataFrame([[1, 2.0, 3.0]], columns=["bag", "u", "u"]),
+    "levels": pd.DataFrame([[1, 2.0]], columns=pd.MultiIndex.from_tuples([("bag", ""), ("u", 1)])),
+    "empty batches": pa.table({"bag": pa.array([], pa.int64()), "u": pa.array([], pa.null())}),
+    "null column": pa.table({"bag": [1, 1], "u": pa.nulls(2)}),
+    "list views": pa.table(
+        {"bag": [1, 2], "u": pa.array([[1.0], None], pa.list_view(pa.float64()))}
+    ),
+    "runs": pa.table({"bag": pa.RunEndEncodedArray.from_arrays([2], ["a"]), "u": [1.0, 2.0]}),
+    "records": pa.table({"bag": [{"a": 1}], "u": [{"b": [1, None]}]}),
+    "bytes columns": pa.table({"bag": [b"a", b"\xff"], "u": [b"1", b"2"]}),
     "object": object(),
     "class": Foreign,
 }
