@@ -246,7 +246,7 @@ class TableIngest:
         if self.responses is not None and not made["response_coordinates"]:
             raise ParameterError("responses are given, but no response_coordinates; name them")
         for name in ("id_column", "target_id_column", "response_id_column"):
-            if getattr(self, name) is not None and not names_of(getattr(self, name), name):
+            if getattr(self, name) is not None and not names_of(getattr(self, name)):
                 raise ParameterError(f"{name} is empty; name a column")
         for parameter in ("target_types", "target_rules"):
             for name in getattr(self, parameter) or {}:

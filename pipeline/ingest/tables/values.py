@@ -111,7 +111,6 @@ def values_of(key: str, given: Given) -> tuple[Value, ...]:
     ParameterError for a name that is empty or given twice.
     """
     pairs: list[tuple[str, str]] = []
-    _check_no_table(key, given)
     for one in [given] if isinstance(given, Mapping) else given or ():
         pairs += one.items() if isinstance(one, Mapping) else [(one, one)]
     if any("" in pair for pair in pairs):
@@ -127,18 +126,8 @@ def moment_of(text: str, cast: str = "CAST") -> str:
     return f"timezone('UTC', {cast}({text} AS TIMESTAMP WITH TIME ZONE))"
 
 
-def _check_no_table(key: str, given: object) -> None:
-    """Raise ParameterError for a table, whose columns would be taken for the names."""
-    if hasattr(given, "columns") or hasattr(given, "column_names"):
-        raise ParameterError(
-            f"{key} is a table ({type(given).__name__}); expected the names of columns of the "
-            "points' table, such as a list of texts"
-        )
-
-
-def names_of(columns: str | Sequence[str] | None, key: str = "names of columns") -> tuple[str, ...]:
-    """Return the names of one column, of several or of none; ParameterError for a table."""
-    _check_no_table(key, columns)
+def names_of(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of one column, of several or of none."""
     return (columns,) if isinstance(columns, str) else tuple(map(str, columns or ()))
 
 

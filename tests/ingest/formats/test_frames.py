@@ -227,18 +227,6 @@ def test_responses_of_lists_are_named_by_their_item(tmp_path):
             )
 
 
-@pytest.mark.parametrize("name", ["coordinates", "targets", "id_column"])
-def test_a_table_is_not_the_names_of_columns(name, tmp_path):
-    """Its columns would be taken for the names in silence."""
-    frame = pd.DataFrame({"bag": [1, 2], "x": [1.0, 2.0]})
-    options = {"id_column": "bag", "coordinates": ["x"]}
-    for table in (frame, pa.table(frame)):
-        with pytest.raises(ParameterError, match=f"{name} is a table .*names of columns"):
-            ingest_frame(frame, tmp_path / "s.zarr", **{**options, name: table})
-    names = frame.columns[1:]  # an index of names is not a table
-    assert ingest_frame(frame, tmp_path / "s.zarr", **{**options, "coordinates": names}).n_dims == 1
-
-
 def test_labels_and_responses_are_tables_too(tmp_path):
     """Each by its own columns; refusals name the table and its row."""
     answers = pa.table({"name": ["b01", "b02"], "q": [[[1.0], [2.0]], [[3.0]]]})
