@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -43,18 +44,25 @@ class Format:
         Raises
         ------
         error
-            They are of a version that is not read; names the ``url`` that they stand at.
+            They are of a version that is not read; names the ``url`` that they stand at. A later
+            version is a `NewerError` where no other error is wanted, and the cause where it is.
         """
         left = dict(values)
         found, known = left.pop(self.key, None), (self.version, *self.others)
         if found not in known:
             versions = " and ".join(map(str, known))
             place = f"{url}: " if url else ""
-            raise error(f"{place}{self.kind} of format {found}; this version reads {versions}")
+            reason = f"{self.kind} of format {found}; this version reads {versions}"
+            if type(found) is int and found > max(known):
+                newer = NewerError(saved_by=_author_of(left), reason=reason)
+                raise (
+                    newer if error is ValueError and not url else error(f"{place}{newer}")
+                ) from newer
+            raise error(f"{place}{reason}")
         return left
 
 
-class NewerError(TypeError):
+class NewerError(TypeError, ValueError):
     """Something that a newer version wrote: it is whole, and this version cannot read it.
 
     Parameters
@@ -63,16 +71,64 @@ class NewerError(TypeError):
         Names that this version does not know.
     saved_by : str, optional
         The version of bagbasis that wrote them.
+    reason : str
+        What else this version cannot read: a format, a value.
     """
 
-    def __init__(self, unknown: Sequence[str], saved_by: object = None) -> None:
+    def __init__(
+        self, unknown: Sequence[str] = (), saved_by: object = None, reason: str = ""
+    ) -> None:
         self.unknown = list(unknown)
-        self.saved_by = saved_by
-        author = f"version {saved_by}" if isinstance(saved_by, str) else "a newer version"
-        super().__init__(
-            f"{author} of bagbasis wrote it, with {', '.join(map(repr, unknown))}, which this "
-            f"version ({version('bagbasis')}) does not know; update bagbasis"
-        )
+        self.saved_by = saved_by if isinstance(saved_by, str) else None
+        self.reason = reason
+        own = version("bagbasis")
+        author = f"version {saved_by}" if self.saved_by else "a newer version"
+        names = ", ".join(map(repr, self.unknown))
+        tail = f", with {names}, which this version ({own}) does not know" if unknown else ""
+        head = f"{reason}; " if reason else ""
+        super().__init__(f"{head}{author} of bagbasis wrote it{tail}; update bagbasis")
+
+
+def newer_error(error: Exception, values: Mapping[str, Any]) -> NewerError | None:
+    """Return what to say of saved values that a newer version wrote; None for damaged ones.
+
+    Names that this version does not know are those of a newer one. So is whatever else fails in
+    values that carry a later version of bagbasis than this one.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised while the values were read.
+    values : mapping
+        All values, with the version that wrote them under "version", or among "versions".
+    """
+    saved_by = _author_of(values)
+    if isinstance(error.__cause__, NewerError):
+        error = error.__cause__
+    if isinstance(error, NewerError):
+        return error if error.saved_by else NewerError(error.unknown, saved_by, error.reason)
+    keyword = UNEXPECTED.search(str(error)) if isinstance(error, TypeError) else None
+    if keyword is not None:
+        return NewerError([keyword[1]], saved_by)
+    if saved_by is not None and _release(saved_by) > _release(version("bagbasis")):
+        return NewerError((), saved_by, f"{type(error).__name__}: {error}")
+    return None
+
+
+def _author_of(values: Mapping[str, Any]) -> str | None:
+    """Return the version of bagbasis that wrote values, where they say so."""
+    versions = values.get("versions")
+    author = versions.get("bagbasis") if isinstance(versions, Mapping) else values.get("version")
+    return author if isinstance(author, str) else None
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version's release: those before a suffix."""
+    return tuple(int(number) for number in RELEASE.match(text)[0].split(".") if number)  # type: ignore[index]  # matches nothing, too
+
+
+UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'")  # what Python says of a call
+RELEASE = re.compile(r"[0-9.]*")
 
 
 S = TypeVar("S", bound="Saved")
@@ -122,8 +178,11 @@ def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
     """
     unknown = sorted(values.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]  # of a dataclass
     if unknown:
-        raise NewerError(unknown, values.get("version"))
-    return kind(**{name: _read(kind, name, value) for name, value in values.items()})
+        raise NewerError(unknown, _author_of(values))
+    try:
+        return kind(**{name: _read(kind, name, value) for name, value in values.items()})
+    except NewerError as error:  # of a part, which does not say who wrote it
+        raise newer_error(error, values) or error from error
 
 
 def _read(kind: type[Saved], name: str, value: Any) -> Any:  # noqa: ANN401 - of any field

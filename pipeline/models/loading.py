@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import ModelError, refuse_exhaustion
 from ..core.parameters import Url, checked
+from ..core.saved import newer_error
 from ..data.storage.files import GROUP
 from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
@@ -101,7 +102,7 @@ def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64
             raise ValueError("a chunk of its arrays is missing")
     except Exception as error:  # whatever a damaged file leads to
         refuse_exhaustion(url, error)
-        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
+        raise unreadable(url, values, error) from newer_error(error, values) or error
     return arrays
 
 
@@ -149,4 +150,10 @@ def _made(url: str, values: dict[str, Any]) -> DoubleBasis:
         return estimator
     except Exception as error:  # whatever a damaged file leads to
         refuse_exhaustion(url, error)
-        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
+        raise unreadable(url, values, error) from newer_error(error, values) or error
+
+
+def unreadable(url: str, values: Mapping[str, Any], error: Exception) -> ModelError:
+    """Return the error for a model that cannot be made from its state: newer, or damaged."""
+    newer = newer_error(error, values)
+    return ModelError(f"{url}: {newer or f'damaged model ({type(error).__name__}: {error})'}")

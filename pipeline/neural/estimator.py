@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 
 from ..core import check_parameters
 from ..core.errors import StoreError
+from ..core.saved import newer_error
 from ..core.sklearn_bases import BaseEstimator, UnfittedError, of_bags
 from ..data.labelled.labelled import LabelledBags
 from ..execution.progress import Progress
@@ -134,7 +135,9 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
             model._read_header(header)
             model._restore()
         except (KeyError, TypeError, ValueError) as error:
-            raise StoreError(f"{path}: is no saved {cls.__name__} ({error})") from error
+            newer = newer_error(error, header)
+            reason = newer or f"is no saved {cls.__name__} ({error})"
+            raise StoreError(f"{path}: {reason}") from newer or error
         empty = model._network(jax.random.key(0))
         model.network_ = _inference(_with_arrays(empty, leaves, path))
         return model

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import DataError, StoreError
-from ..core.saved import Format
+from ..core.saved import Format, newer_error
 from ..data.storage.files import read_bytes, writing
 
 HEADER = "header"  # the array that holds the JSON text
@@ -53,7 +53,8 @@ def _parsed(
             arrays = [found[f"leaf{i}"] for i in range(len(found.files) - 1)]
         return arrays, FORMAT.strip(header)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile, UnicodeDecodeError) as error:
-        raise StoreError(f"{path}: is no saved network ({error})") from error
+        newer = newer_error(error, {})
+        raise StoreError(f"{path}: {newer or f'is no saved network ({error})'}") from newer or error
 
 
 def leaves_of(tree: Any) -> list[np.ndarray]:

@@ -7,11 +7,12 @@ import os
 import numpy as np
 
 from ..core.errors import ModelError, StoreError, refuse_exhaustion
+from ..core.saved import newer_error
 from ..data.storage.files import GROUP
 from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
 from ..data.storage.zarr_stores import attributes_of
-from ..models.loading import PythonFunction, read_network
+from ..models.loading import PythonFunction, read_network, unreadable
 from ..models.saving import ATTRIBUTE, read_state
 from .bag_density import BagDensity
 from .bag_networks import LabelledNetwork, NetworkClassifier, NetworkRegressor
@@ -70,7 +71,7 @@ def _load_folder(url: str) -> NeuralEstimator:
         model = kind.from_header(header, leaves, url)
     except Exception as error:  # whatever a damaged file leads to
         refuse_exhaustion(url, error)
-        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
+        raise unreadable(url, values, error) from newer_error(error, values) or error
     if isinstance(model, LabelledNetwork):
         model.versions_ = dict(values["versions"])
     return model

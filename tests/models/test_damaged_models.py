@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 from bagbasis import load_model
-from bagbasis.core.errors import ModelError
+from bagbasis.core.errors import BagbasisError, ModelError
 from bagbasis.models import saving
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
@@ -57,14 +57,12 @@ def test_model_of_a_later_version(saved):
     [
         lambda state: state.update(estimator="os.system"),
         lambda state: state.pop("features"),
-        lambda state: state.update(params={"colour": 1}),
         lambda state: state["features"]["embedding"].update(name="hologram"),
         lambda state: state["features"]["embedding"].update(n_per_dim=5),
         lambda state: state["features"]["embedding"].update(basis="haar"),
         lambda state: state["features"]["embedding"].update(box=[[0, 0], [0, 1]]),
         lambda state: state["features"]["random_features"].update(n_features=64),
         lambda state: state["features"]["random_features"].update(n_inputs=17),
-        lambda state: state["features"]["random_features"].update(wrong=1),
         lambda state: state.update(classes=[1, 2, 3]),
         lambda state: state.update(features=None),
         lambda state: state.update(random_features=7),
@@ -75,6 +73,52 @@ def test_damaged_description(saved, change):
     changed(saved, change)
     with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
         load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("zz_new", lambda state: state["params"].update(zz_new=1)),
+        ("wrong", lambda state: state["features"]["random_features"].update(wrong=1)),
+    ],
+)
+@pytest.mark.parametrize("saved_by", ["9.1", None])
+def test_names_of_a_newer_version(saved, saved_by, name, change):
+    """A name that this version does not know is told, with the version that saved the model."""
+    changed(saved, change)
+    own = state_of(saved)[1]["versions"]["bagbasis"]
+    if saved_by is not None:
+        changed(saved, lambda state: state["versions"].update(bagbasis=saved_by))
+    message = f"m\\.zarr: version {saved_by or own} of bagbasis wrote it, with '{name}'.*; update"
+    with pytest.raises(ModelError, match=message) as caught:
+        load_model(saved)
+    assert "damaged" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state["features"]["embedding"].update(name="hologram"),
+        lambda state: state.update(estimator="DoubleBasisForecaster"),
+        lambda state: state.update(format_version=2),
+    ],
+)
+def test_values_of_a_newer_version(saved, change):
+    """An embedding, an estimator or a format of a later version is not damage either."""
+    changed(saved, change)
+    changed(saved, lambda state: state["versions"].update(bagbasis="9.1"))
+    with pytest.raises(ModelError, match=r"version 9.1 of bagbasis wrote it.*update") as caught:
+        load_model(saved)
+    assert "damaged" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bag", [0, 3, len(BAGS) - 1])
+def test_a_removed_bag_is_not_predicted(tmp_path, bag):
+    """It is named, with what to do; the store is whole and not to be verified."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y).remove([bag])
+    message = rf"bag {bag}\b.*it has no points: it is empty, or was removed; leave it out"
+    with pytest.raises(BagbasisError, match=message):
+        fitted("one target").predict(store.read())
 
 
 def chunk_of(place, array):

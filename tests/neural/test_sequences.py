@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from bagbasis.neural import (
     SequenceRegressor,
     load_network,
 )
+from bagbasis.neural.files import HEADER
 from bagbasis.neural.units import GRU, LSTM, SRU
 from tests.oracles import networks
 
@@ -194,3 +197,25 @@ def test_another_file_is_no_network(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.ones(3))
     with pytest.raises(BagbasisError, match="is no saved network"):
         load_network(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("place", ["parameters", "format_version"])
+def test_a_network_of_a_newer_version(tmp_path, place):
+    """What this version does not know is named; such a file is a network, and not damaged."""
+    path = tmp_path / "m.npz"
+    arrays = [RNG.standard_normal((6, 1)) for _ in range(20)]
+    NextPointRegressor(**{**SMALL, "n_steps": 2, "validate_every": 1}).fit(arrays).save(path)
+    with np.load(path) as members:
+        content = dict(members)
+    header = json.loads(content[HEADER].tobytes())
+    if place == "parameters":
+        header[place]["zz_new"] = 1
+    else:
+        header[place] = 99
+    content[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(path, **content)
+    with pytest.raises(
+        BagbasisError, match=r"newer version of bagbasis wrote it.*update"
+    ) as caught:
+        load_network(path)
+    assert "is no saved" not in str(caught.value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...core.errors import BagbasisError, StoreError
-from ...core.saved import Format, NewerError
+from ...core.saved import Format, newer_error
 from ...core.systems import flush_name, replace_file
 from .partials import is_partial, partial_path, sweep, sweep_within
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
@@ -190,6 +191,19 @@ def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
         return None
 
 
+def check_regular(path: Path) -> None:
+    """Raise StoreError for a pipe, a device or a socket; what else is there is fine."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # who reads it learns why
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise StoreError(
+            f"{os.fspath(path)}: not a regular file but a pipe, a device or a socket; replace it "
+            "by the file that belongs there"
+        )
+
+
 def write_json(
     url: str | os.PathLike[str],
     values: Mapping[str, Any],
@@ -262,17 +276,22 @@ def read_json(
         It cannot be read.
     """
     url = normalize_url(url)
+    path = local_path(url)
+    if path is not None:
+        check_regular(path)
     content = read(url)
     if content is None:
         return None
+    values: Any = None
     try:
         values = json.loads(content)
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}, not an object")
         return parse(values if format is None else format.strip(values))
-    except NewerError as error:  # nothing is to be restored
-        raise kind(f"{url}: {error}") from error
     except (AttributeError, TypeError, KeyError, ValueError) as error:
+        newer = newer_error(error, values if isinstance(values, dict) else {})
+        if newer is not None:  # nothing is to be restored
+            raise kind(f"{url}: {newer}") from newer
         reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
         tail = f"; {remedy}" if remedy else ""
         raise kind(f"{url}: {damaged} ({reason}){tail}") from error

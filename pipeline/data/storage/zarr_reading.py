@@ -11,8 +11,6 @@ through codecs that compare that number with the chunk's first.
 from __future__ import annotations
 
 import math
-import os
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +30,7 @@ from zarr.codecs import (
 )
 from zarr.storage import LocalStore
 
-from ...core.errors import StoreError
+from .files import check_regular
 
 MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 MOST_CHUNKS = 2**20  # in one object: its index takes 16 bytes for each
@@ -52,19 +50,6 @@ class RegularFiles(LocalStore):
         """Return an object or a part of it, as `Store.get`."""
         check_regular(self.root / key)
         return await super().get(key, prototype, byte_range)
-
-
-def check_regular(path: Path) -> None:
-    """Raise StoreError for a pipe, a device or a socket; what else is there is fine."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # who reads it learns why
-        return
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise StoreError(
-            f"{os.fspath(path)}: not a regular file but a pipe, a device or a socket; replace it "
-            "by the file that belongs there"
-        )
 
 
 class CheckedBlosc(BloscCodec):

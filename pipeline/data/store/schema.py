@@ -32,7 +32,7 @@ from ...core.parameters import (
     Real,
     Text,
 )
-from ...core.saved import Format, Saved
+from ...core.saved import Format, NewerError, Saved
 from ..bags.box import MOST_DIMS, Box
 from ..bags.packed_points import FRACTIONS, WHOLE
 from ..storage.zarr_reading import open_group
@@ -150,7 +150,8 @@ class StoreMeta(Saved):
         values = FORMAT.strip(values, url, StoreError)
         unknown = sorted(values.keys() - {field.name for field in fields(cls)})
         if unknown:
-            raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")
+            newer = NewerError(unknown)
+            raise StoreError(f"{url}: {newer}") from newer
         try:
             if checksum not in (None, expected):
                 raise ValueError(f"their checksum is {checksum}, {expected} was expected")
@@ -167,6 +168,7 @@ class StoreMeta(Saved):
                 )
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")
+            check_ranges(values.get("ranges", {}), values["n_dims"], values.get("response_dims"))
             for name in counts:
                 Integer(0, MOST_ROWS).check(name, values[name])
             meta = cls(**values)

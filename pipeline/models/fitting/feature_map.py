@@ -98,7 +98,11 @@ class FeatureMap:
         if not surely_finite(embeddings):
             bad = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
             if len(bad):
-                raise BagError(int(bad[0]), "its embedding is not finite; verify the store")
+                bag = int(bad[0])
+                if bags.sizes[bag] == 0:
+                    reason = "it has no points: it is empty, or was removed; leave it out"
+                    raise BagError(bag, reason)
+                raise BagError(bag, "its embedding is not finite; verify the store")
         if self.beside is None or self.beside.spec is None:
             return embeddings, n_outside
         more = np.empty((len(bags), self.beside.n_columns), dtype=dtype)

@@ -297,10 +297,13 @@ class DriftDetector(BaseEstimator):
         StoreError
             The storage cannot be read.
         """
-        kept, params = read_reference(url)
-        found = cls(kept.watched.spec, **params)
-        found.reference_ = kept
-        return found
+
+        def make(kept: Reference, params: dict[str, Any]) -> DriftDetector:
+            detector = cls(kept.watched.spec, **params)
+            detector.reference_ = kept
+            return detector
+
+        return read_reference(url, make)
 
     def _fitted(self) -> Reference:
         found: Reference | None = getattr(self, "reference_", None)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...core.arrays import Floats
-from ...core.errors import ModelError
-from ...core.saved import Format, read_saved
+from ...core.errors import BagbasisError, ModelError
+from ...core.saved import Format, newer_error, read_saved
+from ...core.versions import version
 from ...data.storage.files import reading, writing
 from ...data.storage.urls import normalize_url
 from ...embeddings.registered import spec_from_dict, spec_to_dict
 from ...hypotheses.kernels.scales import Scales
 from ...models.fitting.partials import read_arrays, write_arrays
 from .watched import Watched
+
+T = TypeVar("T")
 
 FORMAT = Format("drift detector")
 ARRAYS = ("unit", "rows", "fixed", "blocks", "sizes")
@@ -80,6 +84,7 @@ def write_reference(
     meta = {
         "kind": FORMAT.kind,
         FORMAT.key: FORMAT.version,
+        "version": version("bagbasis"),
         "params": params,
         "watched": {
             **asdict(replace(kept.watched, spec=None)),
@@ -98,8 +103,10 @@ def write_reference(
         write_arrays(path, arrays, {})
 
 
-def read_reference(url: str | os.PathLike[str]) -> tuple[Reference, dict[str, Any]]:
-    """Return what `write_reference` wrote.
+def read_reference(
+    url: str | os.PathLike[str], make: Callable[[Reference, dict[str, Any]], T]
+) -> T:
+    """Return what ``make`` makes of the reference and the parameters that `write_reference` wrote.
 
     Raises
     ------
@@ -111,19 +118,24 @@ def read_reference(url: str | os.PathLike[str]) -> tuple[Reference, dict[str, An
     url = normalize_url(url)
     meta, arrays = _read(url)
     meta = FORMAT.strip(meta, url, ModelError)
-    own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
-    watched = dict(meta["watched"])
-    if watched["spec"] is not None:
-        watched["spec"] = spec_from_dict(watched["spec"], own or None)
-    watched["columns"] = tuple(watched["columns"])
-    kept = Reference(
-        watched=Watched(**watched),
-        scales=read_saved(Scales, meta["scales"]),
-        **{name: arrays[name] for name in ARRAYS},
-        n_fixed=meta["n_fixed"],
-        length=meta["length"],
-    )
-    return kept, meta["params"]
+    try:
+        own = {k.removeprefix("spec."): v for k, v in arrays.items() if k.startswith("spec.")}
+        watched = dict(meta["watched"])
+        if watched["spec"] is not None:
+            watched["spec"] = spec_from_dict(watched["spec"], own or None)
+        watched["columns"] = tuple(watched["columns"])
+        kept = Reference(
+            watched=Watched(**watched),
+            scales=read_saved(Scales, meta["scales"]),
+            **{name: arrays[name] for name in ARRAYS},
+            n_fixed=meta["n_fixed"],
+            length=meta["length"],
+        )
+        return make(kept, meta["params"])
+    except (AttributeError, TypeError, KeyError, ValueError, BagbasisError) as error:
+        newer = newer_error(error, meta)
+        reason = newer or f"a damaged drift detector ({type(error).__name__}: {error})"
+        raise ModelError(f"{url}: {reason}") from newer or error
 
 
 def _check_place(url: str, overwrite: bool) -> None:

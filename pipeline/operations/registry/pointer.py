@@ -91,7 +91,11 @@ class Pointer:
         ModelError
             What `to_bytes` cannot have written; names the URL.
         """
-        remedy = "restore it, or delete it and promote a model again"
+        remedy = (
+            "try again if something between here and the storage may have answered in its place; "
+            "if it is damaged, restore it from a copy, or keep it under another name and promote a "
+            "model: it holds the history of the champion"
+        )
         found = read_json(
             url,
             cls._parsed,

@@ -23,6 +23,7 @@ from typing import Any
 
 from ...core.errors import ModelError, ParameterError, WriterBusyError
 from ...core.parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
+from ...core.saved import NewerError
 from ...data.storage.files import GROUP, names_in, read_bytes, storage_errors
 from ...data.storage.folders import publish, staging
 from ...data.storage.lock import writer_lock
@@ -311,7 +312,9 @@ class Registry:
                 raise ModelError(f"{self.url}: no model {name!r}; registered are: {there}")
             damage = self._damage(name)
         if damage is not None:
-            raise ModelError(f"{damage}; the champion stays; register the model again") from damage
+            is_newer = isinstance(damage.__cause__, NewerError)  # and whole: nothing to put right
+            remedy = "" if is_newer else "; register the model again"
+            raise ModelError(f"{damage}; the champion stays{remedy}") from damage
 
     def _damage(self, name: str) -> ModelError | None:
         """Return what is wrong with a model whose folder is there; None for nothing."""

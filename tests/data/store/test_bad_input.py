@@ -186,7 +186,10 @@ def test_what_is_not_a_store_is_named(tmp_path, store):
         (lambda a: a.update(n_dims=2.0), "damaged bag store attributes .*n_dims is 2.0"),
         (lambda a: a.update(max_id="5"), "damaged bag store attributes .*max_id is '5'"),
         (lambda a: a.update(id_kind="uuid"), "damaged bag store attributes .*id_kind is 'uuid'"),
-        (lambda a: a.update(colour="red"), "this version of bagbasis does not know .'colour'.; up"),
+        (
+            lambda a: a.update(colour="red"),
+            "'colour', which this version .* update",
+        ),
         (lambda a: a.clear(), "interrupted; make it again"),
     ],
 )

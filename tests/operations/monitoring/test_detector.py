@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.core.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError, ModelError
 from bagbasis.execution.lanes import lane
+from bagbasis.models.fitting.partials import read_arrays, write_arrays
 from bagbasis.operations import DriftDetector
 from bagbasis.operations.monitoring import detector, watched
 from bagbasis.operations.monitoring.dealing import SMALL, Deal
@@ -164,6 +165,27 @@ def test_bags_and_stores(tmp_path, monkeypatch):
     ):
         with pytest.raises(BagbasisError, match=told):
             fitted.test(wrong)
+
+
+@pytest.mark.parametrize("place", ["params", "watched", "scales", "format_version"])
+def test_saved_by_a_newer_version(tmp_path, place):
+    """The version and the name that this version does not know; such a file is not damaged."""
+    path = tmp_path / "detector.npz"
+    DriftDetector().fit(np.random.default_rng(0).standard_normal((200, 2))).save(path)
+    arrays = read_arrays(path)
+    meta = json.loads(arrays.pop("meta").tobytes())
+    meta["version"] = "9.1"
+    if place == "format_version":
+        meta[place] = 99
+    else:
+        meta[place]["zz_new"] = 1
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    write_arrays(path, arrays, {})
+    message = "version 9.1 of bagbasis wrote it.*update bagbasis$"
+    with pytest.raises(ModelError, match=message) as caught:
+        DriftDetector.load(path)
+    assert "damaged" not in str(caught.value)
+    assert ("zz_new" in str(caught.value)) is (place != "format_version")
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import fsspec
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from bagbasis.core.errors import ModelError
+from bagbasis.operations import Registry
 from bagbasis.operations.registry import registry as registry_module
 from tests.models.predicting import BAGS, fitted
 
@@ -88,10 +90,10 @@ def test_what_was_written_is_read_back(registry, monkeypatch):
         (lambda text: b"", "Expecting value"),
         (lambda text: b"[]", "a list"),
         (lambda text: b"\x80{", "codec"),
-        (lambda text: text.replace(b'"format_version": 1', b'"format_version": 2'), "of format 2"),
         (lambda text: text.replace(b'"promote"', b'"rollback"'), "cannot have followed"),
         (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
-        (lambda text: text.replace(b'"at"', b'"when"'), "a newer version .*'when'"),
+        (lambda text: b"<!DOCTYPE html><title>Sign in</title>", "Expecting value"),
+        (lambda text: text.replace(b'"at": ', b'"action": '), "TypeError"),
     ],
 )
 def test_a_damaged_pointer(registry, content, reason):
@@ -103,9 +105,55 @@ def test_a_damaged_pointer(registry, content, reason):
     fs.pipe_file(path, damaged)
     calls = [registry.current, registry.list, registry.rollback, registry.load_current]
     for call in [*calls, lambda: registry.promote(name)]:
-        with pytest.raises(ModelError, match=rf"champion\.json: damaged \(.*{reason}"):
+        with pytest.raises(ModelError, match=rf"champion\.json: damaged \(.*{reason}") as caught:
             call()
+        assert "try again" in str(caught.value)
+        assert "delete" not in str(caught.value)
     assert fs.cat_file(path) == damaged
     fs.rm_file(path)
     registry.promote(name)
     assert registry.current() == name
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"format_version": 1', b'"format_version": 2'),
+        (b'"at"', b'"zz_reason": "", "at"'),
+        (b'"at"', b'"when"'),
+    ],
+)
+def test_a_pointer_of_a_newer_version(registry, old, new):
+    """It is whole: this version says what it does not know, and leaves it as it is."""
+    name = registry.register(fitted("one target"))
+    registry.promote(name)
+    fs, path = fsspec.core.url_to_fs(f"{registry.url}/champion.json")
+    newer = fs.cat_file(path).replace(old, new)
+    fs.pipe_file(path, newer)
+    for call in (registry.current, registry.rollback, lambda: registry.promote(name)):
+        with pytest.raises(ModelError, match="a newer version of bagbasis wrote it") as caught:
+            call()
+        for word in ("damaged", "restore", "delete"):
+            assert word not in str(caught.value)
+    assert fs.cat_file(path) == newer
+
+
+def test_a_model_of_a_newer_version_is_not_registered_again(registry):
+    """Its parameters are named, and no advice to replace it is given."""
+    name = registry.register(fitted("one target"))
+    fs, root = fsspec.core.url_to_fs(registry.model_url(name))
+    values = json.loads(fs.cat_file(f"{root}/zarr.json"))
+    values["attributes"]["bagbasis_model"]["params"]["zz_new"] = 1
+    fs.pipe_file(f"{root}/zarr.json", json.dumps(values).encode())
+    with pytest.raises(ModelError, match="bagbasis wrote it, with 'zz_new'") as caught:
+        registry.promote(name)
+    assert str(caught.value).endswith("update bagbasis; the champion stays")
+
+
+def test_a_pointer_that_is_a_pipe(tmp_path):
+    """It is refused at once; nobody waits for a writer that never comes."""
+    registry = Registry(tmp_path)
+    registry.register(fitted("one target"))
+    os.mkfifo(tmp_path / "champion.json")
+    with pytest.raises(ModelError, match=r"champion\.json: not a regular file but a pipe"):
+        registry.current()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -165,4 +166,26 @@ def test_damaged_state(given, tmp_path, text):
     """A state that cannot be read is named; nothing is guessed."""
     Path(given.state_folder, "state.json").write_text(text)
     with pytest.raises(StoreError, match=r"state\.json: damaged"):
+        retrain(given)
+
+
+@pytest.mark.parametrize("place", ["state", "round"])
+def test_state_of_a_newer_version(given, place):
+    """It is whole: the version and the names are told, and nobody is advised to begin anew."""
+    path = Path(given.state_folder, "state.json")
+    values = json.loads(path.read_text())
+    values["version"] = "9.1"
+    (values if place == "state" else values["rounds"][-1])["zz_new"] = 1
+    path.write_text(json.dumps(values))
+    message = r"state\.json: version 9.1 of bagbasis wrote it, with 'zz_new'.*; update bagbasis$"
+    with pytest.raises(StoreError, match=message):
+        retrain(given)
+
+
+def test_state_that_is_a_pipe(given):
+    """It is refused at once; nobody waits for a writer that never comes."""
+    path = Path(given.state_folder, "state.json")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match=r"state\.json: not a regular file but a pipe"):
         retrain(given)
