@@ -199,7 +199,7 @@ def test_another_file_is_no_network(tmp_path):
         load_network(tmp_path / "a.npz")
 
 
-@pytest.mark.parametrize("place", ["parameters", "format_version"])
+@pytest.mark.parametrize("place", ["parameters", "format"])
 def test_a_network_of_a_newer_version(tmp_path, place):
     """What this version does not know is named; such a file is a network, and not damaged."""
     path = tmp_path / "m.npz"
