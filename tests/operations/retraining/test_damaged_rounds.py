@@ -161,7 +161,7 @@ def test_state_in_a_place_that_is_taken(given, tmp_path, name):
         retrain(spec(tmp_path, state_url=str(tmp_path / name)))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format_version": 2}'])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format_version": 0}'])
 def test_damaged_state(given, tmp_path, text):
     """A state that cannot be read is named; nothing is guessed."""
     Path(given.state_folder, "state.json").write_text(text)
