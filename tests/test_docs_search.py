@@ -1,4 +1,4 @@
-"""Twelve questions of a newcomer: the search of the pages answers each with the page that is meant.
+"""Questions of a newcomer, also in the words of other libraries, and the pages that answer them.
 
 Of a page its title counts most, then its headings, then its words: with the splitting into words,
 the stems and the scores of Sphinx, by which its index of the pages is searched.
@@ -38,6 +38,18 @@ QUESTIONS = [
     ("lazy or eager", "by-task"),
     ("measured beside scikit-learn", "performance"),
     ("object stores s3", "stores"),
+    ("confidence interval", "guide"),
+    ("hyperparameter tuning", "guide"),
+    ("overfitting", "concepts"),
+    ("imbalanced classes", "guide"),
+    ("feature importance", "guide"),
+    ("missing values", "your-data"),
+    ("GPU", "getting-started"),
+    ("conda", "getting-started"),
+    ("random state", "concepts"),
+    ("benchmark", "performance"),
+    ("uncertainty", "guide"),
+    ("distribution regression", "concepts"),
 ]
 
 

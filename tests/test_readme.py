@@ -12,10 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bagbasis.jobs.experiments.kit.runner import read_report
+from bagbasis.jobs.experiments.results import RESULTS
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-MOST_WORDS = 650
-MOST_LINES = 8  # of a program, without blank ones
+MOST_WORDS = 800
+MOST_LINES = 20  # of a program, without blank ones
+EMBEDDINGS_METHOD, EMBEDDINGS_ERROR = 1, 2  # columns of the kept table of `embeddings`
 
 
 def programs(page):
@@ -23,14 +27,91 @@ def programs(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
+def _words(text):
+    """What was printed, without numbers, which differ a little between processors."""
+    return re.sub(r"-?\d+(\.\d*)?(e-?\d+)?", "#", text).split()
+
+
 def test_is_short_and_begins_with_what_to_type():
-    """A tired reader gets to the end of it."""
+    """A tired reader gets to the end of it; the commands follow the definition of a bag."""
     text = README.read_text()
     assert len(text.split()) <= MOST_WORDS
-    assert text.startswith("# bagbasis\n\n```\nmake demo ")
-    assert text.split("\n")[4].startswith("make test ")
+    definition, commands, *_ = text.split("```")
+    assert definition.startswith("# bagbasis\n\n**bagbasis learns from bags: sets of points")
+    assert [line.split(" #")[0].strip() for line in commands.strip().split("\n")] == [
+        "make demo",
+        "make test",
+    ]
     for program in programs(README):
         assert len([line for line in program.split("\n") if line.strip()]) <= MOST_LINES
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"])
+def test_says_what_it_is_and_when_not_to_use_it(page):
+    """In the words that people search for."""
+    text = " ".join(page.read_text().split())
+    for name in (
+        "distribution regression",
+        "learning on distributions",
+        "set learning",
+        "multiple-instance learning",
+        "kernel mean embedding",
+        "Use it if",
+        "Use something else if",
+    ):
+        assert name in text, name
+
+
+def _comparisons():
+    """The names of the peers in the comparison, and on how many sets the default of bagbasis has
+    the smaller, the same and the larger error in the kept results."""
+    [real, *_] = read_report(RESULTS / "real-bags")[0]["tables"]
+    column = real["columns"].index
+    peers = {
+        "aggregates and boosted trees": "boosted trees",
+        "aggregates and a random forest": "forest",
+        "aggregates and extra trees": "extra trees",
+        "mean pooling and a linear model": "mean pooling",
+        "MILES, multiple-instance (classes only)": "MILES",
+    }
+    pairs = {
+        label: [(row[column("default")], row[column(peer)]) for row in real["rows"]]
+        for label, peer in peers.items()
+    }
+    [embeddings, *_] = read_report(RESULTS / "embeddings")[0]["tables"]
+    errors = {
+        (row[0], str(row[EMBEDDINGS_METHOD]).split(":")[0]): row[EMBEDDINGS_ERROR]
+        for row in embeddings["rows"]
+    }
+    pairs["DeepSets"] = [
+        (errors[name, "auto"], errors[name, "deep sets"]) for name in {name for name, _ in errors}
+    ]
+    for label, both in pairs.items():
+        known = [(ours, other) for ours, other in both if isinstance(other, float)]
+        yield (
+            label,
+            sum(ours < other for ours, other in known),
+            sum(ours == other for ours, other in known),
+            sum(ours > other for ours, other in known),
+        )
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"])
+def test_comparisons_are_the_kept_ones(page):
+    """Counts of sets, and where the default stands beside the best peer of each."""
+    text = page.read_text()
+    for label, *counts in _comparisons():
+        shown = re.search(rf"^\| {re.escape(label)}.*\| (\d+) \| (\d+) \| (\d+) \|$", text, re.M)
+        assert shown is not None, label
+        assert [int(count) for count in shown.groups()] == counts, label
+    table = read_report(RESULTS / "real-bags")[0]["tables"][1]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    rows = [row for row in rows if row["method"].split(",")[0] == "default"]
+    ahead, level, n_sets = (
+        sum(int(row[name]) for row in rows) for name in ("ahead", "within 2 s.e.", "sets")
+    )
+    assert level == n_sets
+    assert f"default is ahead on {ahead} of {n_sets}, and within two" in " ".join(text.split())
 
 
 @pytest.mark.long
@@ -40,6 +121,7 @@ def test_programs_run(tmp_path):
     checks = """
     import numpy as np
     assert np.abs(model.predict(bags) - spread).mean() < 0.1
+    assert pooled.score(means[800:], spread[800:]) < 0.05
     assert 50 < model.report_["n_bags_held_out"] < 150
     assert model.report_["data_url"].endswith("train.zarr")
 """
@@ -54,6 +136,8 @@ def test_programs_run(tmp_path):
     )
     assert found.returncode == 0, found.stdout + found.stderr
     assert "r2" in found.stdout.lower()
+    [printed] = re.findall(r"```text\n(.*?)```", README.read_text(), re.DOTALL)
+    assert _words(found.stdout)[: len(_words(printed))] == _words(printed)
     assert "Warning" not in found.stderr
 
 
