@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from unicodedata import category
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
 OVERSHOOT = 0.25  # share of the true range: an axis shows predictions this far beyond it
+NO_LETTERS = frozenset(("Cn", "Co", "Cs"))  # categories of characters that no font has
 MOST_LETTERS = 40  # of a name in a picture
 MOST_TICK_LETTERS, SHORT = 24, 8  # of a class beside an axis; longer ones make a picture larger
 LETTER = 0.085  # inches
@@ -68,13 +70,21 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
 def label_of(name: object, most: int = MOST_LETTERS) -> str:
     """Return a name of the data as pictures show it: on one line, and shortened if long."""
-    text = printable("\\n".join(str(name).splitlines()))
+    text = _drawable("\\n".join(str(name).splitlines()))
     return text if len(text) <= most else f"{text[: most - 10]}…{text[-9:]}"
+
+
+def _drawable(text: str) -> str:
+    """Return a text with characters escaped that no font has: unassigned, of private use, halves."""
+    return "".join(
+        letter.encode("unicode_escape").decode() if category(letter) in NO_LETTERS else letter
+        for letter in printable(text)
+    )
 
 
 def drawn_text(text: str) -> str:
     """Return a text of several lines as pictures show it."""
-    lines = [printable(line) for line in text.split("\n")]
+    lines = [_drawable(line) for line in text.split("\n")]
     return "\n".join(line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]}…" for line in lines)
 
 

@@ -109,8 +109,12 @@ def has_credentials(value: object) -> bool:
         return any(
             has_credentials(str(key))
             or has_credentials(item)
-            or (is_secret_option(str(key)) and isinstance(item, (str, bytes)) and bool(item))
-            and (_bare(str(key)), item) not in _KINDS
+            or (
+                is_secret_option(str(key))
+                and isinstance(item, (str, bytes))
+                and bool(item)
+                and (_bare(str(key)), item) not in _KINDS
+            )
             for key, item in value.items()
         )
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
