@@ -75,7 +75,7 @@ def label_of(name: object, most: int = MOST_LETTERS) -> str:
 
 
 def _drawable(text: str) -> str:
-    """Return a text with characters escaped that no font has: unassigned, of private use, halves."""
+    """Return a text with the characters escaped that no font has, such as those of private use."""
     return "".join(
         letter.encode("unicode_escape").decode() if category(letter) in NO_LETTERS else letter
         for letter in printable(text)
