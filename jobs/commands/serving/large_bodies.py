@@ -178,14 +178,14 @@ def serve_bodies(requests: BinaryIO, answers: BinaryIO) -> None:
     served: Served | None = None
     while line := requests.readline():
         head = json.loads(line)
-        body: bytearray | None = bytearray(head["size"])
+        body = bytearray(head["size"])
         if requests.readinto(body) < head["size"]:  # type: ignore[attr-defined]
             return
         try:
             if served is None or served.name != head["name"]:
                 served = Served(head["name"], open_model(head["url"]), head["url"])
             bags, is_single, names = parsed(body)
-            body = None
+            body = bytearray()  # its bytes are as many as the bags
             status, said = 200, response(served, bags, is_single, names)
         except (BagbasisError, ValueError, MemoryError) as error:
             status, said = 422, {"detail": str(error) or type(error).__name__}
