@@ -35,6 +35,8 @@ DATA_EXAMPLES: dict[str, Example] = {
         Bags.from_frame,
         {"frame": w.bags.to_pandas(), "id_column": "bag", "coordinates": ["x0", "x1"]},
     ),
+    "Bags.named": lambda w: (w.bags.named, {"names": ["u", "v"]}),
+    "Responses.named": lambda w: (w.responses.named, {"names": ["u"] * w.responses.n_dims}),
     "Bags.to_arrow": lambda w: (w.bags.to_arrow, {}),
     "Bags.to_awkward": lambda w: (w.bags.to_awkward, {}),
     "Bags.to_column": lambda w: (w.bags.to_column, {}),

@@ -11,6 +11,8 @@ things of their own:
   rooms call it,
 - a callable that needs what only rooms make: an array that is one already (people give
   ``ArrayLike``), or an object of a class that no room hands on,
+- a callable that is told which error to raise: only the library tells that,
+- a class that people open or create by its class methods, and whose constructor refuses others,
 - a callable without parameters.
 
 An example may be there all the same, as of an embedding's `fit`: it is then tested as the others.
@@ -51,7 +53,11 @@ class PublicCallable(NamedTuple):
     def needs_example(self) -> bool:
         """Whether people can call it with things of their own."""
         found = parameters_of(self.call)
+        if any("type[" in str(one.annotation) for one in found):
+            return False
         if inspect.isclass(self.call):
+            if hasattr(self.call, "open"):
+                return False
             is_result = is_dataclass(self.call) and not _checks(self.call)
             if _is_abstract(self.call) or issubclass(self.call, Enum) or is_result:
                 return False

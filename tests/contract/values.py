@@ -88,7 +88,7 @@ JUNK: dict[str, Any] = {
     "empty frame": pd.DataFrame({"bag": [], "u": []}),
     "frame without columns": pd.DataFrame(index=[1, 2]),
     "two of a name": pd.DataFrame([[1, 2.0, 3.0]], columns=["bag", "u", "u"]),
-    "levels": pd.DataFrame([[1, 2.0]], columns=pd.MultiIndex.from_tuples([("bag", ""), ("u", 1)])),
+    "levels": pd.DataFrame([[2, 1.0]], columns=pd.MultiIndex.from_tuples([("bag", ""), ("u", 1)])),
     "empty batches": pa.table({"bag": pa.array([], pa.int64()), "u": pa.array([], pa.null())}),
     "null column": pa.table({"bag": [1, 1], "u": pa.nulls(2)}),
     "list views": pa.table(

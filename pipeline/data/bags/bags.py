@@ -91,8 +91,18 @@ class Ragged(Sequence[np.ndarray]):
         wrapped._ids = ids
         return wrapped
 
-    def named(self, names: Names) -> Self:
-        """Return the same points, whose coordinates have names: as many, or None."""
+    @checked(names=None_ | ListOf(Text))
+    def named(self, names: Sequence[str] | None) -> Self:
+        """Return the same points, whose coordinates have names: one each, or None.
+
+        Raises
+        ------
+        DataError
+            More names than coordinates, or fewer.
+        """
+        names = None if names is None else tuple(names)
+        if names is not None and len(names) != self.n_dims:
+            raise DataError(f"{len(names)} names for {self.n_dims} coordinates: {shown(names)}")
         return self.trusted(self.points, self.offsets, names, self.bag_ids)
 
     def with_ids(self, ids: BagIds | None) -> Self:

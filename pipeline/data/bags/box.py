@@ -64,7 +64,10 @@ class Box:
             return cls.unit(n_dims)
         if not isinstance(box, Box):
             try:
-                bounds = np.array(box, dtype=np.float64)
+                bounds = np.asarray(box)
+                if np.iscomplexobj(bounds):
+                    raise TypeError
+                bounds = bounds.astype(np.float64)
                 bounds = bounds.reshape(len(bounds), 2)
             except (TypeError, ValueError):
                 raise DataError(f"{name} {shown(box)} is not one (lo, hi) per dimension") from None

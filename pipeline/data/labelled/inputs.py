@@ -143,6 +143,10 @@ def _listed(responses: LabelsLike) -> LabelsLike:
     """Return a Series of responses as a list; None for what pandas calls missing."""
     if not has_index(responses):
         return responses
+    if getattr(responses, "ndim", 1) != 1:
+        raise DataError(
+            "responses: a table of pandas has no array per bag; give a Series of arrays, or a list"
+        )
     items = responses.tolist()  # type: ignore[union-attr]  # of a Series
     return [None if isinstance(item, float) and np.isnan(item) else item for item in items]
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from ...core.arrays import Floats, Integers
-from ...core.errors import ParameterError
+from ...core.errors import ParameterError, shown
 from ...core.parameters import Integer, OneOf, Real
 from .neighbours import Block, Ranks, SearchableBags, Statistic
 from .resources import add_own
@@ -69,7 +69,7 @@ class DivergenceSpec:
         given = {"k": k, "alpha": alpha, "bandwidth": bandwidth}
         given = {key: value for key, value in given.items() if value is not None}
         for key in given.keys() - parameters_of(name):
-            raise ParameterError(f"{key} is {given[key]!r}, which {name!r} does not have")
+            raise ParameterError(f"{key} is {shown(given[key])}, which {name!r} does not have")
         return cls(name, **given)  # type: ignore[arg-type]  # checked there
 
     @property
