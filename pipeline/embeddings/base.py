@@ -230,8 +230,15 @@ class EmbeddingSpec(Saved, ABC):
         kind = type(self).__name__.removesuffix("Spec").lower()
         return [f"{kind}{j}" for j in range(self.n_features)]
 
-    def embed(self, bags: Bags, out: NDArray[Any]) -> int:
+    def embed(self, bags: Bags, out: NDArray[Any], outside: Integers | None = None) -> int:
         """Write the embedding of each bag into ``out``; return the points outside the box.
+
+        Parameters
+        ----------
+        bags : Bags
+        out : float32 or float64, shape (n_bags, n_features)
+        outside : int64, shape (n_bags,), optional
+            Array of zeros to which the points of each bag outside the box are written.
 
         Raises
         ------
@@ -242,7 +249,8 @@ class EmbeddingSpec(Saved, ABC):
             points is inside.
         """
         check_dims(bags, self.n_dims)
-        outside = np.zeros(len(bags), dtype=np.int64)
+        if outside is None:
+            outside = np.zeros(len(bags), dtype=np.int64)
         if len(bags):
             self.fill(bags, out, outside)
             refuse_outside(outside, out, self.out_of_box, self.box)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..data.bags.html import html_table
 from ..data.labelled.splits import hash_index
 from .outcomes.base import Outcome
 from .outcomes.details import Details
+from .predictions.outside import Outside
 
 SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
 SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
@@ -72,6 +73,8 @@ class Errors:
         What `evaluate` has chosen, or was given.
     weights : float, optional
         Sum of the bags' weights, by which all sums and means are; None: all are 1.
+    outside : Outside
+        Bags of which many points lie outside the box.
     """
 
     outcome: Outcome
@@ -85,6 +88,7 @@ class Errors:
     sample: Sample
     subset: str = "all"
     weights: float | None = None
+    outside: Outside = field(default=Outside())
 
     @property
     def weight(self) -> float:
@@ -112,6 +116,7 @@ class Errors:
             self.details + other.details,
             self.sample + other.sample,
             weights=None if self.weights is None else weight,
+            outside=self.outside + other.outside,
         )
 
     def in_units(self, exponents: Integers) -> Errors:

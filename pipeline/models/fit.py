@@ -14,7 +14,7 @@ from ..data.labelled.columns import Column
 from ..data.store.sampling import DISTANCE_SAMPLE
 from ..execution.lanes import lane
 from ..execution.progress import Progress
-from .fitted_model import take_subset
+from .fitted_model import digest_of_fitted, take_subset
 from .fitting.accumulate import FitStatistics
 from .fitting.checkpoints import CheckpointsLike, checkpoints_of
 from .fitting.feature_map import warn_of_outside, warn_of_scale
@@ -81,7 +81,8 @@ def fit_ridge(
         seconds["trees"] = time.perf_counter() - solved
     warn_of_labels(problem, sums)
     passes = {"n_passes": n_passes, "n_bags_resumed": n_bags_resumed}
-    model = replace(model, report={**model.report, **passes, "seconds": seconds})
+    digest = digest_of_fitted(problem.source, problem.holdout)
+    model = replace(model, report={**model.report, **passes, **digest, "seconds": seconds})
     return calibrated(model, problem)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -166,6 +167,9 @@ def model_of(estimator: FittedEstimator[Model]) -> Model:
 
 
 FITTED_ON = "the model was fitted on"
+DIGEST = "data_digest"
+"""In the report of a fit to bags in memory with a holdout: the size and a hash of the bags."""
+POINTS_PER_DIGEST = 2**16  # points that are hashed at a time, in float64
 
 
 def names_fitted(report: Mapping[str, Any]) -> Names:
@@ -205,9 +209,39 @@ def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset:
 
 def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
     """Return the subsets to judge a model on; the first with a labelled bag is taken."""
-    fitted_to = model.report.get("data_url")
-    is_known = fitted_to is not None and data.url == fitted_to
-    return ("holdout", "all") if is_known and model.holdout else ("all",)
+    return ("holdout", "all") if model.holdout and is_fitted_to(model, data) else ("all",)
+
+
+def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
+    """Whether the model was fitted to these data: to this store, or to bags with these points.
+
+    Bags in memory are known only to a model that held some of them out.
+    """
+    if data.url is not None:
+        return bool(data.url == model.report.get("data_url"))
+    digest = model.report.get(DIGEST)
+    if digest is None or not isinstance(data, LabelledBags) or not isinstance(data.data, Bags):
+        return False
+    same_size = (data.n_bags, data.n_points) == (digest["n_bags"], digest["n_points"])
+    return same_size and _digest_of(data) == digest["points"]
+
+
+def digest_of_fitted(bags: LabelledBags, holdout: Holdout) -> dict[str, Any]:
+    """Return what a report keeps to know bags in memory again; nothing where none is held out."""
+    if not (bags.in_memory and holdout):
+        return {}
+    sizes = {"n_bags": bags.n_bags, "n_points": bags.n_points}
+    return {DIGEST: {**sizes, "points": _digest_of(bags)}}
+
+
+def _digest_of(bags: LabelledBags) -> str:
+    assert isinstance(bags.data, Bags)
+    data = bags.ordered(bags.data)
+    digest = hashlib.blake2b(data.sizes.astype("<i8").tobytes(), digest_size=16)
+    for start in range(0, data.n_points, POINTS_PER_DIGEST):
+        block = data.points[start : start + POINTS_PER_DIGEST]
+        digest.update(block.astype("<f8").tobytes())
+    return digest.hexdigest()
 
 
 def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:

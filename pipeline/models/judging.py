@@ -37,6 +37,7 @@ from .fitted_model import (
 )
 from .outcomes.base import Outcome
 from .outcomes.details import Judged, RealDetails, weighted_sum
+from .predictions.outside import counting_outside
 
 T = TypeVar("T")
 
@@ -66,7 +67,8 @@ def evaluate(
         of those of a store, all of whose bags are judged then. Bags without one are left out.
     subset : {"all", "holdout", "train"}, optional
         Bags that the model's ``holdout`` left out of fitting, or the others. None: those held out
-        of the store that the model was fitted to, if there are any; all bags of any other.
+        of the store, or of the bags in memory, that the model was fitted to, if there are any; all
+        bags of any other data. `Errors.subset` says which bags were judged.
     sample_weight : str or array, shape (n_bags,), optional
         A column of the store, or one number ≥ 0 per bag: how much it counts in every mean.
     progress : callable (bags done, bags in all), optional
@@ -114,9 +116,10 @@ def judge_model(
             raise DataError(f"{bags.url or 'bags in memory'}: the weights of all bags are 0")
         return errors if errors.n else None
 
-    if y is not None and subset is None:
+    if y is not None and subset is None and not bags.in_memory:
         subset = "all"
     name, errors = find_subset(fitted, bags, subset, judge)
+    errors.outside.warn(bags.data)
     return replace(errors, subset=name)
 
 
@@ -240,7 +243,8 @@ class Judge:
     @np.errstate(over="ignore", invalid="ignore")  # refused by name when all is added
     def judge(self, batch: Batch, targets: Floats) -> Errors:
         """Return the errors on a batch, whose encoded labels are ``targets``."""
-        scores = self.model.decision_rows(batch.bags)
+        with counting_outside(batch.index) as counted:
+            scores = self.model.decision_rows(batch.bags)
         w = None if self.weights is None else self.weights.of(batch.index, targets)
         mean = self.model.mean_targets
         found = self.outcome.details(
@@ -266,6 +270,7 @@ class Judge:
             found.details,
             Sample(batch.index, found.true, found.predicted),
             weights=None if w is None else n,
+            outside=counted.outside,
         )
 
 

@@ -39,6 +39,7 @@ from .fitted_model import (
     FITTED_ON,
     Array,
     MoreColumns,
+    is_fitted_to,
     names_fitted,
     take_subset,
 )
@@ -244,7 +245,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Parameters
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
-            Without ``cv``: of the store that was fitted to, the bags held out; of any other, all.
+            Without ``cv``: of the store, or of the bags in memory, that were fitted to with a
+            holdout, the bags held out; of any other data, all bags.
             With ``cv``: the bags that were fitted; of that store, those not held out. They have to
             be like those that will be predicted: bags held out by time tell whether they are.
         y : array, shape (n_bags,) or (n_bags, n_targets)
@@ -279,7 +281,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         else:
             source = Reals.label(X, y, None)
         source = source.in_order_of(names_fitted(model.report), FITTED_ON, error=ModelError)
-        is_fitted = source.url is not None and source.url == model.report["data_url"]
+        is_fitted = is_fitted_to(model, source)
         if cv is not None:
             if model.trees is not None:
                 raise ParameterError(

@@ -42,6 +42,7 @@ from .outcomes.base import Outcome, Prediction
 from .outcomes.kinds import OUTCOMES
 from .posterior import NO_NOISE, NO_POSTERIOR, BagScores, Posterior
 from .predictions.features import lazy_predictions
+from .predictions.outside import tell_outside, warning_of_outside
 from .ridge.moments import MANY_TARGETS
 from .ridge.ridge import RidgeSolution
 from .ridge.statistics_kernels import linear_predictions
@@ -125,7 +126,8 @@ class RidgeModel:
     ) -> Array:
         """Return what a function of bags in memory makes of ``X``, rows of shape ``tail``.
 
-        Of a store that is a lazy dask.array, chunked by bags.
+        Of a store that is a lazy dask.array, chunked by bags. A `BagbasisWarning` names bags of
+        which many points lie outside the box; for a store, one for each block that is computed.
 
         Raises
         ------
@@ -134,7 +136,9 @@ class RidgeModel:
         """
         if not isinstance(X, BagStore):
             taken = from_frame(X, without=self.report.get(FRAME_COLUMNS, ()))
-            return of_bags(self.in_fitted_order(as_bags(taken.X)))
+            bags = self.in_fitted_order(as_bags(taken.X))
+            with warning_of_outside(bags):
+                return of_bags(bags)
         check_names(self.report, X)
         self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
         return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)
@@ -249,9 +253,10 @@ class RidgeModel:
         scores = np.empty((n if scored else 0, 2))
         spread = np.zeros((len(scores), k))
         of_folds = np.empty((n, k, len(folds.sizes)) if folds else (0, k, 0))
+        outside = np.zeros(n, np.int64)
         with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
             room = np.empty((min(ROWS_PER_BLOCK, n), self.features.n_features), self.precision)
-            for start, embeddings, _ in self.features.embedded(bags, self.precision):
+            for start, embeddings, _ in self.features.embedded(bags, self.precision, outside):
                 stop = start + len(embeddings)
                 features = room[: len(embeddings)]
                 self.features.features_of(embeddings, features)
@@ -265,6 +270,7 @@ class RidgeModel:
                         )
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
+        tell_outside(outside, bags, self.report, self.features.embedding.out_of_box)
         if self.trees is not None:
             out = self._joined(out, bags, self.trees)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)

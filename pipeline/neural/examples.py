@@ -20,6 +20,7 @@ from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.labelled.labelled import LabelledBags
 from ..data.store.sampling import RunSample
 from ..data.store.store import BagStore
+from ..models.fitted_model import digest_of_fitted
 from ..models.outcomes.base import Outcome
 from .training import Batch
 
@@ -305,7 +306,8 @@ def labelled_examples(
         judged = judged[places - bags.start]
     values = outcome.encode(labels)[0]
     examples = Examples(bags, places, values, batch_size, validation, seed, judged)
-    return LabelledExamples(examples, kept.saved, _report(bags, places)), outcome
+    report = {**_report(bags, places), **digest_of_fitted(bags, kept)}
+    return LabelledExamples(examples, kept.saved, report), outcome
 
 
 def _report(bags: LabelledBags, places: Integers) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 from ...core.errors import BagError, DataError, warn
 from ...core.units import surely_finite
 from ...data.bags.bags import Bags
@@ -85,8 +85,12 @@ class FeatureMap:
                 cost += self.beside.spec.cost
         return cost
 
-    def embed(self, bags: Bags, dtype: DTypeLike) -> tuple[NDArray[Any], int]:
+    def embed(
+        self, bags: Bags, dtype: DTypeLike, outside: Integers | None = None
+    ) -> tuple[NDArray[Any], int]:
         """Embed bags: A, shape (n_bags, n_embedded), and the number of points outside the box.
+
+        ``outside`` (n_bags,), zeros, is filled with the points of each bag outside.
 
         Raises
         ------
@@ -94,7 +98,7 @@ class FeatureMap:
             A bag that cannot be embedded, or whose embedding is not finite.
         """
         embeddings = np.empty((len(bags), self.embedding.n_features), dtype=dtype)
-        n_outside = self.embedding.embed(bags, embeddings)
+        n_outside = self.embedding.embed(bags, embeddings, outside)
         if not surely_finite(embeddings):
             bad = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
             if len(bad):
@@ -141,11 +145,15 @@ class FeatureMap:
         else:
             (self.second.begin if begun else self.second.transform)(embeddings, out)
 
-    def embedded(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
-        """(first bag, what `embed` gives, points outside) of consecutive blocks."""
+    def embedded(
+        self, bags: Bags, dtype: DTypeLike, outside: Integers | None = None
+    ) -> Iterator[tuple[int, NDArray[Any], int]]:
+        """(first bag, what `embed` gives, points outside) of consecutive blocks; see `embed`."""
         for start in range(0, len(bags), ROWS_PER_BLOCK):
+            rows = slice(start, start + ROWS_PER_BLOCK)
             with naming(None, range(start, len(bags))):
-                yield start, *self.embed(bags[start : start + ROWS_PER_BLOCK], dtype)
+                counts = None if outside is None else outside[rows]
+                yield start, *self.embed(bags[rows], dtype, counts)
 
     def blocks(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""

@@ -19,6 +19,7 @@ from ...embeddings.projection import ProjectionSpec
 from ...execution.lanes import lane
 from ..fitted_model import JudgedModel, ScoringModel, mean_of
 from ..outcomes.densities import Densities as ResponseDensities
+from .outside import warning_of_outside
 
 Model = TypeVar("Model", bound=JudgedModel)
 
@@ -51,7 +52,9 @@ class DensityPrediction(Generic[Model]):
             The nearest valid densities instead: nowhere negative.
         """
         check_is_fitted(self)
-        return predicted_densities(self.model_, as_bags(X), project)
+        bags = as_bags(X)
+        with warning_of_outside(bags):
+            return predicted_densities(self.model_, bags, project)
 
     @checked(grid=Integer() | None_, project=Boolean)
     def predict_density(
@@ -82,7 +85,9 @@ class DensityPrediction(Generic[Model]):
         float64, shape (n_bags, n_points), or (n_bags, grid, …, grid)
         """
         check_is_fitted(self)
-        return density_values(self.model_, as_bags(X), *where(at, grid), project)
+        bags = as_bags(X)
+        with warning_of_outside(bags):
+            return density_values(self.model_, bags, *where(at, grid), project)
 
     @checked(n=Integer(), seed=Integer())
     def sample(

@@ -20,6 +20,7 @@ from ...embeddings.random_features.base import RandomFeatures
 from ...execution.costs import Cost, plan_blocks
 from ...execution.passes import lazy_pass, rows_of
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
+from .outside import counting_outside
 
 LazyArray = Any
 """A dask.array, which only `execution` may name."""
@@ -68,7 +69,7 @@ def lazy_predictions(
     ``cost`` is what it takes.
     """
     ranges = prediction_ranges(store, cost, 8 * int(np.prod(tail)))
-    rows = rows_of("predict", partial(_predict, of_bags), cost)
+    rows = rows_of("predict", partial(_predict, of_bags, store), cost)
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
@@ -84,5 +85,8 @@ def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]
     return out
 
 
-def _predict(of_bags: OfBags, batch: Batch) -> NDArray[Any]:
-    return of_bags(batch.bags)
+def _predict(of_bags: OfBags, store: BagStore, batch: Batch) -> NDArray[Any]:
+    with counting_outside(batch.index) as counted:
+        rows = of_bags(batch.bags)
+    counted.outside.warn(store)
+    return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,7 @@ from ..fitted_model import (
 from ..outcomes.base import Layout, Prediction
 from .features import prediction_ranges
 from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
+from .outside import Outside, counting_outside
 
 COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
 FORMAT = Format("predictions", key="bagbasis_predictions")
@@ -73,12 +74,15 @@ class PredictedBlock:
         Of classes only.
     more : mapping
         The columns that were asked for, float64.
+    outside : Outside
+        Bags of which many points lie outside the box.
     """
 
     rows: NDArray[np.int64]
     prediction: NDArray[Any]
     probabilities: NDArray[np.float64] | None
     more: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    outside: Outside = field(default=Outside(), repr=False)
 
     @property
     def as_prediction(self) -> Prediction:
@@ -107,9 +111,10 @@ class _Predictions:
 
     def add(self, batch: Batch) -> None:
         if len(batch):
-            found = self._model.predicted(batch.bags, self._columns)
+            with counting_outside(batch.index) as counted:
+                found = self._model.predicted(batch.bags, self._columns)
             given = (found.values, found.probabilities, found.more)
-            self._blocks.append(PredictedBlock(batch.index, *given))
+            self._blocks.append(PredictedBlock(batch.index, *given, counted.outside))
 
     def finish(self) -> PredictedBlock:
         return _join(self._blocks) if self._blocks else NOTHING
@@ -145,7 +150,7 @@ class _WrittenPredictions(_Predictions):
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
                 frame.to_parquet(file, index=False, write_page_checksum=True)
-        return NOTHING  # so that no predictions travel back
+        return replace(NOTHING, outside=block.outside)  # no predictions travel back
 
 
 def _table(model: FittedModel, ids: NDArray[Any], block: PredictedBlock) -> dict[str, Any]:
@@ -160,7 +165,8 @@ def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
     joined = {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
     rows = np.concatenate([block.rows for block in blocks])
     given = (joined.pop("predictions"), joined.pop("probabilities", None))
-    return PredictedBlock(rows, *given, joined)
+    outside = sum((block.outside for block in blocks), Outside())
+    return PredictedBlock(rows, *given, joined, outside)
 
 
 def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
@@ -309,7 +315,12 @@ def _predict(
     progress: Progress | None,
 ) -> Iterator[PredictedBlock]:
     reduction = Reduction(collector=collector, merge=_merge, cost=model.prediction_cost)
-    return iter_pass(bags, reduction, ranges=_ranges(model, bags), progress=progress)
+    outside = Outside()
+    for block in iter_pass(bags, reduction, ranges=_ranges(model, bags), progress=progress):
+        outside += block.outside
+        yield block
+    assert isinstance(bags.data, BagStore)
+    outside.warn(bags.data)
 
 
 def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:

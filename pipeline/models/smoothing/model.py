@@ -20,6 +20,7 @@ from ...execution.progress import Progress
 from ..fitted_model import in_fitted_order
 from ..fitting.feature_map import FeatureMap
 from ..outcomes.base import Outcome
+from ..predictions.outside import tell_outside
 from ..ridge_model import NOT_FINITE
 from .sums import ROWS_PER_BLOCK, QuerySums, SmootherSums, TrainingRows, smoothing_cost
 
@@ -81,12 +82,16 @@ class SmootherModel:
             )
         bandwidth = np.array([self.bandwidth])
         out = np.empty((len(bags), self.outcome.n_targets))
+        outside = np.zeros(len(bags), np.int64)
         for start in range(0, len(bags), QUERIES_AT_ONCE):
-            block = bags[start : start + QUERIES_AT_ONCE]
+            at = slice(start, start + QUERIES_AT_ONCE)
+            block = bags[at]
             with lane():
-                queries = self.features.embed(block, self.precision)[0] - self.centre
+                embedded = self.features.embed(block, self.precision, outside[at])
+                queries = embedded[0] - self.centre
             sums = self.sums(queries, bandwidth, None, progress)
             out[start : start + len(block)] = np.ldexp(sums.predictions[0], self.exponents)
+        tell_outside(outside, bags, self.report, self.features.embedding.out_of_box)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return out
 

@@ -42,12 +42,14 @@ from ...execution.lanes import lane
 from ...execution.passes import check_memory
 from ...execution.progress import Progress
 from ..base import EMBEDDING
+from ..fitted_model import digest_of_fitted
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from ..judging import score_of
 from ..outcomes.base import Outcome
 from ..outcomes.densities import Densities
 from ..outcomes.reals import Reals
 from ..predictions.densities import DensityPrediction
+from ..predictions.outside import Outside, counting_outside, warning_of_outside
 from ..ridge_model import NOT_FINITE
 from .model import SmootherModel
 from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
@@ -176,6 +178,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         bandwidth = self._choose(model, sample, progress)
         names = source.coordinate_names
         report = {} if names is None else {"coordinates": names}
+        report |= digest_of_fitted(source, out)
         self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved, report=report)
         return self
 
@@ -193,10 +196,18 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         model = self.model_
         if isinstance(X, BagStore):
             bags = LabelledBags(X)
-            parts = [model.smooth(batch.bags, progress) for batch in bags.batches() if len(batch)]
+            parts, outside = [], Outside()
+            for batch in bags.batches():
+                if len(batch):
+                    with counting_outside(batch.index) as counted:
+                        parts.append(model.smooth(batch.bags, progress))
+                    outside += counted.outside
+            outside.warn(X)
             rows = np.concatenate(parts) if parts else np.empty((0, model.outcome.n_targets))
             return with_missing(model.outcome.predict(rows).values, bags.present())
-        return model.outcome.predict(model.smooth(as_bags(X), progress)).values
+        given = as_bags(X)
+        with warning_of_outside(given):
+            return model.outcome.predict(model.smooth(given, progress)).values
 
     @property
     def features_(self) -> FeatureMap:

@@ -1,0 +1,172 @@
+"""Bags far outside of what a model was fitted to are named in one warning of each call."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    MeanMapEmbedding,
+    MomentsEmbedding,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    evaluate,
+)
+from bagbasis.core.errors import BagbasisWarning
+from bagbasis.models import iter_predictions, write_predictions
+
+N = 60
+RNG = np.random.default_rng(0)
+SPREADS = RNG.uniform(0.5, 3, N)
+BAGS = [RNG.normal([0, 5], [s, 1], (40, 2)) for s in SPREADS]
+FAR = RNG.normal([900, 5], 1, (40, 2))
+HALF = np.r_[BAGS[1][:20], FAR[:20]]
+MIXED = [*BAGS[:3], FAR, HALF]
+
+
+def heard(call):
+    """Return what a call gives, and its warnings of points outside."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    texts = [str(one.message) for one in caught if one.category is BagbasisWarning]
+    return result, [text for text in texts if "outside the box" in text]
+
+
+SMALL = ProjectionEmbedding(n_per_dim=4)
+
+
+def model(embedding=SMALL, **parameters):
+    return DoubleBasisRegressor(embedding, RandomFourierFeatures(n_features=64), **parameters)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model().fit(BAGS, SPREADS, holdout=0.2)
+
+
+def test_the_bags_their_points_and_the_effect_are_named(fitted):
+    _, texts = heard(lambda: fitted.predict(MIXED))
+    assert len(texts) == 1
+    assert "2 of 5 bags have 60 of 80 points outside" in texts[0]
+    assert "bag 3: 40 of 40, bag 4: 20 of 40" in texts[0]
+    assert "may be wrong" in texts[0]
+
+
+CALLS = {
+    "predict": lambda m, bags, y: m.predict(bags),
+    "predict_interval": lambda m, bags, y: m.predict_interval(bags, 0.5),
+    "score": lambda m, bags, y: m.score(bags, y),
+    "evaluate": lambda m, bags, y: evaluate(m, bags, y),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_call_tells_once_and_only_of_far_bags(fitted, call):
+    y = SPREADS[:5]
+    _, texts = heard(lambda: CALLS[call](fitted, MIXED, y))
+    assert len(texts) == 1
+    assert "bag 3" in texts[0]
+    _, texts = heard(lambda: CALLS[call](fitted, BAGS[:20], SPREADS[:20]))
+    assert texts == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_bags_of_a_store_are_named_by_their_ids(fitted, call, tmp_path):
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    store.append(MIXED, {"y": SPREADS[:5]}, ids=["a", "b", "c", "far", "half"])
+    y = None
+
+    def run():
+        result = CALLS[call](fitted, store, y)
+        parts = result if isinstance(result, tuple) else (result,)
+        return [part.compute() if hasattr(part, "compute") else part for part in parts]
+
+    _, texts = heard(run)
+    # the two ends of an interval are two arrays, which Dask computes one after the other
+    assert len(texts) == (2 if call == "predict_interval" else 1)
+    assert "s.zarr: 2 of 5 bags" in texts[0]
+    assert "bag 'far': 40 of 40, bag 'half': 20 of 40" in texts[0]
+
+
+def test_bags_of_a_frame_are_named_by_their_ids(fitted):
+    frame = pd.concat([pd.DataFrame(bag, columns=["a", "b"]).assign(id=f"p{i}")
+                       for i, bag in enumerate(MIXED)])  # fmt: skip
+    _, texts = heard(lambda: fitted.predict(frame.groupby("id")))
+    assert len(texts) == 1
+    assert "bag 'p3'" in texts[0]
+
+
+def test_a_classifier_tells_of_probabilities():
+    classes = np.where(SPREADS > 1.7, "wide", "narrow")
+    fitted = DoubleBasisClassifier(SMALL).fit(BAGS, classes)
+    for call in (fitted.predict, fitted.predict_proba, fitted.decision_function):
+        _, texts = heard(lambda call=call: call(MIXED))
+        assert len(texts) == 1
+
+
+@pytest.mark.parametrize("kind", [MomentsEmbedding, MeanMapEmbedding, ProjectionEmbedding])
+def test_embeddings_that_drop_say_so(kind):
+    fitted = model(kind(out_of_box="drop")).fit(BAGS, SPREADS)
+    _, texts = heard(lambda: fitted.predict([*BAGS[:3], HALF]))
+    assert len(texts) == 1
+    assert "are left out" in texts[0]
+
+
+def test_a_single_point_outside_and_small_shares_are_not_told_of(fitted):
+    outlier = BAGS[0].copy()
+    outlier[0] = 900
+    assert heard(lambda: fitted.predict([outlier]))[1] == []
+    assert len(heard(lambda: fitted.predict([FAR[:1]]))[1]) == 1
+
+
+def test_predictions_are_those_where_nothing_is_told(fitted):
+    predicted = heard(lambda: fitted.predict(MIXED))[0]
+    rows = fitted.model_.decision_rows(Bags.from_list(MIXED))  # where nobody listens
+    np.testing.assert_array_equal(predicted, rows[:, 0])
+
+
+def test_fits_say_nothing_of_single_bags():
+    _, texts = heard(lambda: model(uncertainty=True).fit([*BAGS, FAR[:1]], [*SPREADS, 1.0]))
+    assert texts == []
+
+
+def test_a_smoother_and_densities_tell_once():
+    smoother = KernelSmoother(SMALL).fit(BAGS, SPREADS)
+    assert len(heard(lambda: smoother.predict(MIXED))[1]) == 1
+    assert len(heard(lambda: smoother.score(MIXED, SPREADS[:5]))[1]) == 1
+    densities = TripleBasisRegressor(SMALL, response_embedding=SMALL).fit(BAGS, BAGS)
+    assert len(heard(lambda: densities.predict(MIXED))[1]) == 1
+    assert len(heard(lambda: densities.predict_density(MIXED, grid=4))[1]) == 1
+
+
+def test_a_smoother_tells_of_a_store(tmp_path):
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(MIXED, {"y": SPREADS[:5]})
+    smoother = KernelSmoother(SMALL).fit(BAGS, SPREADS)
+    _, texts = heard(lambda: smoother.predict(store))
+    assert len(texts) == 1
+    assert "bag 3: 40 of 40" in texts[0]
+
+
+@pytest.mark.parametrize("format", ["zarr", "csv"])
+def test_written_predictions_tell_once(fitted, tmp_path, format):
+    store = BagStore.create(tmp_path / "s.zarr", 2).append(MIXED)
+    _, texts = heard(lambda: write_predictions(fitted, store, tmp_path / f"p.{format}"))
+    assert len(texts) == 1
+    assert "bag 3: 40 of 40" in texts[0]
+    assert len(heard(lambda: list(iter_predictions(fitted, store)))[1]) == 1
+
+
+def test_many_far_bags_are_counted_and_the_worst_shown(fitted):
+    _, texts = heard(lambda: fitted.predict([HALF, *[FAR] * 9]))
+    assert "10 of 10 bags have 380 of 400 points outside" in texts[0]
+    assert "bag 1: 40 of 40, bag 2: 40 of 40, bag 3: 40 of 40, and 7 more" in texts[0]
