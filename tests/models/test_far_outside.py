@@ -84,7 +84,7 @@ def test_each_call_tells_once_and_only_of_far_bags(fitted, call):
 def test_bags_of_a_store_are_named_by_their_ids(fitted, call, tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
     store.append(MIXED, {"y": SPREADS[:5]}, ids=["a", "b", "c", "far", "half"])
-    y = None
+    y = SPREADS[:5]
 
     def run():
         result = CALLS[call](fitted, store, y)
