@@ -146,6 +146,9 @@ def run_job(
 def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
 ) -> int:
+    # before a job or its config imports numpy, whose libraries die of too few addresses
+    if name not in STORES:
+        check_addresses()
     job = import_job(name)
     from .configs import load_config
 
@@ -154,9 +157,6 @@ def _run(
         path = packaged_config(name)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
-    # a wrong config is refused before numpy is imported, and so are too few addresses
-    if name not in STORES:
-        check_addresses()
     check_threads()
     from .files import run_and_report, with_config
 

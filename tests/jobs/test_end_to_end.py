@@ -38,7 +38,7 @@ def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
     assert left == {
         "bags.zarr",
         "model.zarr",
-        "evaluation",
+        "report",
         "predictions.parquet",
         "fit.html",
         "fit.json",
@@ -47,7 +47,7 @@ def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
     assert fit["job"] == "fit"
     assert fit["n_bags"] == 300 == fit["n_bags_fitted"] + fit["n_bags_held_out"]
     assert fit["config"]["model"]["random_features"]["n_features"] == 64
-    evaluation = json.loads(Path("example-output/evaluation/report.json").read_text())
+    evaluation = json.loads(Path("example-output/report/report.json").read_text())
     assert evaluation["n_bags"] == fit["n_bags_held_out"]
     assert all(Path(path).is_file() for path in evaluation["pictures"])
 
@@ -222,6 +222,8 @@ def test_ingest_tables_on_local_workers(tmp_path):
         target_table=tmp_path / "labels.csv",
         url=tmp_path / "bags.zarr",
         targets="[kind]",
+        id_column="bag",
+        coordinates="[x, y]",
         report=tmp_path / "report.json",
     )
     done("ingest", CONFIGS / "ingest.yaml", *given, "--cluster", "local")

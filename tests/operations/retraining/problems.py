@@ -106,9 +106,9 @@ def count_embedded(monkeypatch):
     """Return a list that gets the number of bags of each call that embeds some from now on."""
     counted, embed = [], ProjectionSpec.embed
 
-    def counting(self, bags, out):
+    def counting(self, bags, out, *more):
         counted.append(len(bags))
-        return embed(self, bags, out)
+        return embed(self, bags, out, *more)
 
     monkeypatch.setattr(ProjectionSpec, "embed", counting)
     return counted
