@@ -136,7 +136,7 @@ def test_script_of_a_job(profile):
         for part in headers:
             assert part in header
         assert script.index("module load y") < script.index("export BAGBASIS_LANE_CORES=4")
-        assert re.search(rf"^/opt/python .*{options}", script, re.MULTILINE)
+        assert re.search(rf'^"/opt/python" .*{options}', script, re.MULTILINE)
 
 
 def test_wrong_interface(profile):

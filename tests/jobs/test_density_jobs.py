@@ -63,6 +63,7 @@ def test_tune_leaves_a_model_that_fit_makes_again(fitted, tmp_path):
         search__embedding="{max_norm: [1, 5]}",
         search__random_features__scale_multiplier="[0.5, 1]",
         model__validation_fraction=0.3,
+        holdout=0.1,
         out_dir=tmp_path,
         **MODEL,
     )

@@ -87,6 +87,7 @@ def test_classes_and_whole_embeddings(classification, tmp_path):
         model__task="classification",
         model__random_features__n_features=64,
         target="null",
+        holdout=0.1,
     )
     done("tune", CONFIGS / "tune.yaml", *search, *urls(classification, tmp_path))
     report = json.loads((tmp_path / "tune" / "report.json").read_text())
