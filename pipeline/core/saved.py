@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -155,15 +156,24 @@ class Saved:
     ARRAYS: ClassVar[tuple[str, ...]] = ()
     OMITTED: ClassVar[Mapping[str, Any]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is not written either: it travels with every task."""
+        return {name: value for name, value in vars(self).items() if not self._omits(name, value)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Put omitted values back."""
+        vars(self).update({**copy.deepcopy(dict(self.OMITTED)), **state})
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields in types that JSON knows, those of keywords alone last."""
         own = sorted(fields(self), key=lambda one: one.kw_only is True)  # type: ignore[arg-type]  # of a dataclass
         values = {one.name: getattr(self, one.name) for one in own}
         return {
-            name: _plain(value)
-            for name, value in values.items()
-            if name not in self.OMITTED or value != self.OMITTED[name]
+            name: _plain(value) for name, value in values.items() if not self._omits(name, value)
         }
+
+    def _omits(self, name: str, value: Any) -> bool:  # noqa: ANN401 - of any field
+        return name in self.OMITTED and bool(value == self.OMITTED[name])
 
 
 def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +14,9 @@ import pytest
 
 from bagbasis.core.errors import StoreError
 from bagbasis.core.saved import Format, NewerError, Saved, read_saved
+from bagbasis.data.bags.box import Box
 from bagbasis.data.storage.files import read_json, write_json
+from bagbasis.data.store.schema import StoreMeta
 
 
 @dataclass(frozen=True)
@@ -86,3 +89,14 @@ def test_what_a_newer_version_wrote_is_not_damaged(tmp_path):
     assert "restore" not in str(caught.value)
     with pytest.raises(NewerError, match="a newer version of bagbasis wrote it, with 'b'"):
         read_saved(Kept, {"b": 1})
+
+
+def test_omitted_fields_do_not_travel():
+    """A pickle has the fields that are written, and comes back whole; tasks carry it."""
+    meta = StoreMeta(2, ("y",), Box.unit(2), n_bags=3)
+    again = pickle.loads(pickle.dumps(meta))
+    assert again == meta
+    assert again.checksums == {}
+    assert b"checksums" not in pickle.dumps(meta)
+    filled = replace(meta, checksums={"points": "00"}, merged="m")
+    assert pickle.loads(pickle.dumps(filled)) == filled
