@@ -17,14 +17,12 @@ from bagbasis.core.systems import check_addresses, check_threads
 
 from .answers import answer, command_terminal, take_json
 from .interrupts import prompt_interrupts
+from .job import GROUPS, JOBS, headings
 from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .shell import (
     FAILED,
-    HEADINGS,
     INTERRUPTED,
-    JOBS,
     NO_OUTPUT,
-    STORES,
     WRONG_CONFIG,
     complain,
     give_up,
@@ -34,20 +32,6 @@ from .shell import (
     packaged_config,
 )
 
-SHORTCUTS = {
-    "generate": ("DATASET", "dataset"),
-    "info": ("URL", "url"),
-    "verify": ("URL", "url"),
-    "compact": ("URL", "url"),
-    "experiment": ("NAME", "name"),
-}
-ON_CLUSTER = (
-    "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
-    "test-two-sample", "test-independence", "drift-fit", "drift-test",
-)  # fmt: skip
-TEST, DRIFT = "test-", "drift-"  # prefixes of the jobs that are called as `bags test NAME`
-SCALED = ("experiment",)
-SELF_CONTAINED = ("demo",)  # these run with the package's config where none is given
 YAML = (".yaml", ".yml")
 DEBUG = "Show tracebacks and the library's log."
 
@@ -76,7 +60,7 @@ class Group(click.Group):
         """Write the commands under their headings."""
         width = max(len(name) for name in self.commands)
         limit = formatter.width - width - 6  # what Click leaves for one line beside the name
-        for heading, names in HEADINGS.items():
+        for heading, names in headings().items():
             with formatter.section(heading):
                 rows = [(f"{n:{width}}", self.commands[n].get_short_help_str(limit)) for n in names]
                 formatter.write_dl(rows)
@@ -147,13 +131,13 @@ def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
 ) -> int:
     # before a job or its config imports numpy, whose libraries die of too few addresses
-    if name not in STORES:
+    if not JOBS[name].tends_store:
         check_addresses()
     job = import_job(name)
     from .configs import load_config
 
     path, given = _positional(name, what)
-    if what is None and name in SELF_CONTAINED:
+    if what is None and JOBS[name].self_contained:
         path = packaged_config(name)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
@@ -167,13 +151,14 @@ def _run(
 
 def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[str, str]]:
     """Return the config's path and the values that the positional argument stands for."""
-    if what is None or what.lower().endswith(YAML) or name not in SHORTCUTS:
+    if what is None or what.lower().endswith(YAML) or not JOBS[name].shortcut:
         return what, {}
-    return None, {SHORTCUTS[name][1]: what}
+    return None, {JOBS[name].shortcut: what}
 
 
 def _job_command(name: str) -> click.Command:
-    metavar = f"[CONFIG.yaml|{SHORTCUTS[name][0]}]" if name in SHORTCUTS else "[CONFIG.yaml]"
+    job = JOBS[name]
+    metavar = f"[CONFIG.yaml|{job.shortcut.upper()}]" if job.shortcut else "[CONFIG.yaml]"
 
     def callback(
         what: str | None,
@@ -185,31 +170,31 @@ def _job_command(name: str) -> click.Command:
         click.get_current_context().exit(run_job(name, what, overrides, cluster, scale, debug))
 
     callback = click.option("--debug", is_flag=True, help=DEBUG)(callback)
-    if name in SCALED:
+    if job.scaled:
         callback = click.option("--scale", metavar="small|paper", help="How large.")(callback)
-    if name in ON_CLUSTER:
+    if job.cluster:
         callback = CLUSTER_OPTION(callback)
     callback = click.argument("what", required=False, metavar=metavar)(SET_OPTION(callback))
-    return click.command(name, cls=JobCommand, help=JOBS[name])(callback)
+    return click.command(name, cls=JobCommand, help=job.help)(callback)
 
 
-@cli.group(TEST[:-1])
+@cli.group("test")
 def test_group() -> None:
     """Test hypotheses on bags."""
 
 
-@cli.group(DRIFT[:-1])
+@cli.group("drift")
 def drift_group() -> None:
     """Keep a reference, and test whether new data have drifted from it."""
 
 
 for _command in COMMANDS:
     cli.add_command(_command)
+_GROUPS = dict(zip(GROUPS, (test_group, drift_group), strict=True))
 for _name in JOBS:
-    if _name.startswith(TEST):
-        test_group.add_command(_job_command(_name), _name.removeprefix(TEST))
-    elif _name.startswith(DRIFT):
-        drift_group.add_command(_job_command(_name), _name.removeprefix(DRIFT))
+    _first, _, _rest = _name.partition("-")
+    if _rest and _first in _GROUPS:
+        _GROUPS[_first].add_command(_job_command(_name), _rest)
     else:
         cli.add_command(_job_command(_name))
 take_json(cli)

@@ -21,13 +21,11 @@ from bagbasis.data.storage.files import read_bytes, storage_errors, write_json, 
 from bagbasis.data.storage.urls import local_path, normalize_url
 from bagbasis.data.storage.zarr_stores import check_no_link
 
+from .job import JOBS
+
 if TYPE_CHECKING:
     from .configs import JobConfig
     from .terminal import Terminal
-
-
-PAGES = ("fit", "evaluate", "tune", "demo")  # jobs that also write a page
-PICTURED = ("retrain", "experiment", "test-")  # beginnings of the names of other jobs that draw
 
 
 def run_and_report(
@@ -40,17 +38,17 @@ def run_and_report(
     StoreError
         Something else than a report is there, before anything is done; or it cannot be written.
     """
-    if name.startswith((*PAGES, *PICTURED)):
+    if JOBS[name].draws:
         importlib.import_module(".pictures.evaluation", __package__)  # is there, before any work
     path = config.report_path
     if path is not None:
         check_report_place(path)
-        if name in PAGES:
+        if JOBS[name].page:
             check_report_place(page_url(path), is_page)
     with _logged() as said:
         report: dict[str, Any] = job.run(config, console)
     if path is not None:
-        if name in PAGES:  # before the report: once that is there, the job counts as done
+        if JOBS[name].page:  # before the report: once that is there, the job counts as done
             from .page import render
 
             page = render(name, console.parts, plain(config.model_dump()), said)

@@ -31,42 +31,12 @@ from bagbasis.core.errors import (
     one_line,
 )
 
-JOBS = {
-    "generate": "Write bags of a built-in dataset into a store.",
-    "ingest": "Turn long tables (Parquet, CSV) or an .npz file into a store.",
-    "info": "Say what is in a store or a model.",
-    "verify": "Check every invariant of a store.",
-    "remove": "Remove bags of a store by their ids.",
-    "relabel": "Give bags of a store other labels.",
-    "merge": "Write the bags of several stores into a new one.",
-    "compact": "Delete the points of removed bags from the disk.",
-    "fit": "Fit a Double-Basis model to the bags of a store.",
-    "evaluate": "Measure a model on labelled bags; write pictures and a report.",
-    "predict": "Write a model's predictions, with the bags' ids.",
-    "tune": "Choose embedding, kernel width and penalty; fit the best.",
-    "retrain": "Learn from new bags; promote the model if it is no worse.",
-    "test-two-sample": "Test whether two samples of bags are of one law.",
-    "test-independence": "Test whether bags depend on a target.",
-    "test-fit": "Test whether targets, such as residuals, follow a law.",
-    "drift-fit": "Keep a reference that later data are compared with.",
-    "drift-test": "Test whether new data are still like a reference.",
-    "demo": "Run the main job on real and on generated data.",
-    "experiment": "Run an experiment of the papers again.",
-}
-
-STORES = ("info", "verify", "remove", "relabel", "merge", "compact")  # jobs that look after a store
+from .job import JOBS
 
 NO_OUTPUT = "what is printed cannot be written ({}); redirect stdout to another place"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
-
-HEADINGS = {  # of `bags --help`, over the commands
-    "Bags": ("generate", "ingest", "info", "verify", "remove", "relabel", "merge", "compact"),
-    "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models", "serve"),
-    "Runs in the background": ("submit", "runs", "attach", "cancel"),
-    "Tests, experiments, help": ("test", "drift", "demo", "experiment", "config", "warm-up"),
-}
 
 
 def check_job(name: str) -> None:
@@ -77,14 +47,8 @@ def check_job(name: str) -> None:
 
 def import_job(name: str) -> ModuleType:
     """Import the module of a job, with its ``Config`` and ``run``, when it is used."""
-    room, name = "commands", name.replace("-", "_")
-    if name.startswith("test_"):
-        room, name = "commands.hypotheses", name.removeprefix("test_")
-    elif name.startswith("drift_"):
-        room, name = "commands.drift", name.removeprefix("drift_")
-    elif name in STORES:
-        room = "commands.stores"
-    return importlib.import_module(f"{__package__}.{room}.{name}")
+    module = JOBS[name].module or name
+    return importlib.import_module(f"{__package__}.commands.{module}")
 
 
 def packaged_config(job: str) -> Path:

@@ -18,7 +18,8 @@ from pydantic.fields import FieldInfo
 
 from bagbasis.core.config_errors import accepted_by
 
-from ..shell import JOBS, import_job
+from ..job import GROUPS, JOBS
+from ..shell import import_job
 from .config import Section
 
 LAST = ("report", "cluster")  # keys of every job
@@ -32,7 +33,7 @@ MOST_ACCEPTED = (
 def config_text(job: str) -> str:
     """Return the YAML of a job: every key with its default, and what it is."""
     module = import_job(job)
-    head = [f"# bags {command_of(job)} {job}.yaml", f"# {JOBS[job]}"]
+    head = [f"# bags {command_of(job)} {job}.yaml", f"# {JOBS[job].help}"]
     codes: Mapping[int, str] = getattr(module, "EXIT_CODES", {})
     if codes:
         told = "; ".join(f"{code} {text}" for code, text in codes.items())
@@ -43,7 +44,7 @@ def config_text(job: str) -> str:
 def command_of(job: str) -> str:
     """Return the words that call a job: "test fit" for "test-fit"."""
     group, _, name = job.partition("-")
-    return f"{group} {name}" if group in ("test", "drift") else job
+    return f"{group} {name}" if group in GROUPS else job
 
 
 def _lines_of(kind: type[Section], values: Mapping[str, Any], indent: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from .constraints import Constraint, UnfitError
 from .errors import ParameterError, closest, shown, warn
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
@@ -84,6 +85,11 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         self._find(name)
         kind, values = self._short.get(name, (name, {}))
         return self[kind](**{**values, **parameters})
+
+    def register(self, cls: type[K]) -> type[K]:
+        """Register a class under its attribute ``name``; this is a decorator."""
+        self.add(cls.name, cls)  # type: ignore[attr-defined, arg-type]  # a named component
+        return cls
 
     def name_of(self, cls: type) -> str | None:
         """Return the name of a registered class; None for another class."""

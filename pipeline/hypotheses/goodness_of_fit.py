@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..core import (
     Boolean,
+    ComponentRegistry,
     Function,
     Instance,
     Integer,
@@ -240,7 +241,12 @@ def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, i
 
 
 # A new statistic is its class and one line here.
-FIT: dict[str, type[FitStatistic]] = {kind.name: kind for kind in (KSD, FSSD, KSDAggregate)}
+FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
+    "statistic of fit", "bagbasis.fit_statistics"
+)
+"""The statistics of goodness of fit by name."""
+for _kind in (KSD, FSSD, KSDAggregate):
+    FIT.register(_kind)
 
 _SCORE = (
     Instance("Densities")

@@ -15,12 +15,7 @@ from ..core.errors import DataError, ParameterError
 from ..data.store.store import BagStore
 from ..execution.lanes import lane
 from .declared import Permutations
-from .dependence.aggregated_dependence import HSICAggregate, HSICFuse
-from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
-from .dependence.hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
-from .dependence.joint import JointHSIC
-from .dependence.nfsic import NFSIC
-from .dependence.pairs import DependenceStatistic, Pairs
+from .dependence.pairs import INDEPENDENCE, DependenceStatistic, Pairs
 from .dependence.stored_pairs import StoredPairs
 from .registry import Measured, check_groups, find_statistic
 from .result import HypothesisResult
@@ -28,15 +23,6 @@ from .samples.matching import matched
 from .samples.variables import LEAST_PAIRS, VariableLike, read_variables, strata_of
 
 PERMUTATION = "permutation"
-
-# A new statistic is its class and one line here.
-INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
-    kind.name: kind
-    for kind in (
-        HSICb, HSICu, HSICFourier, HSICNystroem, HSICBlock, DistanceCovariance, NFSIC, RDC, KCCA,
-        KCCAFourier, Lancaster, HSICAggregate, HSICFuse, JointHSIC,
-    )
-}  # fmt: skip
 
 
 @checked()

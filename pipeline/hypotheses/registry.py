@@ -1,8 +1,9 @@
 """Statistics by name: what each of them declares, and how a test finds the one it was asked for.
 
 A statistic is a frozen dataclass whose fields are its parameters, in the module of its family. A
-question has one table of them, as `TWO_SAMPLE` in `two_sample.py`: a new statistic is a class and
-one line there. People give its name, or an instance with other parameters than the defaults.
+question has one registry of them, as `TWO_SAMPLE`, in which a statistic registers itself by
+``@TWO_SAMPLE.register``. People give its name, or an instance with other parameters than the
+defaults.
 """
 
 from __future__ import annotations

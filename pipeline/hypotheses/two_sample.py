@@ -20,41 +20,16 @@ from .registry import check_groups, find_statistic
 from .result import HypothesisResult, plural
 from .samples.matching import matched
 from .samples.samples import UNIT, SampleLike, missing_in, read_samples
-from .two_samples.aggregated import Aggregate
-from .two_samples.block_mmd import BlockMMD, LinearMMD
-from .two_samples.comparison import TwoSamples, TwoSampleStatistic
-from .two_samples.exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
-from .two_samples.feature_mmd import FastfoodMMD, FourierMMD
+from .two_samples.comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
+from .two_samples.exact_mmd import UnbiasedMMD
 from .two_samples.fused import Fuse
 from .two_samples.kernel_choice import ARD, CRITERIA, choose_coordinates, choose_kernel
 from .two_samples.locations import (
     LocationStatistic,
-    MeanEmbeddings,
-    SmoothedCharacteristicFunctions,
 )
-from .two_samples.sliced import Sliced
 
 BY_COORDINATE = "gaussian, a bandwidth per coordinate"
 LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
-
-# name: class. A new statistic is its class and one line here.
-TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
-    kind.name: kind
-    for kind in (
-        Fuse,
-        Aggregate,
-        BiasedMMD,
-        UnbiasedMMD,
-        LinearMMD,
-        BlockMMD,
-        FourierMMD,
-        FastfoodMMD,
-        EnergyDistance,
-        MeanEmbeddings,
-        SmoothedCharacteristicFunctions,
-        Sliced,
-    )
-}
 
 
 @checked()

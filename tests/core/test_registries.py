@@ -81,3 +81,27 @@ else:
 """
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_statistic_of_another_package():
+    code = f"""
+import sys, warnings
+sys.path.insert(0, {str(OTHER_PACKAGE)!r})
+import numpy as np
+from bagbasis.core.errors import ParameterError
+from bagbasis.hypotheses import TWO_SAMPLE, two_sample_test
+rng = np.random.default_rng(0)
+a, b = rng.standard_normal((40, 2)), rng.standard_normal((40, 2)) + 2
+result = two_sample_test(a, b, statistic="mean_gap", n_permutations=99)
+assert result.p_value == 0.01, result
+assert result.name == "mean_gap(power=1.0)", result.name
+assert "mean_gap" in TWO_SAMPLE and len(TWO_SAMPLE) == 13
+try:
+    TWO_SAMPLE["mean_gap"](power=0)
+except ParameterError as error:
+    assert str(error) == "power is 0; expected a number, 0 < power ≤ 4", error
+else:
+    raise AssertionError
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -17,7 +17,8 @@ import pytest
 from bagbasis import BagStore
 from bagbasis.core.errors import StoreError
 from bagbasis.jobs.cli import cli, run_job
-from bagbasis.jobs.shell import HEADINGS, JOBS
+from bagbasis.jobs.job import headings
+from bagbasis.jobs.shell import JOBS
 from tests.jobs.running import CONFIGS, bags, done, refused, settings
 
 ROOT = CONFIGS.parent
@@ -72,7 +73,8 @@ def test_help_imports_nothing_heavy():
 def test_help_lists_every_job():
     """bags --help names each job and what it is for."""
     printed = {group: done(*group.split(), "--help") for group in ("", "test", "drift")}
-    for job, text in JOBS.items():
+    for job, known in JOBS.items():
+        text = known.help
         group, _, name = command_of(job).rpartition(" ")
         assert name in printed[group]
         assert text in printed[group]
@@ -80,10 +82,10 @@ def test_help_lists_every_job():
 
 def test_every_command_has_a_heading():
     """No command is left out of the help, and none is there twice."""
-    listed = sorted(name for names in HEADINGS.values() for name in names)
+    listed = sorted(name for names in headings().values() for name in names)
     assert listed == sorted(name for name, one in cli.commands.items() if not one.hidden)
     printed = done("--help")
-    assert all(f"{heading}:\n" in printed for heading in HEADINGS)
+    assert all(f"{heading}:\n" in printed for heading in headings())
 
 
 def test_every_command_answers_in_json():
@@ -111,7 +113,7 @@ def test_json_is_the_report_and_nothing_else(regression, tmp_path):
 def test_help_of_a_job_lists_its_keys(job):
     """bags JOB --help shows the keys of its config."""
     printed = done(*command_of(job).split(), "--help")
-    assert JOBS[job] in printed
+    assert JOBS[job].help in printed
     assert ("out_dir" if job in ("evaluate", "demo", "experiment") else "url") in printed
 
 

@@ -21,7 +21,7 @@ from ..kernels.pair_grams import SECONDS_PER_WIDTHS, CentredGram, products_of_wi
 from ..registry import Measured
 from ..two_samples.aggregated import aggregate
 from ..two_samples.fused import EXACT_SECONDS, fused, temperature_of
-from .pairs import DependenceStatistic, Pairs
+from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
 EXACT_PAIRS = 2048  # ten matrices of 32 MiB, however few permutations there are
@@ -86,6 +86,7 @@ class ManyWidths(DependenceStatistic):
         return dependence(X, Y), np.array(drawn)
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICAggregate(ManyWidths):
     """HSIC at five widths per variable, and which pairs of them reject, corrected.
@@ -112,6 +113,7 @@ class HSICAggregate(ManyWidths):
         return Measured(found.statistic, found.null, details=details)
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICFuse(ManyWidths):
     """HSIC-FUSE: a soft maximum of HSIC at 25 pairs of widths, each in standard deviations.

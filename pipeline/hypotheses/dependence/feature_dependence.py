@@ -21,7 +21,7 @@ from ..kernels.kernels import Kernel
 from ..kernels.pair_grams import CentredGram
 from ..nulls.draws import generator_of
 from ..registry import Measured
-from .pairs import DependenceStatistic, PairMap, Pairs, product_null
+from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs, product_null
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
 LEAST_SHARE = 1e-6  # of a direction of KCCA: smaller ones change no correlation
@@ -77,6 +77,7 @@ class FourierPairs:
         return self.x.cost + self.y.cost + doubles
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICFourier(FeatureHSIC):
     """HSIC_b by random Fourier features of both kernels; its state is `CrossMoments`.
@@ -114,6 +115,7 @@ class HSICFourier(FeatureHSIC):
         return Measured(observed, null, effect=sums.alignment())
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICNystroem(FeatureHSIC):
     """HSIC_b by Nyström's features of both kernels.
@@ -158,6 +160,7 @@ class Correlation(DependenceStatistic):
         return Measured(observed, null, effect=observed)
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class KCCA(Correlation):
     """The kernel canonical correlation of all pairs of rows, penalised: O(n³) once.
@@ -188,6 +191,7 @@ class KCCA(Correlation):
         return RowPair(sides[0], sides[1], correlation=True)
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class KCCAFourier(Correlation):
     """KCCA of the kernels that random Fourier features stand for.
@@ -217,6 +221,7 @@ class KCCAFourier(Correlation):
         return RowPair.whitened(X, Y, self.ridge)
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class RDC(Correlation):
     """The randomised dependence coefficient: random sines of ranks (Lopez-Paz et al. 2013).

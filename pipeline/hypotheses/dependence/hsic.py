@@ -15,7 +15,7 @@ from ..kernels.kernels import AnyKernel, NegativeDistance
 from ..kernels.pair_grams import CentredGram, GramSums, products_of_orders
 from ..nulls.laws import Null, gamma_null, normal_null, pearson_null
 from ..registry import Measured
-from .pairs import DependenceStatistic, Pairs, product_null
+from .pairs import INDEPENDENCE, DependenceStatistic, Pairs, product_null
 
 # Of "spectral" with distances, of which a few pairs may have nearly all: 100 Cauchy numbers are as
 # 2 to 14 of one size, and p ≤ .05 in 12 % of tests of them; 50 normal ones are as 24 or more.
@@ -24,6 +24,7 @@ LEAST_PAIRS, LEAST_SHARE = 60, 1 / 3
 LEAST_BLOCK = 4  # rows of an unbiased HSIC
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICb(DependenceStatistic):
     """‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0."""
@@ -83,6 +84,7 @@ class HSICb(DependenceStatistic):
         return gram
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICu(HSICb):
     """HSIC without its bias, 0 on average without dependence: ⟨K, L⟩ of U-centred matrices."""
@@ -91,6 +93,7 @@ class HSICu(HSICb):
     unbiased: ClassVar[bool] = True
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class DistanceCovariance(HSICb):
     """The squared distance covariance: 4 HSIC_b of the kernels −‖Δ‖ / 2; no bandwidth."""
@@ -117,6 +120,7 @@ class DistanceCovariance(HSICb):
         return gram
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICBlock(DependenceStatistic):
     """The mean of HSIC_u over blocks of pairs, which is normal; time n · block.
@@ -153,6 +157,7 @@ class HSICBlock(DependenceStatistic):
         return Measured(observed, null, error, details={"block": block})
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class Lancaster(DependenceStatistic):
     """Lancaster's interaction of three variables, (K̃ ∘ L̃ ∘ M̃)₊₊ / n².

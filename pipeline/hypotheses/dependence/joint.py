@@ -12,9 +12,10 @@ import numpy as np
 from ...core.arrays import Floats, Integers
 from ...execution.passes import check_memory
 from ..registry import Measured
-from .pairs import DependenceStatistic, Pairs
+from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class JointHSIC(DependenceStatistic):
     """dHSIC: the squared distance of the joint mean map from that of independent variables, ≥ 0.

@@ -27,7 +27,7 @@ from ..nulls.draws import near_rows
 from ..nulls.laws import Null, gamma_null, weighted_chi_square_null
 from ..registry import Measured
 from ..samples.held_out import climb, kernel_gradient, split_units
-from .pairs import DependenceStatistic, PairMap, Pairs
+from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs
 
 SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
@@ -228,6 +228,7 @@ def nfsic_gradient(
     return float(n * u @ a), np.concatenate([v.ravel(), w.ravel(), [x_log, y_log]])
 
 
+@INDEPENDENCE.register
 @dataclass(frozen=True)
 class NFSIC(DependenceStatistic):
     """λ̂ at a few pairs of locations; its state is `LocationSums`.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from ...core import ComponentRegistry
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 from ...execution.costs import Cost
@@ -140,3 +141,9 @@ def product_null(
     small = float(weights[MOST_WEIGHTS:].sum())
     shift = small - float(weights.sum()) if centred else small
     return mixture_null(observed, weights[:MOST_WEIGHTS], pairs.n_permutations, pairs.seed, shift)
+
+
+INDEPENDENCE: ComponentRegistry[DependenceStatistic] = ComponentRegistry(
+    "statistic of dependence", "bagbasis.dependence_statistics", __package__
+)
+"""The statistics of dependence by name."""

@@ -19,12 +19,13 @@ from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.laws import Null, permutation_null
 from ..registry import Measured
-from .comparison import TwoSamples
+from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import SPREAD, ManyScales
 
 LEVEL = 0.05  # at which the report counts the scales that reject
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Aggregate(ManyScales):
     """MMDAgg: MMD² of ten widths of two kernels, and which of them reject, corrected.

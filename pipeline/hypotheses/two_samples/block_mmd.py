@@ -18,7 +18,7 @@ from ..kernels.kernels import Kernel
 from ..nulls.laws import normal_null
 from ..nulls.permutation import draw_orders
 from ..registry import Measured
-from .comparison import TwoSamples, TwoSampleStatistic, require_rows
+from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic, require_rows
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class MeanOfEstimates(TwoSampleStatistic):
         """Return the estimates, shape (k,), and E‖φ(x) − μ‖² within the samples."""
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class LinearMMD(MeanOfEstimates):
     """MMD_l², the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y), O(n d)."""
@@ -68,6 +69,7 @@ class LinearMMD(MeanOfEstimates):
         return own - crossed, float(1 - own.mean() / 2)
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class BlockMMD(MeanOfEstimates):
     """The B-test: the mean of MMD_u² of blocks, O(n B d).

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core import ComponentRegistry
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.store.sampling import MEDIAN_ROWS
@@ -240,3 +241,9 @@ def _residuals(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
     centred = sums - sizes[:, None] * (sums.sum(axis=0) / sizes.sum())
     # n_units / (n_units − 1) for the mean that was taken off
     return centred / sizes.sum() * (n_units / (n_units - 1)) ** 0.5
+
+
+TWO_SAMPLE: ComponentRegistry[TwoSampleStatistic] = ComponentRegistry(
+    "two-sample statistic", "bagbasis.two_sample_statistics", __package__
+)
+"""The statistics of two samples by name."""

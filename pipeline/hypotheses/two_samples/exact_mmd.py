@@ -21,7 +21,7 @@ from ..nulls.laws import Null, gamma_null, mixture_null, pearson_null, permutati
 from ..nulls.permutation import TIE, draw_splits
 from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
-from .comparison import TwoSamples, TwoSampleStatistic
+from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 
 SPECTRUM_ROWS = 2048  # evenly spread rows that the spectrum of a null is estimated of
 
@@ -78,6 +78,7 @@ class PairStatistic(TwoSampleStatistic):
         return pearson_null(value, mean, variance, 8 * factor**3 * cubes / variance**1.5)
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class BiasedMMD(PairStatistic):
     """MMD_b² of all pairs (002, eq. 2), at least 0."""
@@ -85,6 +86,7 @@ class BiasedMMD(PairStatistic):
     name: ClassVar[str] = "mmd_b"
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class UnbiasedMMD(PairStatistic):
     """MMD_u² of all pairs of different rows (002, eq. 13), 0 on average without a difference."""
@@ -93,6 +95,7 @@ class UnbiasedMMD(PairStatistic):
     unbiased: ClassVar[bool] = True
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class EnergyDistance(PairStatistic):
     """2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ over all pairs, at least 0: MMD_b² of −‖x − y‖."""

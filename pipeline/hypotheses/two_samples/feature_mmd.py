@@ -19,12 +19,13 @@ from ..nulls.laws import Null, gamma_null, mixture_null, pearson_null, permutati
 from ..nulls.permutation import mmd_squared_of_splits, split_sums
 from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
-from .comparison import TwoSamples, TwoSampleStatistic
+from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 
 SPREAD = 1e-6  # of features in single precision, of norm 1: less is rounding
 MOST_FREQUENCIES = 2**16  # a permutation of half a megabyte
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class FourierMMD(TwoSampleStatistic):
     """MMD_u² from L random frequencies; an error ∝ L^(−½), time linear in rows.
@@ -86,6 +87,7 @@ class FourierMMD(TwoSampleStatistic):
         )
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class FastfoodMMD(FourierMMD):
     """`FourierMMD` with frequencies by Fastfood, dependent within blocks of 2^⌈log2 d⌉."""

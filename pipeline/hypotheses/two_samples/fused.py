@@ -28,7 +28,7 @@ from ..nulls.mean_difference import ENOUGH, RESOLUTION, STAGE
 from ..nulls.wild_bootstrap import WILD, spread_squares, wild_null
 from ..registry import Measured
 from ..samples.samples import as_sample
-from .comparison import TwoSamples, TwoSampleStatistic
+from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .unit_grams import seconds_of_pairs
 from .unit_sums import UnitSums, choose_rows
 
@@ -99,6 +99,7 @@ class ManyScales(TwoSampleStatistic):
         return sums, np.concatenate([*sums.permuted(samples.n_permutations, samples.seed)])
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Fuse(ManyScales):
     """MMD-FUSE: a soft maximum of the MMD² of ten widths of two kernels, one pass over the rows.

@@ -24,7 +24,7 @@ from ..nulls.laws import Null, permutation_null, weighted_chi_square_null
 from ..nulls.permutation import split_sums
 from ..registry import Measured
 from ..samples.held_out import climb
-from .comparison import TwoSamples, TwoSampleStatistic
+from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .hotelling import TSquared, hotelling, hotelling_slopes, moments
 from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
 
@@ -181,6 +181,7 @@ class LocationStatistic(TwoSampleStatistic):
         """Return the features of a row."""
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class MeanEmbeddings(LocationStatistic):
     """ME: mean kernels at J locations, drawn from the normal law of both samples' moments."""
@@ -201,6 +202,7 @@ class MeanEmbeddings(LocationStatistic):
         return KernelsAt(kernel, locations)
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class SmoothedCharacteristicFunctions(LocationStatistic):
     """SCF: characteristic functions, smoothed, at J frequencies drawn from the kernel's spectrum.

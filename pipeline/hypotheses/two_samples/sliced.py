@@ -17,11 +17,12 @@ from ..nulls.draws import generator_of
 from ..nulls.laws import permutation_null
 from ..nulls.permutation import draw_splits
 from ..registry import Measured
-from .comparison import TwoSamples, TwoSampleStatistic
+from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 
 SPLITS_PER_PART = 16
 
 
+@TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Sliced(TwoSampleStatistic):
     """Mean squared W₂ of the rows' projections on random directions, O(n) for each permutation.

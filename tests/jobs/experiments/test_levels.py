@@ -18,7 +18,7 @@ class TestLevels(Contract):
         """At paper scale all of two samples and of fit; a rate of 60 tests is rough, and no larger
         than chance makes it."""
         points = {p.label for p, _ in make(self.name, scale="paper").points()}
-        for name, kind in (TWO_SAMPLE | FIT).items():
+        for name, kind in {**TWO_SAMPLE, **FIT}.items():
             series = "wild_bootstrap" if name in TWO_SAMPLE else None
             assert {f"points {name} {n}" for n in kind.nulls if n != series} <= points
         [table] = report["tables"]

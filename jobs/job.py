@@ -1,0 +1,174 @@
+"""The jobs of ``bags``: what each of them does, and what the command line has to know of it.
+
+A new job is its module below ``commands``, with a ``Config`` and ``run``, and its entry here. The
+table imports no job, so that ``bags --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the command line knows of a job without importing it.
+
+    Attributes
+    ----------
+    help : str
+        First line of its help.
+    heading : str
+        Section of ``bags --help``; of a job of a group (``bags test NAME``) the group is listed.
+    module : str
+        Module below ``commands``; default: the job's name.
+    cluster : bool
+        Whether ``--cluster`` says where it runs.
+    page : bool
+        Whether it writes a page beside its report.
+    draws : bool
+        Whether it draws pictures.
+    tends_store : bool
+        Whether it looks after a store, and starts no other process.
+    shortcut : str
+        Key that an argument which is no YAML file stands for; "" for none.
+    scaled : bool
+        Whether ``--scale`` says how large it is.
+    self_contained : bool
+        Whether it runs without a config.
+    """
+
+    help: str
+    heading: str
+    module: str = ""
+    cluster: bool = False
+    page: bool = False
+    draws: bool = False
+    tends_store: bool = False
+    shortcut: str = ""
+    scaled: bool = False
+    self_contained: bool = False
+
+
+BAGS, MODELS, TESTS = "Bags", "Models", "Tests, experiments, help"
+GROUPS = ("test", "drift")
+"""First words of jobs that are called with two: ``bags test fit`` is "test-fit"."""
+
+JOBS: Mapping[str, Job] = {
+    "generate": Job(
+        "Write bags of a built-in dataset into a store.", BAGS, cluster=True, shortcut="dataset"
+    ),
+    "ingest": Job(
+        "Turn long tables (Parquet, CSV) or an .npz file into a store.", BAGS, cluster=True
+    ),
+    "info": Job(
+        "Say what is in a store or a model.", BAGS, "stores.info", tends_store=True, shortcut="url"
+    ),
+    "verify": Job(
+        "Check every invariant of a store.",
+        BAGS,
+        "stores.verify",
+        tends_store=True,
+        shortcut="url",
+    ),
+    "remove": Job("Remove bags of a store by their ids.", BAGS, "stores.remove", tends_store=True),
+    "relabel": Job("Give bags of a store other labels.", BAGS, "stores.relabel", tends_store=True),
+    "merge": Job(
+        "Write the bags of several stores into a new one.", BAGS, "stores.merge", tends_store=True
+    ),
+    "compact": Job(
+        "Delete the points of removed bags from the disk.",
+        BAGS,
+        "stores.compact",
+        tends_store=True,
+        shortcut="url",
+    ),
+    "fit": Job(
+        "Fit a Double-Basis model to the bags of a store.",
+        MODELS,
+        cluster=True,
+        page=True,
+        draws=True,
+    ),
+    "evaluate": Job(
+        "Measure a model on labelled bags; write pictures and a report.",
+        MODELS,
+        cluster=True,
+        page=True,
+        draws=True,
+    ),
+    "predict": Job("Write a model's predictions, with the bags' ids.", MODELS, cluster=True),
+    "tune": Job(
+        "Choose embedding, kernel width and penalty; fit the best.",
+        MODELS,
+        cluster=True,
+        page=True,
+        draws=True,
+    ),
+    "retrain": Job(
+        "Learn from new bags; promote the model if it is no worse.",
+        MODELS,
+        cluster=True,
+        draws=True,
+    ),
+    "test-two-sample": Job(
+        "Test whether two samples of bags have the same distribution.",
+        TESTS,
+        "hypotheses.two_sample",
+        cluster=True,
+        draws=True,
+    ),
+    "test-independence": Job(
+        "Test whether bags depend on a target.",
+        TESTS,
+        "hypotheses.independence",
+        cluster=True,
+        draws=True,
+    ),
+    "test-fit": Job(
+        "Test whether targets (residuals) follow a distribution.",
+        TESTS,
+        "hypotheses.fit",
+        draws=True,
+    ),
+    "drift-fit": Job(
+        "Keep a reference that later data are compared with.", TESTS, "drift.fit", cluster=True
+    ),
+    "drift-test": Job(
+        "Test whether new data are still like a reference.", TESTS, "drift.test", cluster=True
+    ),
+    "demo": Job(
+        "Run the main job on real and on generated data.",
+        TESTS,
+        cluster=True,
+        page=True,
+        draws=True,
+        self_contained=True,
+    ),
+    "experiment": Job(
+        "Run an experiment of the papers again.",
+        TESTS,
+        cluster=True,
+        draws=True,
+        shortcut="name",
+        scaled=True,
+    ),
+}
+
+OTHER_COMMANDS = {
+    "Models": ("models", "serve"),
+    "Runs in the background": ("submit", "runs", "attach", "cancel"),
+    TESTS: ("config", "warm-up"),
+}
+"""Commands that are no jobs, by their section of ``bags --help``."""
+
+
+def headings() -> dict[str, tuple[str, ...]]:
+    """Return the commands of each section of ``bags --help``."""
+    listed: dict[str, list[str]] = {one: [] for one in (BAGS, *OTHER_COMMANDS)}
+    for name, job in JOBS.items():
+        group, _, rest = name.partition("-")
+        shown = group if rest and group in GROUPS else name
+        if shown not in listed[job.heading]:
+            listed[job.heading].append(shown)
+    return {one: (*names, *OTHER_COMMANDS.get(one, ())) for one, names in listed.items()}
