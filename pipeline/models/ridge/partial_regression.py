@@ -115,7 +115,7 @@ class PartialSummary:
         """See `Summary`."""
         return self.left.is_graded
 
-    def significant(self, noise: float) -> tuple[Floats, Floats]:
+    def significant(self, noise: float) -> tuple[Floats, Floats, float]:
         """See `Summary`."""
         return self.left.significant(noise)
 

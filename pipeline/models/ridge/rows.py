@@ -161,9 +161,9 @@ class RidgeRows:
         """See `Summary`."""
         return are_graded((self._centred**2).sum(axis=0))
 
-    def significant(self, noise: float) -> tuple[Floats, Floats]:
+    def significant(self, noise: float) -> tuple[Floats, Floats, float]:
         """See `Summary`: by the singular values of the centred rows."""
-        return squared_singular_values(self._centred, full=True)
+        return *squared_singular_values(self._centred, full=True), 0.0
 
     def right_side(self) -> Floats:
         """See `Summary`: the centred targets."""

@@ -121,24 +121,30 @@ class Truncated:
     """A `Solver` without the directions that rounding of the sums cannot tell from none.
 
     There the right side is rounding, too, and a penalty that is smaller than the rounding of M
-    would blow it up.
+    would blow it up. A larger one does not: directions that rows can have count, however small.
     """
 
     rounding = 0.0
 
     def __init__(self, summary: Summary, noise: float) -> None:
-        self.values, self._vectors = summary.significant(summary.rounding(noise))
+        directions = summary.significant(summary.rounding(noise))
+        self.values, self._vectors, self._bound = directions
         self.right_side: Floats = self._vectors.T @ summary.right_side()
 
     def solve(self, alpha: float) -> Floats:
         """See `Solver`; with λ = 0 eigenvalues that are 0 are left out."""
         shifted, right = (self.values + alpha)[:, None], self.right_side
-        return np.divide(right, shifted, where=shifted > 0, out=np.zeros_like(right))
+        keep = self._keep(alpha)[:, None]
+        return np.divide(right, shifted, where=keep, out=np.zeros_like(right))
 
     def degrees_of_freedom(self, alpha: float) -> float:
         """See `Solver`."""
-        kept = self.values[self.values > 0]
+        kept = self.values[self._keep(alpha)]
         return float(np.sum(kept / (kept + alpha)))
+
+    def _keep(self, alpha: float) -> NDArray[np.bool_]:
+        least = self._bound if alpha < self._bound else 0.0
+        return self.values > least
 
     def back(self, solution: Floats) -> Floats:
         """See `Solver`: without what is left of directions whose eigenvalue is 0."""

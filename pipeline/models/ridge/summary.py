@@ -92,11 +92,11 @@ class Summary(Protocol):
     def is_graded(self) -> bool:
         """Whether features are of so different sizes that one bound of rounding hides some."""
 
-    def significant(self, noise: float) -> tuple[Floats, Floats]:
-        """Return eigenvalues of M, shape (r,), and eigenvectors, shape (size, r).
+    def significant(self, noise: float) -> tuple[Floats, Floats, float]:
+        """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound.
 
-        Eigenvalues that cannot be told from rounding are 0, or left out where b has no part in
-        their directions.
+        Eigenvalues up to the bound cannot be told from rounding. Those that surely come from
+        rounding are 0, or left out where b has no part in their directions.
         """
 
     def scored(self) -> Summary:

@@ -125,7 +125,7 @@ class RidgeStatistics(RidgeMoments):
         """See `Summary`."""
         return are_graded(self.diagonal)
 
-    def significant(self, noise: float) -> tuple[Floats, Floats]:
+    def significant(self, noise: float) -> tuple[Floats, Floats, float]:
         """See `Summary`.
 
         Features of different sizes are brought to one size first, so that the rounding of large
@@ -143,12 +143,12 @@ class RidgeStatistics(RidgeMoments):
             matrix.T, lower=True, overwrite_a=True, check_finite=False, driver="evd"
         )
         # centred rows span fewer directions than there are rows, whatever their sums say
-        keep = (values > bound) & (np.arange(self.size) > self.size - self.n_weighted)
-        values, vectors = values[keep], vectors[:, keep]
+        keep = np.arange(self.size) > self.size - self.n_weighted
         if not self.is_graded:
-            return values, vectors
-        root = sizes[:, None] * vectors * np.sqrt(values)
-        return squared_singular_values(root)
+            return np.maximum(0.0, values[keep]), vectors[:, keep], bound
+        keep &= values > bound
+        root = sizes[:, None] * vectors[:, keep] * np.sqrt(values[keep])
+        return *squared_singular_values(root), 0.0
 
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float

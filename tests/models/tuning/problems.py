@@ -127,10 +127,10 @@ class Embedded:
         self.counts: Counter[tuple[Any, bytes]] = Counter()
         embed = FeatureMap.embed
 
-        def counted(features: FeatureMap, bags: Bags, dtype: Any) -> Any:
+        def counted(features: FeatureMap, bags: Bags, dtype: Any, outside: Any = None) -> Any:
             if dtype is np.float32:  # the last fit and the median distance have other ones
                 self.counts.update((features.embedding, bag.tobytes()) for bag in bags)
-            return embed(features, bags, dtype)
+            return embed(features, bags, dtype, outside)
 
         monkeypatch.setattr(FeatureMap, "embed", counted)
 
