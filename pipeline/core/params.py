@@ -133,6 +133,8 @@ def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
     """
     try:
         dtype = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
+        if hasattr(value, "dtype") and not isinstance(value, type):
+            dtype = None  # values, whose dtype numpy takes
     except (TypeError, ValueError):
         dtype = None
     names = [np.dtype(kind).name for kind in (np.float32, np.float64, *more)]

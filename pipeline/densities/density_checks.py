@@ -91,8 +91,9 @@ def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
 def checked_dims(dims: ArrayLike, n_dims: int) -> list[int]:
     """Distinct dimensions as a list; ParameterError otherwise."""
     chosen = np.atleast_1d(as_array("dims", dims))
-    distinct = len(np.unique(chosen)) == chosen.size > 0
-    if chosen.dtype.kind not in "iu" or not distinct or chosen.min() < 0 or chosen.max() >= n_dims:
+    is_whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
+    distinct = is_whole and len(np.unique(chosen)) == chosen.size > 0
+    if not distinct or chosen.min() < 0 or chosen.max() >= n_dims:
         raise ParameterError(
             f"dims is {shown(dims)}; expected distinct dimensions of 0 to {n_dims - 1}"
         )

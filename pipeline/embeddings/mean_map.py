@@ -225,6 +225,8 @@ def mmd_squared(
     second = first if B is None else _rows(B, "B")
     if first.shape[1] != second.shape[1]:
         raise DataError(f"A has {first.shape[1]} features and B {second.shape[1]}")
+    if not first.shape[1]:
+        raise DataError("A has no features; expected the features of a MeanMapEmbedding")
     squares: Floats = euclidean_distances(first, None if B is None else second, squared=True)
     if not unbiased:
         return squares

@@ -14,7 +14,7 @@ import types
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from numbers import Integral, Real as RealNumber
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 import pandas as pd
@@ -145,6 +145,8 @@ def leaves_open(annotation: object, value: object) -> bool:
 
     Where numpy's wide unions or ``object`` say nothing, every value may.
     """
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
     members = get_args(annotation) if _is_union(annotation) else (annotation,)
     return any(_member_leaves_open(member, value) for member in members)
 

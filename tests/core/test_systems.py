@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import bagbasis
 from bagbasis.core import systems
 from bagbasis.data.storage.folders import replace_folder, writing_folder
 from bagbasis.data.storage.temporary import temporary_folder
@@ -25,7 +26,7 @@ import sys, time
 sys.path.insert(0, {root!r})
 from tests import elsewhere
 elsewhere.hide()
-from bagbasis import systems
+from bagbasis.core import systems
 assert systems.fcntl is None and systems.resource is None and systems.IS_WINDOWS
 from bagbasis.data.storage.lock import writer_lock
 with writer_lock({url!r}, lock_name="lock", make=True):
@@ -39,7 +40,8 @@ sys.path.insert(0, {root!r})
 from tests import elsewhere
 elsewhere.hide()
 import numpy as np
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, load_model, systems
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, load_model
+from bagbasis.core import systems
 from bagbasis.core.errors import WriterBusyError
 from bagbasis.execution import lanes
 
@@ -267,7 +269,7 @@ def test_the_core_elsewhere(tmp_path):
 def test_nothing_else_asks_the_system():
     """One module knows what systems lack."""
     words = ("fcntl", "import resource\n", "CDLL(None", "register_at_fork", "O_NOFOLLOW", "geteuid")
-    package = Path(systems.__file__).resolve().parent
+    package = Path(bagbasis.__file__).resolve().parent
     found = {
         path.name
         for path in package.rglob("*.py")

@@ -10,6 +10,7 @@ import pytest
 
 from bagbasis import (
     BagStore,
+    Box,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
@@ -123,7 +124,8 @@ def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path):
 @pytest.mark.long
 def test_response_that_is_refused_is_named(cluster, tmp_path):
     """A response outside its box, found by a worker: our error, with the store and the bag."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=2, chunk_points=50)
+    options = {"response_dims": 2, "response_box": Box.unit(2), "chunk_points": 50}
+    store = BagStore.create(tmp_path / "s.zarr", 2, **options)
     responses = list(RESPONSES)
     responses[91] = np.array([[0.5, 0.5], [0.5, 1.5]])
     store.append(BAGS, responses=responses)

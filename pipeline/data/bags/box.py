@@ -99,8 +99,11 @@ class Box:
         low, high = as_array("lo", lo, np.float64), as_array("hi", hi, np.float64)
         if low.ndim != 1 or low.shape != high.shape:
             raise DataError(f"lo and hi have shapes {low.shape} and {high.shape}; expected (d,)")
-        if sample is not None and getattr(sample, "shape", ())[1:] != low.shape:
-            raise DataError(f"sample is {shown(sample)}; expected an array (n, {len(low)})")
+        if sample is not None:
+            values = as_array("sample", sample)
+            sample = values if values.dtype.kind in "fiu" else as_array("sample", values, float)
+            if sample.shape[1:] != low.shape:
+                raise DataError(f"sample is {shown(sample)}; expected an array (n, {len(low)})")
         if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
             first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
             reach = REACH * (last - first)

@@ -38,6 +38,7 @@ from .scans import guess_types
 from .values import Columns, Given, names_of, values_of
 
 FIRST_POINTS = 4096  # of a store that is appended to
+DEFAULT_DTYPE = "float32"  # where nobody chose one and nothing needs more
 TABLE_RULES = FormatRules(
     name="Tables (CSV, Parquet, Arrow, JSON lines)",
     calls=("TableIngest", "ingest_tables"),
@@ -228,9 +229,8 @@ class TableIngest:
             for name in ("coordinates", "targets", "response_coordinates")
         }
         targets = [one.name for one in made["targets"]]
-        check_parameters(
-            len(made["coordinates"]), (*targets,), {}, self.dtype or "float32", self.chunk_points
-        )
+        dtype = DEFAULT_DTYPE if self.dtype is None else self.dtype
+        check_parameters(len(made["coordinates"]), (*targets,), {}, dtype, self.chunk_points)
         ReadOptions.of(self.read)
         needs = {
             "target_id_column": "target_table",
@@ -349,7 +349,7 @@ class TableIngest:
                     wide = replace(passes.tables[one].columns, dtype="float64")
                     passes.tables[one] = replace(passes.tables[one], columns=wide)
                 return "float64"
-        return dtype or "float32"
+        return DEFAULT_DTYPE if dtype is None else dtype
 
     def _boxes(
         self, columns: Mapping[str, Columns], are_files_read: bool = True
@@ -373,7 +373,8 @@ class TableIngest:
     def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
         targets = values_of("targets", self.targets)
-        types, dtype = dict(self.target_types or {}), self.dtype or "float32"
+        types = dict(self.target_types or {})
+        dtype = DEFAULT_DTYPE if self.dtype is None else self.dtype
         if kept is not None:
             dtype, known = kept.dtype, kept.meta.class_names
             types = {one.name: "class" if one.name in known else "number" for one in targets}

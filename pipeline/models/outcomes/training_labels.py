@@ -74,9 +74,17 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
         if not all(text):
             raise DataError("y mixes text with other labels; give all classes as text")
     codes = np.full(len(labels), np.nan)
-    given = np.array(labels[~missing].tolist(), dtype=str)  # astype takes no StringDType
+    given = np.array(_texts(labels[~missing].tolist()), dtype=str)  # astype takes no StringDType
     names, codes[~missing] = np.unique(given, return_inverse=True)
     return names, codes
+
+
+def _texts(labels: list[Any]) -> list[str]:
+    """Return texts, those in bytes decoded."""
+    try:
+        return [label.decode() if isinstance(label, bytes) else label for label in labels]
+    except UnicodeDecodeError as error:
+        raise DataError(f"y: {error.object!r} is no text in UTF-8; decode the classes") from error
 
 
 def are_booleans(labels: NDArray[Any]) -> bool:
