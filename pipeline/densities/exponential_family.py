@@ -14,6 +14,7 @@ from scipy.linalg import eigh, inv, solve
 
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError
+from ..core.held_out_choice import as_good_as_best, simplest_within
 from ..core.parameters import (
     Function,
     Integer,
@@ -93,18 +94,19 @@ class ExponentialFamilyDensity(BaseEstimator):
     p(x) ∝ q(x) exp f(x): q is the normal law of the points' mean and covariance, f lies in the
     span of random features of a Gaussian kernel. Score matching finds f by one linear system, from
     sums of one pass over the points; width and penalty are chosen by the Fisher divergence of
-    folds that are held out, from the same sums. For points in up to about ten dimensions.
+    folds that are held out, from the same sums: the smoothest density that is as good as the best
+    by one standard error. For points in up to about ten dimensions.
 
     Parameters
     ----------
     n_features : even int from 2 to 20,000, default 500
         D, of f. A fit takes n D² for each width, and memory for D² per fold and width.
     bandwidth : float from 1e-30 to 1e+30 or {"cv", "median"}, default "cv"
-        Of the Gaussian kernel, in standard deviations of the coordinates. "cv": the best of a few
+        Of the Gaussian kernel, in standard deviations of the coordinates. "cv": chosen from a few
         multiples of the median distance; "median": that distance.
     alpha : float > 0 or list of float > 0 or "cv", default "cv"
-        The penalty α/2 ‖θ‖² beside the mean over points; of several the best. "cv": of decades up
-        to 10, from 10⁻⁹ or, if that is more, 10⁻³ over the number of points.
+        The penalty α/2 ‖θ‖² added to the mean over points; one of several is chosen. "cv": from
+        decades up to 10, from 10⁻⁹ or, if that is more, 10⁻³ over the number of points.
     n_folds : int from 2 to 100, default 5
     seed : int from 0 to 2^64 − 1, default 0
         Of the frequencies.
@@ -194,11 +196,10 @@ class ExponentialFamilyDensity(BaseEstimator):
         if chosen:
             alphas = tuple(one for one in alphas if one * sums.n.sum() > 0.99 * LEAST_ALPHA)
         with lane():
-            self.widths_ = [
-                _validate(width, alphas, sums, i, spectra[i])
-                for i, width in enumerate([] if decided else widths)
-            ]
-            best, penalty = (0, 0) if decided else _choose(self.widths_)
+            tried = [] if decided else range(len(widths))
+            values = [_fold_values(alphas, sums, i, spectra[i]) for i in tried]
+            self.widths_ = [_width(widths[i], alphas, values[i], sums.n) for i in tried]
+            best, penalty = (0, 0) if decided else _choose(np.array(values), alphas, sums.n)
             total = _total(sums, best)
             base = NormalBase.of(total)
             problem = ScoreProblem.of(total, base, spectra[best])
@@ -380,35 +381,49 @@ def _total(sums: FisherSums, chosen: int) -> PointSums:
     return first
 
 
-def _validate(
-    width: float, alphas: tuple[float, ...], sums: FisherSums, chosen: int, spectrum: Spectrum
-) -> Width:
-    """Return the objective on each fold of a fit to the others, as the mean over all points."""
-    total, found, sizes = _total(sums, chosen), [], []
+def _fold_values(
+    alphas: tuple[float, ...], sums: FisherSums, chosen: int, spectrum: Spectrum
+) -> Floats:
+    """Return the objective on each fold of a fit to the others, shape (n_alphas, n_folds)."""
+    total, values = _total(sums, chosen), []
     for fold in range(len(sums.n)):
         held_out = sums.fold(fold, chosen)
         training = total - held_out
         base = NormalBase.of(training)
         thetas = _solutions(ScoreProblem.of(training, base, spectrum), alphas)
         problem = ScoreProblem.of(held_out, base, spectrum)
-        found.append([problem.value(theta) for theta in thetas])
-        sizes.append(held_out.n)
-    mean = np.average(found, axis=0, weights=sizes)
-    error = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+        values.append([problem.value(theta) for theta in thetas])
+    return np.array(values).T
+
+
+def _width(width: float, alphas: tuple[float, ...], values: Floats, sizes: Floats) -> Width:
+    """Return the means over all points of the objective on folds of these sizes."""
+    mean = np.average(values, axis=1, weights=sizes)
+    error = np.std(values, axis=1, ddof=1) / values.shape[1] ** 0.5
     return Width(width, alphas, tuple(mean.tolist()), tuple(error.tolist()))
 
 
-def _choose(widths: Sequence[Width]) -> tuple[int, int]:
+def _choose(values: Floats, alphas: tuple[float, ...], sizes: Floats) -> tuple[int, int]:
     """Return the places of a width and its penalty.
 
-    Narrow kernels have divergences that vary much between samples, and win by chance: so a wider
-    one is taken where it is within a standard error of the best.
+    The widest width with the largest penalty is taken if it is within one standard error of the
+    best: narrow kernels have divergences that vary much between samples, and win by chance. If it
+    is not, the widest width that is within one, and its largest penalty within half of one: with
+    one width divergences vary little.
+
+    Parameters
+    ----------
+    values : shape (n_widths, n_alphas, n_folds)
+        Widths ascending.
+    sizes : shape (n_folds,)
     """
-    least = min(widths, key=lambda one: min(one.divergences))
-    at = int(np.argmin(least.divergences))
-    enough = least.divergences[at] + least.standard_errors[at]
-    chosen = max(i for i, one in enumerate(widths) if min(one.divergences) <= enough)
-    return chosen, int(np.argmin(widths[chosen].divergences))
+    n_widths, n_alphas, n_folds = values.shape
+    flat, largest = values.reshape(-1, n_folds), int(np.argmax(alphas))
+    within = as_good_as_best(flat, weights=sizes, n_folds=n_folds).reshape(n_widths, n_alphas)
+    if within[-1, largest]:
+        return n_widths - 1, largest
+    width = int(np.flatnonzero(within.any(axis=1))[-1])
+    return width, simplest_within(values[width], -np.array(alphas), weights=sizes, n_errors=0.5)
 
 
 def _solutions(problem: ScoreProblem, alphas: tuple[float, ...]) -> list[Floats]:

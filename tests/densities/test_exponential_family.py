@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from bagbasis import Bags, BagStore
 from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import ExponentialFamilyDensity
+from bagbasis.densities.exponential_family import _choose
 from bagbasis.densities.fisher_sums import Spectrum
 from bagbasis.hypotheses import fit_test
 from tests.oracles import score_matching
@@ -137,6 +138,28 @@ def test_choices_find_both_modes():
         ]
         assert gaps[0] < 0.25 * gaps[1]
         assert model.bandwidth_ > 0.5
+
+
+def test_a_noisy_lead_of_a_narrow_kernel_is_chance():
+    """Folds of normal points: the narrow width leads by .19, and its differences vary by more."""
+    narrow, wide = [-0.51, -1.17, -0.51, -0.58, -0.68], [-0.49, -0.52, -0.53, -0.51, -0.46]
+    sizes = np.full(5, 600.0)
+    assert _choose(np.array([[narrow], [wide]]), (1.0,), sizes) == (1, 0)
+    steady = np.array(wide) - 0.19 + 0.01 * np.arange(5)
+    assert _choose(np.array([[steady], [wide]]), (1.0,), sizes) == (0, 0)
+    assert _choose(np.array([[wide, wide, steady]]), (0.1, 1.0, 0.01), sizes) == (0, 2)
+    assert _choose(np.array([[wide, wide, narrow]]), (0.1, 1.0, 0.01), sizes) == (0, 1)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_normal_points_keep_the_normal_distribution(d):
+    """The base is the answer, and most samples add nothing to it that chance alone shows."""
+    gaps = []
+    for seed in range(5):
+        x, fresh = np.random.default_rng(seed).normal(size=(2, 1000, d))
+        slopes = ExponentialFamilyDensity(60).fit(x).log_density_gradient(fresh)
+        gaps.append(((slopes + fresh) ** 2).sum(axis=1).mean())
+    assert np.median(gaps) < 0.015
 
 
 def test_same_from_arrays_bags_and_stores(tmp_path):

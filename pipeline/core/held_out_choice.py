@@ -1,0 +1,122 @@
+"""The rule for every choice by held-out errors: the simplest candidate within one standard error.
+
+The least of many noisy numbers is often least by chance. So a candidate counts as good as the best
+one if it is worse by at most one standard error of the *paired* difference, and of all those that
+are as good the simplest, or smoothest, one is taken (Breiman et al. 1984).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, stdtrit
+
+from .arrays import Floats
+
+
+def simplest_within(
+    errors: ArrayLike,
+    order: ArrayLike | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    n_folds: int | None = None,
+    n_errors: float = 1.0,
+) -> int:
+    """Return the index of the simplest candidate that is within one standard error of the best.
+
+    Parameters
+    ----------
+    errors : shape (n_candidates, n_units)
+        See `as_good_as_best`.
+    order : shape (n_candidates,), optional
+        Rank of each candidate by simplicity, the smallest is the simplest; among equal ranks the
+        smaller mean error decides. Default: candidates are listed from the simplest on.
+    weights, clusters, n_folds, n_errors
+        See `as_good_as_best`.
+    """
+    errors = np.asarray(errors, np.float64)
+    rank = np.arange(len(errors)) if order is None else np.asarray(order)
+    within = as_good_as_best(
+        errors, weights=weights, clusters=clusters, n_folds=n_folds, n_errors=n_errors
+    )
+    allowed = np.flatnonzero(within)
+    means = _means(errors, _shares(errors.shape[1], weights))[allowed]
+    return int(allowed[np.lexsort((means, rank[allowed]))[0]])
+
+
+def as_good_as_best(
+    errors: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    n_folds: int | None = None,
+    n_errors: float = 1.0,
+) -> NDArray[np.bool_]:
+    """Return which candidates are within one standard error of the best, shape (n_candidates,).
+
+    If more than one is, more folds may tell them apart.
+
+    Parameters
+    ----------
+    errors : shape (n_candidates, n_units)
+        Held-out errors of all candidates on the same folds, bags or points. Errors of repeated
+        folds are averaged for each unit first. A candidate with an error that is not finite is
+        within only if all candidates have one.
+    weights : shape (n_units,), optional
+        Weights of the units in the mean errors, at least 0. Default: equal ones.
+    clusters : shape (n_units,), optional
+        Label of each unit; units with the same label depend on each other. Default: all units are
+        independent.
+    n_folds : int ≥ 2, optional
+        Number of folds, if each unit's error is that of a model which was fitted to the other
+        folds. Any two of these models share most of their training data, so that their errors vary
+        together, and the standard error is larger by (1 + n_folds / (n_folds − 1))^½ (Nadeau and
+        Bengio 2003). Default: the same models were judged on all units.
+    n_errors : float > 0, default 1
+        Standard errors by which a candidate may be worse.
+
+    Notes
+    -----
+    "One standard error" is the quantile of Student's distribution that has the probability of one
+    standard error of a normal distribution: with five folds 1.14 estimated standard errors. A
+    single unit has no standard error, so that all candidates are within it.
+    """
+    errors = np.asarray(errors, np.float64)
+    shares = _shares(errors.shape[1], weights)
+    means = _means(errors, shares)
+    finite = np.isfinite(means)
+    if not finite.any():
+        return np.ones(len(errors), dtype=np.bool_)
+    best = int(np.argmin(means))
+    gaps = np.subtract(
+        errors, errors[best], out=np.zeros_like(errors), where=finite[:, None] & (shares > 0)
+    )
+    gap = gaps @ shares
+    rest = (shares * (gaps - gap[:, None]))[:, shares > 0]
+    if clusters is not None:
+        of = np.unique(np.asarray(clusters)[shares > 0], return_inverse=True)[1]
+        rest = np.stack([np.bincount(of, row) for row in rest])
+    n = rest.shape[1]
+    if n < 2:
+        return finite
+    spread = np.sqrt((rest**2).sum(axis=1) * n / (n - 1))
+    if n_folds is not None:
+        spread *= (1 + n_folds / (n_folds - 1)) ** 0.5
+    within: NDArray[np.bool_] = finite & (gap <= stdtrit(n - 1, ndtr(n_errors)) * spread)
+    return within
+
+
+def _shares(n_units: int, weights: ArrayLike | None) -> Floats:
+    """Return the share of each unit in the means."""
+    given = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
+    return given / given.sum()
+
+
+def _means(errors: Floats, shares: Floats) -> Floats:
+    """Return the mean error of each candidate; infinity where an error is not finite."""
+    counted = errors[:, shares > 0]
+    finite = np.isfinite(counted).all(axis=1)
+    means = np.full(len(errors), np.inf)
+    means[finite] = counted[finite] @ shares[shares > 0]
+    return means
