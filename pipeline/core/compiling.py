@@ -19,14 +19,24 @@ from typing import Any
 import numpy as np
 
 from .errors import ParameterError, StoreError
+from .systems import code_folder
 
 try:  # nobody else imports it earlier
     from numba import njit
-    from numba.core import event as events
+    from numba.core import config, event as events
 except ValueError as error:
     raise ParameterError(
         f"Numba cannot use what the environment says ({error}); see its variables NUMBA_…"
     ) from error
+
+if config.CACHE_DIR:  # kernels that are read from there are run
+    try:
+        config.CACHE_DIR = code_folder(config.CACHE_DIR)
+    except OSError as error:
+        raise StoreError(
+            f"NUMBA_CACHE_DIR: {error}, and this process would run its compiled kernels; set "
+            "NUMBA_CACHE_DIR to a folder of this account"
+        ) from error
 
 UNSIGNED = np.uint64  # an index: a signed one is first looked at for whether it counts from the end
 Decorator = Callable[[Callable[..., Any]], Any]

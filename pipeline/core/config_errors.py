@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .credentials import NO_CREDENTIALS, secret_places
 from .errors import ConfigError, closest, shown
+from .versions import version
 
 Schema = dict[str, Any]
 
@@ -67,7 +68,9 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
         name, names = str(first["loc"][-1]), list(owner["properties"])
         key = ".".join([*keys, name])
         hint = closest(name, names)
-        return WrongValue(key, f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}")
+        own = f"; bagbasis {version('bagbasis')} does not know keys of newer versions: update it"
+        text = f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}"
+        return WrongValue(key, text if hint else text + own)
     if first["type"] == "missing":
         text = f" ({node['description']})" if "description" in node else ""
         return WrongValue(key, f"missing key {key!r}{text}", is_missing=True)

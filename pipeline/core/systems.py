@@ -155,6 +155,41 @@ def is_own(found: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
 
 
+def code_folder(path: str | os.PathLike[str]) -> str:
+    """Return a folder for code that processes of this account write and run, made if need be.
+
+    It is ``path`` where only this account, or root, can write there. In a folder that accounts
+    share it is one of this account alone.
+
+    Raises
+    ------
+    PermissionError
+        Another account can put code there.
+    """
+    path = os.fspath(path)
+    if not hasattr(os, "geteuid"):
+        return path
+    try:
+        os.makedirs(path, 0o700, exist_ok=True)
+        found = os.stat(path)
+    except OSError:  # who writes there learns why
+        return path
+    if not is_own(found) and found.st_uid != 0:
+        raise PermissionError(f"{path} belongs to another account")
+    if not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return path
+    if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+        raise PermissionError(f"other accounts can replace what is in {path}")
+    own = os.path.join(path, f"account-{os.geteuid()}")
+    with suppress(FileExistsError):
+        os.mkdir(own, 0o700)
+    found = os.lstat(own)
+    is_alone = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not (stat.S_ISDIR(found.st_mode) and is_own(found) and is_alone):
+        raise PermissionError(f"{own} is not a folder of this account alone")
+    return own
+
+
 def flush(fd: int) -> None:
     """Wait until the data written to an open file is on the disk."""
     # of macOS, whose fsync leaves it in the disk's own memory

@@ -158,6 +158,7 @@ def run_pass(
     progress: Progress | None = None,
     keeper: Keeper[R] | None = None,
     homes: Sequence[str] = (),
+    advice: str = FEWER_FEATURES,
 ) -> R:
     """Run all tasks, on the open cluster or in this process, and merge their results.
 
@@ -170,10 +171,12 @@ def run_pass(
         Keeps results of groups of tasks, and gives them to the same pass started again.
     homes : sequence of str, optional
         Workers that the tasks should run on, see `Homes`.
+    advice : str
+        What to do where the memory of a task is not there.
     """
     tasks = plan_ranges(source, reduction.cost) if ranges is None else list(ranges)
     return map_reduce(
-        RangeTask.of(source, reduction, tasks),
+        RangeTask.of(source, reduction, tasks, advice),
         tasks,
         reduction.merge,
         sizes=[stop - start for start, stop in tasks],
@@ -213,7 +216,13 @@ class RangeTask(Generic[R]):
     max_bytes: int
 
     @classmethod
-    def of(cls, source: Source, reduction: Reduction[R], ranges: Sequence[Range]) -> RangeTask[R]:
+    def of(
+        cls,
+        source: Source,
+        reduction: Reduction[R],
+        ranges: Sequence[Range],
+        advice: str = FEWER_FEATURES,
+    ) -> RangeTask[R]:
         """Make the task with the current limits, which travel with it to workers.
 
         ``ranges`` are those that it will be called with: no batch has more bags than the longest.
@@ -228,7 +237,7 @@ class RangeTask(Generic[R]):
         longest = max((stop - start for start, stop in ranges), default=0)
         needed = reduction.cost.bytes(min(rows, longest))
         needed += 0 if source.in_memory else PARTITIONS_HELD * limits.partition_bytes
-        check_memory("a lane of this pass", needed, FEWER_FEATURES, source.in_memory)
+        check_memory("a lane of this pass", needed, advice, source.in_memory)
         return cls(source, reduction, rows, limits.partition_bytes)
 
     @property

@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from ...core.errors import ParameterError
+from ...core.errors import ParameterError, StoreError
 from ...core.parameters import Real, Url, checked
-from ...core.saved import Format
+from ...core.saved import Format, newer_error
 from ...core.versions import version
 from ...data.storage.files import discard, discard_empty, names_in, reading, writing
 from ...data.storage.urls import filesystem, normalize_url
@@ -214,13 +214,22 @@ class StepKeeper:
 
 
 def _loaded(url: str, read: Callable[[Path], T]) -> T | None:
-    """Read a checkpoint; None where there is none, and a damaged one is removed."""
+    """Read a checkpoint; None where there is none, and a damaged one is removed.
+
+    Raises
+    ------
+    StoreError
+        A newer version of bagbasis wrote it.
+    """
     try:
         with reading(url) as path:
             return read(path)
     except FileNotFoundError:
         return None
     except ValueError as error:
+        newer = newer_error(error, {})
+        if newer is not None:  # it is whole, and a fit of that version goes on from it
+            raise StoreError(f"{url}: {newer}, or give checkpoints of this version") from newer
         logger.warning("%s: damaged checkpoint (%s); its tasks are done again", url, error)
         discard(url)
         return None

@@ -15,19 +15,23 @@ from ...core.params import as_array
 from ...data.labelled.holdout import Holdout, HoldoutLike
 from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
-from ...execution.passes import FEWER_FEATURES, check_memory
+from ...execution.passes import FEWER_FEATURES, GIB, check_memory
 from ..outcomes.base import Outcome
 from ..ridge.linear_columns import LINEAR
 from ..ridge.penalties import Penalties
-from ..ridge.ridge import rows_serve, solve_bytes
+from ..ridge.ridge import rows_serve, solve_bytes, targets_bytes
 from ..ridge.rows import RidgeRows
 from ..ridge.solver_choice import check_solver
 from ..ridge.summary import Summary
+from .choice.fold_errors import choice_bytes
 from .feature_map import FeatureMap
 
 AUTO = "auto"  # the embedding that is chosen from the data
 GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
 FEW_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
+MOST_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
+DEFAULT_FEATURES = 1024  # landmarks of the default, at most
+FEWER_TARGETS = "fit some of the columns at a time (target=[...]), with one embedding for all fits"
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
 PenaltiesLike = Sequence[float] | Floats
@@ -130,16 +134,49 @@ class FitParameters:
         except DataError:
             raise ParameterError(f"penalties are {shown(values)}; expected numbers ≥ 0") from None
 
-    def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
-        """Raise ParameterError if this process cannot solve for so many features.
+    def check_memory(
+        self,
+        features: FeatureMap,
+        n_rows: int | None = None,
+        n_targets: int = 1,
+        n_parts: int = 1,
+    ) -> None:
+        """Raise ParameterError if this process cannot solve for so many features and targets.
 
-        ``n_rows`` is the number of bags whose rows are kept instead of their sums.
+        ``n_rows`` is the number of bags whose rows are kept instead of their sums, ``n_parts`` the
+        number of parts of the bags that have sums, or rows, of their own.
         """
         d = features.n_features
         needed = solve_bytes(d, self.is_path or self.uncertainty, n_rows)
         if self.of_sums:
             needed += 8 * d * (d if n_rows is None else n_rows)
-        check_memory(f"solving for {d:,} features", needed, FEWER_FEATURES)
+        of_targets = targets_bytes(d, n_targets, n_parts, n_rows)
+        what, advice = f"solving for {d:,} features", FEWER_FEATURES
+        if of_targets > needed:
+            what, advice = f"{what} and {n_targets:,} target columns", FEWER_TARGETS
+        check_memory(what, needed + of_targets, advice)
+
+    def check_targets(self, n_bags: int, n_targets: int) -> None:
+        """Raise ParameterError for more target columns than a fit takes, before bags are read.
+
+        The memory is that of the features that the parameters name, or of 1 feature where only
+        the data decide their number.
+        """
+        given = self.random_features
+        d = min(n_bags, DEFAULT_FEATURES) if given is None else getattr(given, "n_features", 1)
+        n_features = int(d) if isinstance(d, (int, np.integer)) else 1
+        n_rows = n_bags if rows_serve(n_bags, n_features, self.is_path) else None
+        needed = targets_bytes(n_features, n_targets, 1, n_rows)
+        if self.is_automatic:
+            needed += choice_bytes(n_bags, n_targets)
+        what = f"a fit of {n_targets:,} target columns to {n_bags:,} bags"
+        if n_targets > MOST_TARGETS:
+            raise ParameterError(
+                f"{what} needs at least {needed / GIB:.3g} GiB: {FEWER_TARGETS}, at most "
+                f"{MOST_TARGETS:,} in a fit"
+            )
+        if n_targets > n_features:
+            check_memory(what, needed, FEWER_TARGETS)
 
     def check(self, holdout: HoldoutLike) -> None:
         """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""

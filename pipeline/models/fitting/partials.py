@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import refuse_exhaustion
-from ...core.saved import Format
+from ...core.saved import Format, NewerError, newer_error
 from ..ridge.rows import RidgeRows
 from ..ridge.sums import RidgeStatistics
 from .accumulate import FitStatistics, FoldStatistics
@@ -58,7 +58,7 @@ def read_partial(path: Path) -> FitStatistics:
     FileNotFoundError
         Nothing is there.
     ValueError
-        A damaged file, or one of another format.
+        A damaged file, or one of another format; `NewerError` for one of a newer version.
     """
     arrays, values = _read(path)
     try:
@@ -70,6 +70,8 @@ def read_partial(path: Path) -> FitStatistics:
         values[FOLDS] = FoldStatistics(folds) if folds else None
         return FitStatistics(**{"validation": None, **values})
     except (KeyError, TypeError) as error:
+        if newer := newer_error(error, {}):
+            raise newer from error
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
@@ -105,6 +107,8 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                     if _digest(array) != header["digests"][name]:
                         raise ValueError(f"array {name} has another checksum")
                 return arrays, dict(header["counts"])
+        except NewerError:
+            raise
         except Exception as error:  # whatever a zip file makes of damaged bytes
             refuse_exhaustion(path, error)
             raise ValueError(f"{type(error).__name__}: {error}") from error

@@ -18,13 +18,14 @@ from ...data.labelled.weights import Weights
 from ...data.store.plan import Range
 from ...execution.costs import Cost
 from ...execution.keepers import Keeper
-from ...execution.passes import Reduction, plan_ranges, run_pass
+from ...execution.passes import FEWER_FEATURES, Reduction, plan_ranges, run_pass
 from ...execution.progress import Progress
 from ..outcomes.base import Outcome
 from ..ridge.rows import rows_cost
 from ..ridge.sums import statistics_cost
 from .accumulate import FitStatistics, FoldSums, SplitSums
 from .feature_map import FeatureMap
+from .fit_parameters import FEWER_TARGETS
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,18 @@ class FitPlan:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
+    def n_parts(self) -> int:
+        """Parts of the bags with statistics of their own, and all of them if these are folds."""
+        return 2 if self.validation else self.folds.n_folds + 1 if self.folds else 1
+
+    @property
     def cost(self) -> Cost:
         """What the pass takes one core, and how much memory of a lane."""
-        n_parts = 2 if self.validation else self.folds.n_folds + 1 if self.folds else 1
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
         return self.features.cost_in(self.precision) + (
             rows_cost(n_features, n_targets, self.precision, self.bags.n_bags)
             if self.keeps_rows
-            else statistics_cost(n_features, n_targets, self.precision, n_parts)
+            else statistics_cost(n_features, n_targets, self.precision, self.n_parts)
         )
 
     @property
@@ -103,8 +108,14 @@ class FitPlan:
         ``keeper`` belongs to this very pass: it loads what an earlier run has stored, see
         `Checkpoints`.
         """
+        has_many = self.outcome.n_targets > self.features.n_features
         return run_pass(
-            self.bags, self.reduction, ranges=self.ranges, progress=progress, keeper=keeper
+            self.bags,
+            self.reduction,
+            ranges=self.ranges,
+            progress=progress,
+            keeper=keeper,
+            advice=FEWER_TARGETS if has_many else FEWER_FEATURES,
         )
 
 

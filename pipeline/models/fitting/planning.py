@@ -82,7 +82,8 @@ def check_summable(plan: FitPlan, parameters: FitParameters) -> None:
     """Raise ParameterError unless this process can solve from the sums, or rows, of a plan."""
     if parameters.solver == "cg":
         raise ParameterError("solver='cg' keeps no sums: choose solver='auto' or 'cholesky'")
-    parameters.check_memory(plan.features, plan.bags.n_bags if plan.keeps_rows else None)
+    n_rows = plan.bags.n_bags if plan.keeps_rows else None
+    parameters.check_memory(plan.features, n_rows, plan.outcome.n_targets, plan.n_parts)
 
 
 def takes_gradients(plan: FitPlan, parameters: FitParameters, exact: bool = False) -> bool:

@@ -162,6 +162,7 @@ def pose_problem(
     if weights is not None:
         source = replace(source, weightless=weights.without_weight(source.start, source.end))
     problem = Problem(source, outcome, weights, out, column, taken.columns)
+    parameters.check_targets(source.n_bags, outcome.n_targets)
     if parameters.class_weight is None:
         return problem
     by_class = _weights_of_classes(problem, parameters.class_weight)

@@ -35,7 +35,7 @@ from ..fitting.plan import FitPlan
 from ..model_state import OptionalPart
 from ..outcomes.base import Outcome
 from ..ridge.partial_regression import Rows, beside_linear
-from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes
+from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes, targets_bytes
 from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
 from ..ridge.sums import RidgeStatistics
@@ -203,6 +203,9 @@ class FoldedModel:
         needed = solve_bytes(d, False, n if keeps_rows else None)
         if not keeps_rows:
             needed += 4 * d * d * folds.n_folds
+        k = self.outcome.n_targets
+        needed += targets_bytes(d, k, folds.n_folds + 1, n if keeps_rows else None)
+        needed += 8 * k * (d + 1) * folds.n_folds  # the coefficients of all folds are kept
         check_memory(f"the sums of {folds.n_folds} folds of {d:,} features", needed, FEWER)
         made = self.features, self.outcome, None, self.precision, keeps_rows, weights
         return FitPlan(bags, *made, folds=folds)

@@ -63,6 +63,19 @@ def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> in
     return n_features**2 * 8 * (7 if is_path else 3) // 2
 
 
+def targets_bytes(
+    n_features: int, n_targets: int, n_parts: int = 1, n_rows: int | None = None
+) -> int:
+    """Return the memory that targets take while a fit is solved.
+
+    A part (all bags, those held out, or a fold) has its sums ZᵀY, or its rows of targets, and the
+    sums of the other parts. Right sides, solutions, residuals and coefficients come once.
+    """
+    coefficients = 8 * n_targets * (n_features + 1)
+    of_part = coefficients if n_rows is None else 8 * n_targets * n_rows
+    return 4 * coefficients + (4 + 2 * n_parts) * of_part
+
+
 def rows_serve(n_bags: int, n_features: int, is_path: bool) -> bool:
     """Return whether to solve from the rows of bags: they are few, and need no more memory.
 

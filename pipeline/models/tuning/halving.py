@@ -261,7 +261,8 @@ class _Tuner:
         """Refuse a candidate that this process cannot solve for."""
         n_bags, features = self.problem.source.n_bags, candidate.features
         few = self.parameters.keeps_rows(n_bags, features)
-        self.parameters.check_memory(features, n_bags if few else None)
+        n_targets = self.outcome.n_targets
+        self.parameters.check_memory(features, n_bags if few else None, n_targets, 2)
 
     def _score(self, c: int, r: int, progress: Progress) -> Score:
         begun = time.perf_counter()

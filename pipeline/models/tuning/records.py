@@ -138,7 +138,14 @@ class Records:
         return found or {}
 
     def _known(self, values: dict[str, Any]) -> dict[str, Score]:
-        """Return the scores of a file; none where they are of other data or another version."""
-        if values[FORMAT.key] != FORMAT.version or values["identity"] != self._identity:
+        """Return the scores of a file; none where they are of other data or an earlier version.
+
+        What a newer version wrote is its tune, which is not begun anew: `NewerError`.
+        """
+        found = values[FORMAT.key]
+        if type(found) is int and found < FORMAT.version:
+            return {}
+        values = FORMAT.strip(values)
+        if values["identity"] != self._identity:
             return {}
         return {key: read_saved(Score, score) for key, score in values["scores"].items()}

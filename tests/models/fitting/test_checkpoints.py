@@ -20,12 +20,14 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.core.errors import ParameterError, StoreError
+from bagbasis.core.saved import NewerError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
-from bagbasis.models.fitting.checkpoints import describe
+from bagbasis.models.fitting import partials
+from bagbasis.models.fitting.checkpoints import FitKeeper, describe
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.problem import Problem
@@ -178,6 +180,23 @@ def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
     assert same(task.run(keeper=keeper), expected)
     assert stopping.n == EVERY
     assert "group-0005.npz: damaged checkpoint" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("format", "counts", "words"),
+    [(2, {}, "sums of format 2"), (1, {"n_strata": 3}, "'n_strata'")],
+    ids=["format", "count"],
+)
+def test_newer_checkpoints_are_named(tmp_path, monkeypatch, format, counts, words):
+    """They are whole: the fit does not begin anew, and their file stays."""
+    path = tmp_path / "group-0000.npz"
+    monkeypatch.setattr(partials, "FORMAT", replace(partials.FORMAT, version=format))
+    partials.write_arrays(path, {"a": np.arange(3.0)}, counts)
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=f"{words}.*update bagbasis") as refused:
+        FitKeeper(str(tmp_path), 1).load(0)
+    assert isinstance(refused.value.__cause__, NewerError)
+    assert path.exists()
 
 
 @pytest.mark.parametrize(("seconds", "tasks"), [(1e-9, 1), (1.0, 1), (2.5, 2), (3.9, 3), (1e9, 4)])

@@ -16,6 +16,7 @@ import scipy.linalg
 from ....core.arrays import Floats, Integers
 from ....data.store.sampling import spread_rows
 
+MOST_BAGS = 2000  # of a sample that embeddings are compared on
 LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
 JITTER = 1e-8  # of the kernel of landmarks, so that equal bags leave it positive definite
 EXPONENTS = np.arange(-7.0, 1.75, 0.5)  # of penalties per bag: what sums in float32 resolve
@@ -24,6 +25,22 @@ MOST_FOLDS = 5
 FOLD_SEED = 5  # apart from those of the splits in `bags` and of `cross_val_score`
 REPEATED_BAGS = 1000  # fewer bags are cut into folds several times, which costs little
 MOST_REPEATS = 4
+
+
+def choice_bytes(n_bags: int, n_targets: int) -> int:
+    """Return the memory of the sums of `FoldJudge` for a sample of so many bags."""
+    n, m = min(n_bags, MOST_BAGS), min(n_bags, LANDMARKS)
+    n_rows, width = _sizes_of_sums(m, n_targets)
+    repeats = int(np.clip(REPEATED_BAGS // max(1, n), 1, MOST_REPEATS))
+    return 8 * repeats * ((MOST_FOLDS + 1) * n_rows * width + n * width)
+
+
+def _sizes_of_sums(m: int, k: int) -> tuple[int, int]:
+    """Return the shape of the products of m features, k labels and 1.
+
+    Products of labels with each other are needed nowhere; they come for nothing if labels are few.
+    """
+    return (m + 1 if k > m else m + k + 1), m + k + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,13 +254,13 @@ class _Repeat:
         self._rows = rows
         self._order = np.argsort(folds, kind="stable")
         ends = np.cumsum(np.bincount(folds))[:-1]
-        n, width = len(rows), m + rows.y.shape[1] + 1
+        n, (n_sums, width) = len(rows), _sizes_of_sums(m, rows.y.shape[1])
         self._roots = np.sqrt(rows.weights[self._order])[:, None]
         self._ordered, self._joined = np.empty((n, m)), np.empty((n, width))
         self._places = np.split(self._order, ends)
         self._z, self._parts = np.split(self._ordered, ends), np.split(self._joined, ends)
-        self._sums = [np.empty((width, width)) for _ in self._places]
-        self._whole = np.empty((width, width))
+        self._sums = [np.empty((n_sums, width)) for _ in self._places]
+        self._whole = np.empty((n_sums, width))
         self._fits = [_Centred(m) for _ in self._places]
 
     def take(self, z: Floats) -> None:
@@ -256,7 +273,8 @@ class _Repeat:
         joined[:, -1] = 1.0
         joined *= self._roots
         for part, sums in zip(self._parts, self._sums, strict=True):
-            np.matmul(part.T, part, out=sums)
+            left = part if len(sums) == part.shape[1] else part[:, [*range(m), -1]]
+            np.matmul(left.T, part, out=sums)
         self._whole[...] = self._sums[0]
         for sums in self._sums[1:]:
             self._whole += sums
@@ -282,7 +300,10 @@ class _Centred:
         self._gram = np.empty((m, m))
 
     def take(self, sums: Floats) -> None:
-        """Take sums of products of m features, k labels and 1, shape (m + k + 1, m + k + 1)."""
+        """Take sums of products of m features, k labels and 1.
+
+        Their columns are all of these, their rows the same or those of features and of 1.
+        """
         gram, m = self._gram, len(self._gram)
         self._weight = float(sums[-1, -1])  # of all rows; solutions without any are 0
         self._means, self._cross = sums[-1, :-1], sums[:m, m:-1]

@@ -14,9 +14,8 @@ from ....data.labelled.labelled import LabelledBags
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
 from ..problem import Problem
-from .fold_errors import FoldRows, choose_folds
+from .fold_errors import MOST_BAGS, FoldRows, choose_folds
 
-MOST_BAGS = 2000
 LEAST_BAGS = 200  # looked at, however many points they have
 N_RUNS = 32  # evenly spread, as other samples of bags are
 MOST_LABELS = 2**20  # bags whose labels are looked for

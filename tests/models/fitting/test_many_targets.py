@@ -1,0 +1,112 @@
+"""Fits with many target columns: what they take is declared, and refused before they begin."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.core.errors import ParameterError
+from bagbasis.execution import passes
+from bagbasis.models.fitting.choice import fold_errors
+from bagbasis.models.fitting.choice.fold_errors import FoldJudge, FoldRows, choose_folds
+from bagbasis.models.fitting.fit_parameters import MOST_TARGETS
+from bagbasis.models.ridge.ridge import targets_bytes
+
+RNG = np.random.default_rng(0)
+BAGS = [RNG.random((3, 2)) for _ in range(40)]
+
+
+class Read(AssertionError):
+    """A bag was read."""
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """Embeddings that must not begin."""
+
+    def refuse(*_, **__):
+        raise Read
+
+    monkeypatch.setattr("bagbasis.models.fit.plan_fit", refuse)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DoubleBasisRegressor(),
+        DoubleBasisRegressor(embedding=None, alpha=0.1),
+        DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(n_features=64)),
+        DoubleBasisRegressor(ProjectionEmbedding(), False),
+    ],
+)
+def test_too_many_targets_are_refused(estimator, unread):
+    """Before anything is read, with the memory and with what to do."""
+    y = np.broadcast_to(RNG.random((len(BAGS), 1)), (len(BAGS), MOST_TARGETS + 1))
+    what = r"65,537 target columns to 40 bags needs at least [\d.]+ GiB: fit .*target=\[...\]"
+    with pytest.raises(ParameterError, match=what):
+        estimator.fit(BAGS, y)
+
+
+@pytest.mark.parametrize("embedding", ["auto", None])
+def test_targets_beyond_the_memory(embedding, unread, monkeypatch):
+    """Fewer columns are refused where this process has less memory, and are fitted otherwise."""
+    y = RNG.random((len(BAGS), 2000))
+    monkeypatch.setattr(passes, "SURE_BYTES", 0)
+    monkeypatch.setattr(passes, "lane_memory", lambda here: 2**20)
+    what = "2,000 target columns to 40 bags needs .* GiB and has 0.000977 GiB: fit"
+    with pytest.raises(ParameterError, match=re.escape(what).replace(r"\.\*", r".*")):
+        DoubleBasisRegressor(embedding).fit(BAGS, y)
+    monkeypatch.setattr(passes, "lane_memory", lambda here: 2**30)
+    with pytest.raises(Read):
+        DoubleBasisRegressor(embedding).fit(BAGS, y)
+
+
+@pytest.mark.parametrize("alpha", ["folds", "validation", "gcv", 0.1])
+@pytest.mark.parametrize("n_features", [16, 64])
+def test_targets_enter_the_memory_of_solving(alpha, n_features, monkeypatch):
+    """Sums, or rows, of every part count: what 1 column has room for, 6,000 have not."""
+    model = DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=2), RandomFourierFeatures(n_features=n_features), alpha=alpha
+    )
+    y = RNG.random((len(BAGS), 6000))
+    monkeypatch.setattr(passes, "SURE_BYTES", 2**22)
+    n_rows = len(BAGS) if len(BAGS) <= n_features else None
+    least = targets_bytes(n_features, 6000, 1, n_rows)
+    monkeypatch.setattr(passes, "lane_memory", lambda here: least + 2**10)
+    model.fit(BAGS, y[:, :1])
+    with pytest.raises(ParameterError, match=rf"{n_features} features and 6,000 target columns"):
+        model.fit(BAGS, y)
+
+
+def test_many_columns_are_fitted_as_one_by_one():
+    """A thousand columns in one fit have the coefficients of fits of some of them."""
+    y = np.stack([np.array([b.mean() for b in BAGS]) * (j + 1) for j in range(1000)], axis=1)
+    model = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=2), False, alpha=0.1)
+    whole = model.fit(BAGS, y).predict(BAGS)
+    part = model.fit(BAGS, y[:, 600:602]).predict(BAGS)
+    np.testing.assert_allclose(whole[:, 600:602], part, rtol=1e-6)
+
+
+def test_sums_of_the_choice_without_products_of_labels(monkeypatch):
+    """Errors of kernels for more labels than landmarks are those of some labels at a time."""
+    n, m, k = 30, 8, 20
+    rng = np.random.default_rng(1)
+    y, z = rng.normal(size=(n, k)), rng.normal(size=(n, m))
+    folds, weights = choose_folds(n), rng.random(n)
+
+    def errors(columns):
+        units = np.ones(len(columns))
+        judge = FoldJudge(FoldRows(y[:, columns], folds, units, weights, np.arange(n)))
+        assert judge._repeats[0]._sums[0].shape == fold_errors._sizes_of_sums(m, len(columns))
+        return judge.errors(z).losses * len(columns)
+
+    monkeypatch.setattr(fold_errors, "LANDMARKS", m)
+    monkeypatch.setattr(fold_errors, "EXPONENTS", np.full(2, -3.0))  # one penalty for all
+    monkeypatch.setattr(fold_errors, "FIRST", 0)
+    assert fold_errors._sizes_of_sums(m, k) == (m + 1, m + k + 1)
+    assert fold_errors._sizes_of_sums(m, m) == (2 * m + 1, 2 * m + 1)
+    parts = sum(errors(np.arange(start, start + 5)) for start in range(0, k, 5))
+    np.testing.assert_allclose(errors(np.arange(k)), parts, rtol=1e-9)
