@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
@@ -283,13 +285,53 @@ def test_work_ends_with_its_client(monkeypatch):
     asyncio.run(leave())
 
 
-def test_the_process_for_large_bodies(tmp_path):
-    """It answers as the server does; work that is cancelled ends it, and the next one answers."""
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_server_that_ends(is_begun, monkeypatch):
+    """What is cancelled at the end gets an answer, and no traceback."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    begun = asyncio.Event()
+
+    async def never(self, name, url, body):
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(LargeBodies, "answer", never)
+
+    async def end():
+        caller = Caller(app_of(), [])
+        if is_begun:
+            caller.give()
+            await begun.wait()
+        else:
+            await caller.asked.wait()
+        caller.task.cancel()
+        await caller.task
+        assert caller.status == 503
+        assert b"the server ends" in caller.answers[1]["body"]
+
+    asyncio.run(end())
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model and its URL."""
     bags = [np.random.default_rng(i).random((4, 2)) for i in range(20)]
     model = DoubleBasisRegressor(alpha=1.0).fit(bags, [bag.mean() for bag in bags])
-    model.save(tmp_path / "m.zarr")
-    url = str(tmp_path / "m.zarr")
-    one = bytearray(json.dumps({"bag": bags[0].tolist()}).encode())
+    url = str(tmp_path_factory.mktemp("model") / "m.zarr")
+    model.save(url)
+    return model, url
+
+
+async def ended(processes):
+    """Wait until none of these is alive."""
+    while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes):
+        await asyncio.sleep(0.01)
+
+
+def test_the_process_for_large_bodies(saved):
+    """It answers as the server does, and again after it was killed."""
+    model, url = saved
+    one = bytearray(json.dumps({"bag": [[0.1, 0.2], [0.3, 0.4]]}).encode())
     wide = bytearray(json.dumps({"bag": [[0.5] * 3]}).encode())
 
     async def ask():
@@ -297,25 +339,85 @@ def test_the_process_for_large_bodies(tmp_path):
         status, said = await large.answer("m", url, bytearray(one))
         assert status == 200
         assert json.loads(said) == answer(Served("m", model), one)
-        first = await large.start()
-        work = asyncio.ensure_future(large.answer("m", url, bytearray(b" " * 2**22)))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-        while first.returncode is None:
-            await asyncio.sleep(0.01)
-        assert first.returncode == -signal.SIGKILL
-        status, said = await large.answer("m", url, wide)
+        status, said = await large.answer("m", url, bytearray(wide))
         assert status == 422
         assert "fitted on bags of dimension 2" in json.loads(said)["detail"]
-        (await large.start()).kill()
+        status, said = await large.answer("none", f"{url}-none", bytearray(one))
+        assert status == 422
+        assert "m.zarr-none" in json.loads(said)["detail"]
+        process = large.start()
+        os.killpg(process.pid, signal.SIGSTOP)
+        work = asyncio.ensure_future(large.answer("m", url, bytearray(one)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        os.killpg(process.pid, signal.SIGKILL)
         with pytest.raises(ConnectionError, match="died"):
-            await large.answer("m", url, bytearray(one))
+            await work
+        process.wait()
+        status, _ = await large.answer("m", url, bytearray(one))
+        assert status == 200
         large.end()
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize("size", [1, 2**22], ids=["small", "large"])
+def test_clients_that_go_end_their_own_work(size, saved):
+    """Each kills its child alone: the process stays, and those who stay are answered."""
+    _, url = saved
+    body = b'{"bag": [' + b"[1.5,2.5]," * (size // 10) + b"[1,2]]}"
+
+    async def ask():
+        large = LargeBodies()
+        assert (await large.answer("m", url, bytearray(body)))[0] == 200
+        process = psutil.Process(large.start().pid)
+        staying = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in "ab"]
+        children = []
+        for _ in range(8):
+            work = asyncio.ensure_future(large.answer("m", url, bytearray(body)))
+            staying.append(asyncio.ensure_future(large.answer("m", url, bytearray(body))))
+            while not large._turn.locked():
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+            children += process.children()
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+        assert {status for status, _ in await asyncio.gather(*staying)} == {200}
+        stuck = asyncio.ensure_future(large.answer("m", url, bytearray(2**22)))  # it waits for all
+        while not process.children():
+            await asyncio.sleep(0.01)
+        children += process.children()
+        stuck.cancel()
+        await ended(children)
+        assert large.start().pid == process.pid
+        large.end()
+        await ended([process])
+
+    asyncio.run(ask())
+
+
+def test_children_end_with_the_process(saved):
+    """The server ends, or dies: nothing of it goes on."""
+    _, url = saved
+
+    async def ask(is_killed):
+        large = LargeBodies()
+        assert (await large.answer("m", url, bytearray(b'{"bag": [[1, 2]]}')))[0] == 200
+        process = psutil.Process(large.start().pid)
+        client = large._child(json.dumps({"name": "m", "url": url, "size": 9}).encode())
+        while not process.children():
+            await asyncio.sleep(0.01)
+        processes = [process, *process.children()]
+        if is_killed:  # its end of the socket is closed then
+            large._control.close()
+        else:
+            large.end()
+        await ended(processes)
+        client.close()
+
+    asyncio.run(ask(False))
+    asyncio.run(ask(True))
 
 
 @pytest.mark.parametrize(
@@ -363,6 +465,47 @@ def test_both_readers_agree(body, encoding):
     assert names == values.get("columns")
     for bag, points in zip(bags, expected, strict=True):
         np.testing.assert_array_equal(bag, np.array(points, dtype=float))
+
+
+def test_large_bodies_that_drip_lose_their_slot(monkeypatch):
+    """Each for a bounded time: a body behind them is answered."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
+    monkeypatch.setattr(LargeBodies, "answer", answered)
+
+    async def drip():
+        app = app_of()
+        slow = [Caller(app, [], parts=2) for _ in range(3 * MOST_LARGE)]
+        for caller in slow:
+            caller.give()
+        quick = Caller(app, [])
+        quick.give()
+        await quick.task
+        assert quick.status == 200
+        for caller in slow:
+            await caller.task
+            assert caller.status == 408
+            assert b"too slowly" in caller.answers[1]["body"]
+
+    asyncio.run(drip())
+
+
+def test_large_bodies_that_come_at_the_least_rate(monkeypatch):
+    """What has arrived gives more time: the rest of a body may come later than a drip's."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(champion_app, "LEAST_RATE", 0.1)
+    monkeypatch.setattr(LargeBodies, "answer", answered)
+
+    async def send():
+        caller = Caller(app_of(), [], parts=2)
+        caller.give(b"[1,2]")
+        await caller.asked_again.wait()
+        caller.may_again.set()
+        await caller.task
+        assert caller.status == 200
+
+    asyncio.run(send())
 
 
 def test_a_body_that_does_not_come(monkeypatch):

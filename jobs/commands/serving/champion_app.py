@@ -6,18 +6,16 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from hmac import compare_digest
 from typing import Any, TypeVar
 
-import numpy as np
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bagbasis import Bags
 from bagbasis.core.errors import BagbasisError, ModelError
 from bagbasis.operations import Registry
 
@@ -26,7 +24,7 @@ from ..model_place import open_model
 from ..stores.info import describe_model
 from .large_bodies import LargeBodies
 from .limits import Room
-from .requests import BODY, COLUMNS, Served, answer
+from .requests import BODY, COLUMNS, Served, answer, warm
 
 T = TypeVar("T")
 
@@ -38,6 +36,8 @@ ALL_SMALL = 4 * 2**20  # bytes of small bodies answered at once; as Python's num
 LEAST_ROOM = ALL_SMALL // 64  # of a request, so that there are at most so many at once
 ALL_BODIES = MOST_LARGE * MAX_BODY + ALL_SMALL
 BODY_SECONDS = 60.0  # for a body to arrive, and for one before it to be answered
+SLOW_SECONDS = 10.0  # that a large body may be behind the least rate
+LEAST_RATE = 2**20  # bytes a second of a large body, which holds a slot meanwhile
 RETRY_SECONDS = 10
 
 logger = logging.getLogger(__name__)
@@ -89,13 +89,12 @@ class Champion:
 
     def _load(self, name: str) -> Served:
         model = open_model(self._registry.model_url(name))
-        with suppress(BagbasisError):  # compiles kernels now, not while a client waits
-            model.model_.predicted(Bags.from_list([np.zeros((1, model.model_.features.n_dims))]))
+        warm(model)
         return Served(name, model, self._registry.model_url(name))
 
 
 class Guard:
-    """Refuses every request without the token."""
+    """Refuses every request without the token, and those that the end of the server cancels."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._expected = app, f"Bearer {token}".encode()
@@ -107,7 +106,24 @@ class Guard:
             refused = {"detail": "send the token: Authorization: Bearer …"}
             await JSONResponse(refused, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self._pass_on(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:  # the seconds to end are over
+            if scope["type"] == "lifespan":
+                raise
+            if not is_begun:
+                ends = {"detail": "the server ends; send the request to the next one"}
+                await JSONResponse(ends, 503)(scope, receive, send)
 
 
 def make_app(champion: Champion, token: str) -> FastAPI:
@@ -117,7 +133,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     async def following(_: FastAPI) -> AsyncIterator[None]:
         stop = threading.Event()
         threading.Thread(target=champion.follow, args=(stop,), daemon=True).start()
-        await large.start()
+        large.start()
         yield
         stop.set()
         large.end()
@@ -186,12 +202,13 @@ async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStac
     """Read the body of a request; HTTPException for one that is too long, or does not come.
 
     A large one takes a slot once so much of it is there, not before: whoever sends little, however
-    slowly, keeps nobody waiting.
+    slowly, keeps nobody waiting. From then on it has to come at a least rate, so that whoever sends
+    slowly holds a slot for seconds.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY:
         raise _too_long()
-    body, is_large = bytearray(), False
+    body, is_large, taken = bytearray(), False, 0.0
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(BODY_SECONDS) as limit:
@@ -202,12 +219,19 @@ async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStac
                 if len(body) > SMALL_BODY and not is_large:
                     limit.reschedule(None)
                     await _take(slots, stack)
-                    is_large = True
-                    limit.reschedule(loop.time() + BODY_SECONDS)
+                    is_large, taken = True, loop.time()
+                if is_large:
+                    seconds = SLOW_SECONDS + (len(body) - SMALL_BODY) / LEAST_RATE
+                    limit.reschedule(taken + min(BODY_SECONDS, seconds))
     except ClientDisconnect as gone:
         raise HTTPException(400, "the client went away") from gone
     except TimeoutError as late:
         what = f"the body did not arrive within {BODY_SECONDS:g} seconds; send fewer bags at a time"
+        if is_large:
+            what = (
+                f"the body came too slowly; send at least {LEAST_RATE:,} bytes a second, or at "
+                f"most {SMALL_BODY:,} bytes at a time"
+            )
         raise HTTPException(408, what) from late
     return body
 

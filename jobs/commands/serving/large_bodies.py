@@ -1,17 +1,23 @@
-"""Answers to large bodies: parsed into arrays, and predicted, in a process beside the server.
+"""Answers to large bodies: parsed into arrays, and predicted, in processes beside the server.
 
-`LargeBodies` is the server's side. ``python -m`` of this module is the process: it reads requests
-from stdin and writes answers to stdout, each a line of JSON with the size of the bytes behind it.
+`LargeBodies` is the server's side. ``python -m`` of this module is a process that has imported all
+that answers need, and has the model. It forks a child for each body: a client that goes away ends
+its own child and nothing else, and the next child is there at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
+import select
 import signal
+import socket
+import subprocess
 import sys
-from typing import TYPE_CHECKING, BinaryIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,43 +27,50 @@ if TYPE_CHECKING:
 
     from bagbasis import Bags
 
+    from .requests import Served
+
 PIECE = 2**18  # bytes that are handed over at once
 NICENESS = 10  # small requests, which the server answers itself, go first
+MOST_TASK = 2**16  # bytes of the name and the URL of a model
 
 
 class LargeBodies:
-    """One process that answers one large body at a time, in the order of their arrival.
+    """A process that forks a child for each large body, one at a time in order of arrival.
 
     It is started with the server: its imports take some seconds. Whoever is cancelled ends the
-    process, and with it the work; another one is started at once.
+    child, and with it the work.
     """
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._process: asyncio.subprocess.Process | None = None
-        self._is_over = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
 
-    async def start(self) -> asyncio.subprocess.Process:
+    def start(self) -> subprocess.Popen[bytes]:
         """Start the process, if none is there."""
-        if self._process is None or self._process.returncode is not None:
-            # -P: it imports no script of the folder that the server runs in
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", __name__),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for the server, which ends it
-            )
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._control.setblocking(False)
+            with theirs:
+                # -P: it imports no script of the folder that the server runs in
+                self._process = subprocess.Popen(
+                    (sys.executable, "-P", "-m", __name__),
+                    stdin=theirs,
+                    stdout=2,  # what is printed there is no line of the server's
+                    start_new_session=True,  # Ctrl-C is for the server, which ends it
+                )
         return self._process
 
     def end(self) -> None:
-        """Kill the process, whatever it does; no other one is started."""
-        self._is_over = True
-        self._kill()
-
-    def _kill(self) -> None:
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-        self._process = None
+        """Kill the process and its children, whatever they do."""
+        if self._process is not None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        if self._control is not None:
+            self._control.close()
+        self._process = self._control = None
 
     async def answer(self, name: str, url: str, body: bytearray) -> tuple[int, bytes]:
         """Return status and JSON of the answer of a model at a URL; takes the body's bytes away.
@@ -65,35 +78,45 @@ class LargeBodies:
         Raises
         ------
         ConnectionError
-            The process died: of too little memory, or it was killed.
+            The child died: of too little memory, or it was killed.
         """
         async with self._turn:
-            process = await self.start()
+            task = json.dumps({"name": name, "url": url, "size": len(body)}).encode()
             try:
-                return await _ask(process, name, url, body)
-            except (asyncio.IncompleteReadError, ConnectionError) as error:
-                self._kill()
+                reader, writer = await asyncio.open_connection(sock=self._child(task))
+                try:
+                    return await _ask(reader, writer, body)
+                finally:
+                    writer.transport.abort()  # its child dies, if it still works
+            except (asyncio.IncompleteReadError, OSError) as error:
                 raise ConnectionError("the process for large bodies died") from error
-            except BaseException:
-                self._kill()
-                if not self._is_over:
-                    await self.start()
-                raise
+
+    def _child(self, task: bytes) -> socket.socket:
+        """Return a connection to a new child; start the process again if it has died."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._send(task, theirs)
+            except (BrokenPipeError, ConnectionError):
+                self.end()
+                self._send(task, theirs)
+        return ours
+
+    def _send(self, task: bytes, client: socket.socket) -> None:
+        self.start()
+        assert self._control is not None
+        socket.send_fds(self._control, [task], [client.fileno()])
 
 
 async def _ask(
-    process: asyncio.subprocess.Process, name: str, url: str, body: bytearray
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytearray
 ) -> tuple[int, bytes]:
-    to, back = process.stdin, process.stdout
-    assert to is not None
-    assert back is not None
-    to.write(json.dumps({"name": name, "url": url, "size": len(body)}).encode() + b"\n")
     for start in range(0, len(body), PIECE):
-        to.write(bytes(memoryview(body)[start : start + PIECE]))
-        await to.drain()
-    body.clear()  # the process has it now
-    head = json.loads(await back.readuntil(b"\n"))
-    return int(head["status"]), await back.readexactly(head["size"])
+        writer.write(bytes(memoryview(body)[start : start + PIECE]))
+        await writer.drain()
+    body.clear()  # the child has it now
+    head = json.loads(await reader.readuntil(b"\n"))
+    return int(head["status"]), await reader.readexactly(head["size"])
 
 
 def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
@@ -168,45 +191,148 @@ def _array(points: pyarrow.ListArray, where: str) -> NDArray[np.float64]:
     return array.reshape(len(points), n_dims)
 
 
-def serve_bodies(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until the server is gone."""
+class Forks:
+    """Children that answer one body each; a child dies when its client goes away.
+
+    Parameters
+    ----------
+    control : socket.socket
+        Where the server sends tasks, each with the socket of its client.
+    """
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._clients: dict[int, tuple[socket.socket, int]] = {}  # and the child's process id
+        self._ends: dict[int, tuple[int, int]] = {}  # pipe that ends with a child: its id, client
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+        self._served: Served | None = None
+
+    def serve(self) -> None:
+        """Answer bodies until the server is gone, and kill the children that are left."""
+        control = self._control.fileno()
+        while True:
+            ready = {fd for fd, _ in self._poll.poll()}
+            for fd in ready - {control}:
+                if fd in self._ends:
+                    self._forget(fd)
+                elif fd in self._clients:  # it went away
+                    os.kill(self._clients[fd][1], signal.SIGKILL)
+                    self._poll.unregister(fd)
+            if control not in ready:  # the last, as a new client may have the number of an old one
+                continue
+            task, fds, *_ = socket.recv_fds(self._control, MOST_TASK, 1)
+            if not task:
+                for _, child in self._clients.values():
+                    os.kill(child, signal.SIGKILL)
+                return
+            self._fork(json.loads(task), socket.socket(fileno=fds[0]))
+
+    def _fork(self, task: dict[str, Any], client: socket.socket) -> None:
+        self._load(task)
+        end, open_in_child = os.pipe()
+        try:
+            child = os.fork()
+        except OSError:  # no memory: the server sees that nobody answers
+            os.close(end)
+            os.close(open_in_child)
+            client.close()
+            return
+        if child == 0:
+            self._answer(task, client, end)
+        os.close(open_in_child)
+        self._clients[client.fileno()] = client, child
+        self._ends[end] = child, client.fileno()
+        self._poll.register(client, 0)  # only that the other side was closed
+        self._poll.register(end, 0)
+
+    def _forget(self, end: int) -> None:
+        child, fd = self._ends.pop(end)
+        os.waitpid(child, 0)
+        self._poll.unregister(end)
+        os.close(end)
+        with suppress(KeyError):
+            self._poll.unregister(fd)
+        self._clients.pop(fd)[0].close()
+
+    def _load(self, task: dict[str, Any]) -> None:
+        """Load the model, and compile its kernels, once for all children."""
+        if self._served is None or self._served.name != task["name"]:
+            from ..model_place import open_model
+            from .requests import Served, warm
+
+            self._served = None
+            with suppress(Exception):  # the child says what is wrong
+                model = open_model(task["url"])
+                warm(model)
+                self._served = Served(task["name"], model, task["url"])
+                gc.freeze()  # children share its memory
+
+    def _answer(self, task: dict[str, Any], client: socket.socket, end: int) -> None:
+        """In a child: answer, and end the process."""
+        status = 1
+        try:
+            self._control.close()
+            os.close(end)
+            for fd in self._ends:
+                os.close(fd)
+            for other, _ in self._clients.values():
+                other.close()
+            answer_body(self._served, task, client)
+            status = 0
+        except (ConnectionError, EOFError):
+            pass  # the client went away
+        finally:
+            os._exit(status)
+
+
+def answer_body(served: Served | None, task: dict[str, Any], client: socket.socket) -> None:
+    """Read a body from a socket, and write the answer to it.
+
+    Raises
+    ------
+    EOFError, ConnectionError
+        The client went away.
+    """
     from bagbasis.core.errors import BagbasisError
 
     from ..model_place import open_model
     from .requests import Served, response
 
-    served: Served | None = None
-    while line := requests.readline():
-        head = json.loads(line)
-        body = bytearray(head["size"])
-        if requests.readinto(body) < head["size"]:  # type: ignore[attr-defined]
-            return
-        try:
-            if served is None or served.name != head["name"]:
-                served = Served(head["name"], open_model(head["url"]), head["url"])
-            bags, is_single, names = parsed(body)
-            body = bytearray()  # its bytes are as many as the bags
-            status, said = 200, response(served, bags, is_single, names)
-        except (BagbasisError, ValueError, MemoryError) as error:
-            status, said = 422, {"detail": str(error) or type(error).__name__}
-        content = json.dumps(said, allow_nan=False).encode()
-        answers.write(json.dumps({"status": status, "size": len(content)}).encode() + b"\n")
-        answers.write(content)
-        answers.flush()
-        del body, said, content
+    body: bytearray | None = bytearray(task["size"])
+    view = memoryview(body)  # type: ignore[arg-type]
+    while view:
+        n = client.recv_into(view)
+        if n == 0:
+            raise EOFError
+        view = view[n:]
+    view.release()
+    try:
+        if served is None:
+            served = Served(task["name"], open_model(task["url"]), task["url"])
+        bags, is_single, names = parsed(body)  # type: ignore[arg-type]
+        body = None
+        status, said = 200, response(served, bags, is_single, names)
+    except (BagbasisError, ValueError, MemoryError) as error:
+        status, said = 422, {"detail": str(error) or type(error).__name__}
+    content = json.dumps(said, allow_nan=False).encode()
+    client.sendall(json.dumps({"status": status, "size": len(content)}).encode() + b"\n")
+    client.sendall(content)
 
 
 def main() -> None:
-    """Serve bodies from stdin to stdout; what is printed otherwise goes to stderr."""
+    """Serve the bodies that come by the socket on stdin."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.nice(NICENESS)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
     # what is freed goes back to the system at once
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    import pyarrow.json  # noqa: F401  # now, not while a client waits
+    import pyarrow.json
 
-    serve_bodies(sys.stdin.buffer, answers)
+    from .. import model_place  # now, not while a client waits
+    from . import requests
+
+    del pyarrow, model_place, requests
+    Forks(socket.socket(fileno=0)).serve()
 
 
 if __name__ == "__main__":

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from bagbasis import Bags, as_bags
-from bagbasis.core.errors import shown
+from bagbasis.core.errors import BagbasisError, shown
 from bagbasis.data.bags.coordinates import checked_names
 
 from ...files import plain
@@ -73,6 +76,12 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
     if is_single:
         rows["prediction"] = rows.pop("predictions")
     return {"model": served.name, **plain(rows)}
+
+
+def warm(model: FittedModel) -> None:
+    """Predict a bag of one point: kernels are compiled now, not while a client waits."""
+    with suppress(BagbasisError):
+        model.model_.predicted(Bags.from_list([np.zeros((1, model.model_.features.n_dims))]))
 
 
 def check_n_bags(n: int) -> None:
