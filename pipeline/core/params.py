@@ -27,8 +27,8 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .containers import is_iterable, is_table
 from .errors import DataError, ParameterError, shown
-from .parameters import is_iterable
 
 NO_NUMBERS = (bool, np.timedelta64)  # which count as integers
 
@@ -294,7 +294,7 @@ def _is_listed(value: object) -> bool:
     """Return whether items are in an order: lists, arrays, pandas' indexes, the keys of a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
         return False
-    if not is_iterable(value):
+    if not is_iterable(value) or is_table(value):
         return False
     return isinstance(value, KeysView) or not isinstance(value, Set)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...core.arrays import Integers
 from ...core.errors import DataError, closest, needing_extra, shown
 from .arrow_arrays import FOREIGN, library, plain_table
+from .coordinates import Names
 from .ids import BagIds
 from .packed_attributes import decoded_dataset
 
@@ -146,6 +147,9 @@ def bags_of_frame(
     with _readable():
         table = reader.read_all()
         rows = plain_table(table).to_pandas()
+    for key, names in (("id_column", ids or ()), ("coordinates", coordinates or ())):
+        if len({*names}) < len(names):
+            raise DataError(f"{key} is {[*names]}; name each column once")
     if not ids:
         raise DataError(f"id_column is missing: name one of {shown(list(rows.columns))}")
     for name in [*ids, *(coordinates or ())]:
@@ -361,7 +365,7 @@ def points_frame(
     return pd.DataFrame({**columns, **{name: points[:, j] for j, name in enumerate(called)}})
 
 
-def ragged_dataset(points: NDArray[Any], sizes: Integers) -> Dataset:
+def ragged_dataset(points: NDArray[Any], sizes: Integers, names: Names = None) -> Dataset:
     """Return an xarray data set of points and their counts, CF conventions, §9.3.3."""
     with needing_extra("xarray", "to_xarray"):
         from xarray import Dataset  # noqa: PLC0415 - an extra
@@ -371,4 +375,15 @@ def ragged_dataset(points: NDArray[Any], sizes: Integers) -> Dataset:
         "row_size": ("bag", sizes, counts),
     }
     # of the kinds that CF has, a profile is nearest: points of one instance in no order of time
-    return Dataset(variables, attrs={"Conventions": "CF-1.11", "featureType": "profile"})
+    attributes = {"Conventions": "CF-1.11", "featureType": "profile"}
+    found = Dataset(variables, attrs=attributes)
+    return with_names(found, "coordinate", names)
+
+
+def with_names(dataset: Dataset, dimension: str, names: Names) -> Dataset:
+    """Return a data set with the names along a dimension, as a coordinate ``<dimension>_name``."""
+    if names is None:
+        return dataset
+    texts = np.array(list(names), dtype=object)
+    named = (dimension, texts, {"long_name": f"name of the {dimension.replace('_', ' ')}"})
+    return dataset.assign_coords({f"{dimension}_name": named})

@@ -15,6 +15,7 @@ from ..bags.bags import AnyRagged, take_rows
 from ..bags.box import Box
 from ..bags.coordinates import Names, order_of
 from .reading import partitions
+from .schema import MEDIANS, medians_of
 from .store import BagStore
 
 SAME = ("n_dims", "target_names", "response_dims", "stored_dtype")
@@ -44,8 +45,8 @@ def merge_stores(
     Raises
     ------
     DataError
-        Stores of other dimensions, names of coordinates, targets, classes, responses or dtypes, or
-        an id that two have.
+        Stores of other dimensions, names of coordinates, targets, classes, responses, dtypes or
+        medians of missing cells, or an id that two have.
     ParameterError
         No store.
     StoreError
@@ -62,6 +63,13 @@ def merge_stores(
             if ours != theirs:
                 raise DataError(f"{store.url}: its {name} is {theirs}, that of {first.url} {ours}")
     names, orders = _one_order(opened, "coordinate_names")
+    medians = medians_of(first.meta, first.url)
+    for store in opened[1:]:
+        if (theirs := medians_of(store.meta, store.url)) != medians:
+            raise DataError(
+                f"{store.url}: its missing cells hold the medians {theirs}, those of {first.url} "
+                f"{medians}; append its table to that store, which keeps the medians"
+            )
     response_names, response_orders = _one_order(opened, "response_coordinate_names")
     of_responses = [
         (store.response_box, order) for store, order in zip(opened, response_orders, strict=True)
@@ -83,7 +91,7 @@ def merge_stores(
         dtype=first.stored_dtype,
         overwrite=overwrite,
     )
-    with merged.appending() as session:
+    with merged.appending({MEDIANS: medians} if medians else None) as session:
         session.mark_merged()
         for store in opened:
             for a, b in partitions(store, 0, store.n_bags):

@@ -19,7 +19,13 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
-from ...core.errors import InterruptedStoreError, StoreError, refuse_exhaustion, shown
+from ...core.errors import (
+    BagbasisError,
+    InterruptedStoreError,
+    StoreError,
+    refuse_exhaustion,
+    shown,
+)
 from ...core.parameters import (
     Boolean,
     Constraint,
@@ -44,6 +50,7 @@ WITH_RESPONSES = Format("bag store", 2, (1,))  # a reader that knows no response
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # keys of `StoreMeta.source`: names of the coordinates of points, and of points of responses
 COORDINATES, RESPONSE_COORDINATES = "coordinates", "response_coordinates"
+MEDIANS = "medians"  # of coordinates whose missing cells hold them, by name
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
@@ -223,6 +230,21 @@ FIELDS: dict[str, Constraint[Any]] = {  # what each may be, as JSON has it
 def _with_checksum(values: dict[str, Any]) -> dict[str, Any]:
     """Return attributes of ours, and behind them the checksum of them all."""
     return {**values, CHECKSUM: checksum_of_values(values)}
+
+
+def medians_of(meta: StoreMeta, url: str) -> dict[str, float]:
+    """Return the values that missing cells of coordinates hold, by name; see `TableIngest`.
+
+    Raises
+    ------
+    StoreError
+        They are not finite numbers.
+    """
+    medians = meta.source.get(MEDIANS, {})
+    try:
+        return MappingOf(Text, Real()).check(MEDIANS, medians)
+    except BagbasisError as error:
+        raise StoreError(f"{url}: its source is damaged: {error}") from None
 
 
 def check_ranges(ranges: Any, n_dims: int, response_dims: int | None) -> None:  # noqa: ANN401

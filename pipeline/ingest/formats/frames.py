@@ -41,7 +41,7 @@ FRAME_RULES = FormatRules(
     name="Frames (pandas, polars, Dask, Arrow, DuckDB, awkward, xarray, datasets)",
     calls=("ingest_frame",),
     honoured={
-        "nullable types": "null is missing: refused, or left out by `missing`",
+        "nullable types": "null is missing: refused, left out, or filled with a flag, by `missing`",
         "categories": "their values",
         "named indices": "columns (pandas, Dask)",
         "groupby": "each group is a bag",

@@ -12,7 +12,7 @@ from ...data.store.targets import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
 from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, is_nan
-from .values import Value, alias, inputs_of
+from .values import MEDIAN, Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
 EMPTY = (
@@ -94,7 +94,7 @@ def problems_of(scan: Scan) -> list[Problem]:
     no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
     told = "the bag id is missing, or a number that is not whole; give every row its bag's id"
     found: list[Problem] = [(no_id if scan.columns.ids else "false", lambda *_: told)]
-    if scan.files[0].lists and scan.columns.missing == "refuse":
+    if scan.files[0].lists and scan.columns.missing in ("refuse", MEDIAN):
         found.append((f"{ITEMS} = 0", lambda *_: EMPTY))
     for j, one in enumerate(scan.columns.coordinates):
         found += _of_cells(scan, one, f"coordinate {one.name!r}")
@@ -142,16 +142,21 @@ def _of_cells(scan: Scan, value: Value, what: str) -> list[Problem]:
 
 
 def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[Problem]:
-    dtype, allowed = scan.columns.dtype, "false"
-    if scan.columns.missing != "refuse":  # a cell without a number is bad by itself
+    dtype, allowed, missing_is = scan.columns.dtype, "false", scan.columns.missing
+    medians = scan.columns.medians
+    has_median = medians is None or value.name in medians
+    if missing_is != "refuse" and (missing_is != MEDIAN or has_median):
+        # a cell without a number is bad by itself
         allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
     finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
 
     def told(row: Mapping[str, Any], _: Cells) -> str:
         number = row[f"x{j}"]
         missing = number is None or bool(value.sql and np.isnan(number))
-        drop = ", or set missing to drop_point or drop_bag" if missing else ""
         not_finite = f"is {'missing' if missing else number}, not a finite {dtype}"
+        if missing and missing_is == MEDIAN:
+            not_finite += ", and the store has no median of it"
+        drop = ", or set missing to drop_point or drop_bag" if missing else ""
         return f"{what} {not_finite}; remove the point or the bag{drop}"
 
     failure = _failure(value, what, f"CAST({value.sql} AS DOUBLE)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...core.errors import DataError
 from ...data.bags.bags import AnyRagged, Bags, offsets_of
 from ...data.bags.responses import Responses
 from .surveys import CheckedTable
-from .values import Columns
+from .values import MEDIAN, Columns
 
 
 class Labelled(NamedTuple):
@@ -42,7 +43,7 @@ class Labelled(NamedTuple):
 
         ``missing`` is that of `TableIngest`.
         """
-        if missing == "refuse":
+        if missing in ("refuse", MEDIAN):
             return self
         bags, answers = _drop_points(self.bags), self.responses
         kept = bags.sizes == self.bags.sizes
@@ -92,10 +93,19 @@ class SortedRows:
         return pa.concat_tables(taken) if taken else None
 
 
+@dataclass
+class UnknownIds:
+    """What is done about ids of the other tables that no point has; counts those left out."""
+
+    are_skipped: bool = False
+    count: int = 0
+
+
 def join_tables(
     tables: Mapping[str, CheckedTable],
     classes: Mapping[str, Sequence[str]],
     rows: Mapping[str, SortedRows],
+    unknown: UnknownIds,
 ) -> Iterator[Labelled]:
     """Yield all bags, each with its rows of the other tables.
 
@@ -105,18 +115,20 @@ def join_tables(
         Of the tables "points", and "targets" and "responses" if there are any.
     classes : mapping from target to sequence of str
         The labels of those in the table of points that are text.
+    unknown : UnknownIds
+        Counts the ids that it lets be skipped.
 
     Raises
     ------
     DataError
         A target that is not the same in all rows of a bag, an id that a target table has twice,
-        or an id that no point has; names the bag, or the file and the row.
+        or an id that no point has and that is not skipped; names the bag, or the file and the row.
     """
 
     def join(bags: Labelled, last: int | str | None) -> Labelled:
         for role, add in (("targets", _add_targets), ("responses", _add_responses)):
             if role in tables:
-                bags = add(bags, rows[role].take_until(last), tables[role])
+                bags = add(bags, rows[role].take_until(last), tables[role], unknown)
         return bags
 
     bags = None
@@ -192,11 +204,14 @@ def _last(values: Floats, offsets: Integers) -> Floats:
 RULES = {"mean": _mean, "any": _any, "last": _last, "count": _count}  # of the rows of a bag
 
 
-def _add_targets(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
+def _add_targets(
+    bags: Labelled, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
+) -> Labelled:
     """Return the bags with the targets of the rows of a target table."""
     targets = np.full((len(bags.ids), len(table.columns.targets)), np.nan)
     if rows is None:
         return bags._replace(targets=targets, n_without_row=len(bags.ids))
+    rows, positions = _positions(bags, rows, "target", table, unknown)
     ids, numbers = _ids_of(rows), rows["row"].to_numpy()
     again = np.flatnonzero(ids[1:] == ids[:-1])
     if len(again):
@@ -205,33 +220,42 @@ def _add_targets(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> 
             f"{second}: id {_plain(ids[again[0]])!r} is repeated in the target table (first in "
             f"{first}); keep one row per bag"
         )
-    targets[_positions(bags, rows, "target", table)] = _matrix(rows, "y")
+    targets[positions] = _matrix(rows, "y")
     return bags._replace(targets=targets, n_without_row=len(bags.ids) - len(rows))
 
 
-def _add_responses(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
+def _add_responses(
+    bags: Labelled, rows: pa.Table | None, table: CheckedTable, unknown: UnknownIds
+) -> Labelled:
     """Return the bags with the rows of a table of responses."""
     n_bags, n_dims = len(bags.ids), len(table.columns.coordinates)
-    if rows is None:
+    if rows is not None:
+        rows, positions = _positions(bags, rows, "response", table, unknown)
+    if rows is None or not len(rows):
         return bags._replace(responses=Responses.none(n_bags, n_dims, bags.bags.points.dtype))
-    sizes = np.bincount(_positions(bags, rows, "response", table), minlength=n_bags)
+    sizes = np.bincount(positions, minlength=n_bags)
     responses = Responses.trusted(_matrix(rows, "x"), offsets_of(sizes.astype(np.int64)))
     return bags._replace(responses=responses)
 
 
-def _positions(bags: Labelled, rows: pa.Table, what: str, table: CheckedTable) -> Integers:
-    """Return the bag of each row of another table."""
+def _positions(
+    bags: Labelled, rows: pa.Table, what: str, table: CheckedTable, unknown: UnknownIds
+) -> tuple[pa.Table, Integers]:
+    """Return the rows of another table whose bags are there, with the bag of each."""
     ids = _ids_of(rows)
-    positions = np.searchsorted(bags.ids, ids)
-    unknown = np.flatnonzero(bags.ids[np.minimum(positions, len(bags.ids) - 1)] != ids)
-    if len(unknown):
-        at = int(unknown[0])
+    positions = np.searchsorted(bags.ids, ids).astype(np.int64)
+    is_unknown = bags.ids[np.minimum(positions, len(bags.ids) - 1)] != ids
+    if is_unknown.any() and not unknown.are_skipped:
+        at = int(np.argmax(is_unknown))
         place = table.place_of(rows["row"][at].as_py())
         raise DataError(
             f"{place}: id {_plain(ids[at])!r} of the {what} table is unknown: no point has it; "
-            "remove the row or add the bag's points"
+            "remove the row, add the bag's points, or set unknown_ids to skip"
         )
-    return positions.astype(np.int64)
+    if not is_unknown.any():
+        return rows, positions
+    unknown.count += len(np.unique(ids[is_unknown]))
+    return rows.filter(pa.array(~is_unknown)), positions[~is_unknown]
 
 
 def _plain(value: object) -> object:

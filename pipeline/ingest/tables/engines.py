@@ -114,7 +114,7 @@ class ClusterEngine(LocalEngine):
     ) -> Generator[pa.Table, None, None]:
         """Yield all rows as `Scan.coded` gives them, by id and row."""
         schema = _schema_of(table.columns, coding)
-        row_bytes = 16 + np.dtype(table.columns.dtype).itemsize * len(table.columns.coordinates)
+        row_bytes = 16 + np.dtype(table.columns.dtype).itemsize * len(table.columns.stored_names)
         row_bytes += 8 * len(table.columns.targets) + (ID_BYTES if coding.ids == "text" else 0)
         n_ranges = -(-row_bytes * table.n_rows // self._range_bytes)
         samples = ((survey.n_rows, survey.sample) for survey in table.surveys)
@@ -224,7 +224,7 @@ def _schema_of(columns: Columns, coding: Coding) -> pa.Schema:
     """Return the columns that `Scan.coded` gives."""
     types = {"id": pa.int64() if coding.ids == "number" else pa.string(), "row": pa.int64()}
     coordinate = pa.from_numpy_dtype(columns.dtype)
-    types |= {f"x{j}": coordinate for j in range(len(columns.coordinates))}
+    types |= {f"x{j}": coordinate for j in range(len(columns.stored_names))}
     return pa.schema(types | {f"y{j}": pa.float64() for j in range(len(columns.targets))})
 
 

@@ -24,6 +24,7 @@ from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_points import points_dtype
 from ...data.bags.precision import merged_by_float32, too_coarse
 from ...data.store.creation import check_parameters
+from ...data.store.schema import MEDIANS, medians_of
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ...execution.tasks import current_client
@@ -35,7 +36,8 @@ from .files import Source, TableFile, open_table
 from .passes import TablePasses, Tally, warn_of
 from .reading import ReadOptions
 from .scans import guess_types
-from .values import Columns, Given, names_of, values_of
+from .surveys import CheckedTable
+from .values import MEDIAN, Columns, Given, names_of, values_of
 
 FIRST_POINTS = 4096  # of a store that is appended to
 DEFAULT_DTYPE = "float32"  # where nobody chose one and nothing needs more
@@ -43,7 +45,7 @@ TABLE_RULES = FormatRules(
     name="Tables (CSV, Parquet, Arrow, JSON lines)",
     calls=("TableIngest", "ingest_tables"),
     honoured={
-        "null cells": "missing: refused, or left out by `missing`",
+        "null cells": "missing: refused, left out, or filled with a flag, by `missing`",
         "booleans": "1 and 0",
         "decimals": "numbers",
         "dates and times": "days since 1970-01-01, in UTC",
@@ -134,9 +136,13 @@ class TableIngest:
         Coordinates of the responses, told as ``coordinates``.
     response_id_column : str or list of str, optional
         The bag's id in the responses. None: named as ``id_column``.
-    missing : {"refuse", "drop_point", "drop_bag"}, default "refuse"
-        What becomes of a row in which a coordinate is missing or NaN: an error, or the point or
-        its bag is left out, and counted.
+    missing : {"refuse", "drop_point", "drop_bag", "median"}, default "refuse"
+        How to treat a row in which a coordinate is missing or NaN: an error, the point or its bag
+        is left out and counted, or the cell holds the coordinate's median beside a flag. With
+        "median" each coordinate that has missing cells gets a flag ``<name>_missing``, which is 1
+        where the cell was missing and 0 elsewhere. The median is that of a sample if there are
+        many rows. The store keeps the medians: rows that are appended get the same medians and
+        flags. Responses are not filled: a missing one is an error.
     min_points : int ≥ 1, default 1
         Bags of fewer points are left out, and counted. A measured box has their points, too.
     missing_values : list of str or int or float, optional
@@ -161,6 +167,9 @@ class TableIngest:
     known_ids : {"refuse", "skip"}, default "refuse"
         With mode="append", what becomes of a bag whose id the store has: an error, or it is left
         as it is, and counted.
+    unknown_ids : {"refuse", "skip"}, default "refuse"
+        How to treat an id of the target table or of the responses that no point has: an error, or
+        its rows are left out, and the id is counted.
     chunk_points : int ≥ 1, optional
         Points in a stored chunk. None: two MiB of them.
     progress : callable, optional
@@ -176,9 +185,9 @@ class TableIngest:
     ------
     DataError
         Files that are not there, cannot be read or differ in their columns; a value that cannot
-        be used; a target that varies within a bag; a target table with unknown or repeated ids;
-        a table of responses with unknown ids. Names the file, the column, the bag's id and the
-        row, counted from 0 without the header.
+        be used; a target that varies within a bag; a target table with repeated ids; a target
+        table or responses with unknown ids, unless these are skipped. Names the file, the column,
+        the bag's id and the row, counted from 0 without the header.
     StoreError
         Something is stored at the URL, or it cannot be written, or the disk of temporary files
         is full.
@@ -213,6 +222,7 @@ class TableIngest:
     mode: str = "create"
     overwrite: bool = False
     known_ids: str = "refuse"
+    unknown_ids: str = "refuse"
     chunk_points: int | None = None
     progress: Progress | None = None
 
@@ -246,8 +256,11 @@ class TableIngest:
         if self.responses is not None and not made["response_coordinates"]:
             raise ParameterError("responses are given, but no response_coordinates; name them")
         for name in ("id_column", "target_id_column", "response_id_column"):
-            if getattr(self, name) is not None and not names_of(getattr(self, name)):
+            names = names_of(getattr(self, name))
+            if getattr(self, name) is not None and not names:
                 raise ParameterError(f"{name} is empty; name a column")
+            if len({*names}) < len(names):
+                raise ParameterError(f"{name} is {[*names]}; name each column once")
         for parameter in ("target_types", "target_rules"):
             for name in getattr(self, parameter) or {}:
                 if name not in targets:
@@ -257,6 +270,8 @@ class TableIngest:
         new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
         check_mode(self.mode, self.overwrite, **new)
         check_known_ids(self.known_ids, self.mode)
+        if self.unknown_ids != "refuse" and self.target_table is None and self.responses is None:
+            raise ParameterError("unknown_ids is given, but neither target_table nor responses")
         self._boxes(self._columns(None), are_files_read=False)
 
     @checked(engine=Instance("LocalEngine") | None_, tally=Instance("Tally") | None_)
@@ -286,7 +301,8 @@ class TableIngest:
             engine = engine or (local if current_client() is None else ClusterEngine())
             # target tables have one row per bag, and errors name the row
             engines = {**dict.fromkeys(columns, engine), "targets": local}
-            passes = TablePasses(columns, files, engines, self.progress)
+            skips_unknown = self.unknown_ids == "skip"
+            passes = TablePasses(columns, files, engines, self.progress, skips_unknown)
             boxes = {} if kept is not None else self._boxes(columns)
             passes.check(boxes, database)
             dtype = self._dtype_of(passes, kept)
@@ -294,7 +310,8 @@ class TableIngest:
             if create is not None:
                 kept = self._create(create, passes, boxes, dtype)
             assert kept is not None
-            with kept.appending(self._origin(columns) if create else None) as session:
+            origin = self._origin(passes.tables) if create else None
+            with kept.appending(origin) as session:
                 passes.write(session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
                     raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
@@ -309,7 +326,7 @@ class TableIngest:
         dtype: DTypeLike,
     ) -> BagStore:
         tables = passes.tables
-        dims = {role: len(table.columns.coordinates) for role, table in tables.items()}
+        dims = {role: len(table.columns.stored_names) for role, table in tables.items()}
         measured = {role: tables[role].box(box) for role, box in boxes.items()}
         of_targets = "targets" if "targets" in tables else "points"
         return create(
@@ -332,7 +349,7 @@ class TableIngest:
         if dtype is not None and np.dtype(dtype) != np.float32:
             return dtype
         for role, table in passes.tables.items():
-            names = [one.name for one in table.columns.coordinates]
+            names = table.columns.stored_names
             if role == "targets" or not names:
                 continue
             lo, hi = table.range
@@ -341,7 +358,7 @@ class TableIngest:
                 read = kept.read(0, 1) if role == "points" else kept.responses(0, 1)
                 first = read.points[:FIRST_POINTS]
                 span = np.fmax(span, np.ptp(first, axis=0)) if len(first) else span
-            rows = np.concatenate([[*table.range], *(survey.points for survey in table.surveys)])
+            rows = np.concatenate([[*table.range], table.sample])
             for column in merged_by_float32(rows, lo, hi, span).tolist():
                 if dtype is not None:
                     raise DataError(too_coarse(str(self.url), column, lo, hi, names))
@@ -390,26 +407,30 @@ class TableIngest:
         labels = replace(rules, targets=targets, target_types=types, target_rules=of_rules)
         points = rules if self.target_table is not None else labels
         coordinates = values_of("coordinates", self.coordinates)
-        found = {"points": replace(points, coordinates=coordinates)}
+        medians = None if kept is None else medians_of(kept.meta, kept.url)
+        found = {"points": replace(points, coordinates=coordinates, medians=medians)}
         if self.target_table is not None:
             found["targets"] = replace(labels, ids=names_of(self.target_id_column) or rules.ids)
         if self.responses is not None:
             ids = names_of(self.response_id_column) or rules.ids
             coordinates = values_of("response_coordinates", self.response_coordinates)
-            found["responses"] = replace(rules, ids=ids, coordinates=coordinates)
+            missing = "refuse" if self.missing == MEDIAN else self.missing
+            found["responses"] = replace(rules, ids=ids, coordinates=coordinates, missing=missing)
         return found
 
     @property
     def _sources(self) -> dict[str, Any]:
         return {"points": self.points, "targets": self.target_table, "responses": self.responses}
 
-    def _origin(self, columns: Mapping[str, Columns]) -> dict[str, Any]:
+    def _origin(self, tables: Mapping[str, CheckedTable]) -> dict[str, Any]:
         """Return where bags come from, for the store."""
         files = {role: _as_given(source) for role, source in self._sources.items()}
-        names = {role: [one.name for one in of.coordinates] for role, of in columns.items()}
+        names = {role: table.columns.stored_names for role, table in tables.items()}
         found: dict[str, Any] = {"job": "ingest", "from": [files["points"], files["targets"]]}
         found["coordinates"] = names["points"]
-        if "responses" in columns:
+        if medians := tables["points"].columns.medians:
+            found[MEDIANS] = dict(medians)
+        if "responses" in tables:
             found |= {"responses": files["responses"], "response_coordinates": names["responses"]}
         return found
 
@@ -435,7 +456,7 @@ def _check_fits(
     roles["response_coordinates"] = "responses", store.response_dims or 0
     for key, (role, n_dims) in roles.items():
         if role in columns:
-            names = [one.name for one in columns[role].coordinates]
+            names = columns[role].stored_names
             given[key] = (len(names), n_dims)
             if store.meta.source.get(key):
                 given[key] = names, store.meta.source[key]

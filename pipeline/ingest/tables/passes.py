@@ -17,13 +17,13 @@ from ...data.store.writer import AppendSession
 from ...execution.notebook import watched
 from ...execution.progress import Progress, silent
 from ..boxes import warnings_of_range
-from .bags import Labelled, SortedRows, join_tables
+from .bags import Labelled, SortedRows, UnknownIds, join_tables
 from .database import Database
 from .engines import LocalEngine
 from .files import TableFile
 from .scans import Coding
 from .surveys import CheckedTable, Kind, check_table, resolve_kinds, sort_labels
-from .values import Columns
+from .values import MEDIAN, Columns
 
 FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
 MANY = 0.01  # … and so is this share of the points outside
@@ -41,12 +41,16 @@ class Tally:
         That were written.
     dropped_bags, dropped_points : int
         That were left out, as a coordinate was missing; the points of dropped bags are among them.
+    filled_points : int
+        That were written with the median of a coordinate, which was missing.
     small_bags : int
         That were left out, as they have too few points.
     known_bags : int
         That were left out, as the store had their ids.
     bags_without_targets, bags_without_response : int
         That the other tables do not have.
+    ids_without_points : int
+        Of the other tables, that were left out, as no point has them.
     points_outside_box : int
     """
 
@@ -54,10 +58,12 @@ class Tally:
     points: int = 0
     dropped_bags: int = 0
     dropped_points: int = 0
+    filled_points: int = 0
     small_bags: int = 0
     known_bags: int = 0
     bags_without_targets: int = 0
     bags_without_response: int = 0
+    ids_without_points: int = 0
     points_outside_box: int = 0
 
     def warnings(self) -> Iterator[str]:
@@ -67,11 +73,20 @@ class Tally:
         for count, text in (
             (self.dropped_points, "points were dropped, as a coordinate is missing"),
             (self.dropped_bags, f"{of} were dropped with them"),
+            (
+                self.filled_points,
+                f"of {self.points} points have the median of a coordinate that was missing; a "
+                "coordinate named *_missing marks them",
+            ),
             (self.small_bags, f"{of} were left out: they have fewer points than min_points"),
             (self.known_bags, f"{of} were skipped: the store has their ids"),
             (
                 self.bags_without_targets,
                 f"{of} are not in the target table and stay without a label",
+            ),
+            (
+                self.ids_without_points,
+                "ids of the target table or the responses were skipped: no point has them",
             ),
             (self.bags_without_response, f"{of} are not in the table of responses and have none"),
         ):
@@ -92,12 +107,15 @@ class TablePasses:
     columns, files, engines : mapping from table
         What is read of it, where it lies, and who checks and sorts it.
     progress : Progress
+    skips_unknown : bool
+        Whether ids of the other tables that no point has are left out.
     """
 
     columns: Mapping[str, Columns]
     files: Mapping[str, Sequence[TableFile]]
     engines: Mapping[str, LocalEngine]
     progress: Progress | None
+    skips_unknown: bool = False
     tables: dict[str, CheckedTable] = field(default_factory=dict)
     codings: dict[str, Coding] = field(default_factory=dict)
 
@@ -109,12 +127,15 @@ class TablePasses:
         """Check all rows; sample points if ``boxes`` is to be measured by a quantile."""
         for role, columns in self.columns.items():
             share, files = 0.0, self.files[role]
-            if not isinstance(boxes.get(role, Box.unit(1)), Box):
+            is_filled = columns.missing == MEDIAN and columns.medians is None
+            is_filled = is_filled and role == "points"
+            if is_filled or not isinstance(boxes.get(role, Box.unit(1)), Box):
                 n_rows = max(1, sum(file.n_rows for file in files))
                 share = min(1.0, Box.sample_size(len(columns.coordinates) or 1) / n_rows)
             columns = replace(columns, share=share)
             surveys = self.engines[role].survey(columns, files, self._thirds.of(0, role))
-            self.tables[role] = check_table(columns, surveys, database)
+            table = check_table(columns, surveys, database)
+            self.tables[role] = table.with_medians() if is_filled else table
         self._thirds.count(self.tables)
 
     def code(self, kept: BagStore | None) -> None:
@@ -144,7 +165,9 @@ class TablePasses:
                 coding, progress_of = self.codings[role], self._thirds.of(1, role)
                 batches = self.engines[role].sort(table, coding, progress_of)
                 rows[role] = SortedRows(stack.enter_context(closing(batches)))
-            for found in join_tables(self.tables, self.codings["points"].classes, rows):
+            classes = self.codings["points"].classes
+            unknown = UnknownIds(self.skips_unknown)
+            for found in join_tables(self.tables, classes, rows, unknown):
                 done += found.bags.n_points
                 done += 0 if found.responses is None else found.responses.n_points
                 found = self._leave_out(found, session, skip_known, tally)
@@ -153,6 +176,7 @@ class TablePasses:
                     targets = found.targets if found.targets.shape[1] else None
                     session.write(found.bags, targets, found.ids, responses=found.responses)
                 progress(done, self._thirds.total)
+            tally.ids_without_points += unknown.count
 
     def _leave_out(
         self, found: Labelled, session: AppendSession, skip_known: bool, tally: Tally
@@ -175,12 +199,15 @@ class TablePasses:
             found = found.choose(~known)
         tally.bags += len(found.ids)
         tally.points += found.bags.n_points
+        columns = self.tables["points"].columns
+        flags = found.bags.points[:, len(columns.coordinates) :]
+        tally.filled_points += int(flags.any(axis=1).sum()) if columns.fills else 0
         return found
 
 
 def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -> None:
     """Log what the user of a store should know of it; only a new one can leave coordinates out."""
-    names = [one.name for one in points.columns.coordinates]
+    names = points.columns.stored_names
     of_range = warnings_of_range(*points.range, names) if is_new else []
     for text in [*tally.warnings(), *of_range]:
         logger.warning("%s: %s", store.url, text)
@@ -193,7 +220,7 @@ def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -
             "%s: %d of %d points lie outside the box; coordinate %r reaches from %.6g to %.6g, the "
             "box from %.6g to %.6g: remove wrong values, or give box=",
             *(store.url, tally.points_outside_box, tally.points),
-            *(points.columns.coordinates[far].name, lo, hi, store.box.lo[far], store.box.hi[far]),
+            *(names[far], lo, hi, store.box.lo[far], store.box.hi[far]),
         )
 
 

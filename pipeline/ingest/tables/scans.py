@@ -89,8 +89,15 @@ class Scan:
         A target is NULL where there is none, a coordinate where the file was changed meanwhile.
         """
         selected = [f"TRY_CAST(id AS {SQL_TYPES[coding.ids]}) AS id", "row"]
-        for j in range(len(self.columns.coordinates)):
-            selected.append(f"TRY_CAST(x{j} AS {SQL_TYPES[self.columns.dtype]}) AS x{j}")
+        kind, n_coordinates = SQL_TYPES[self.columns.dtype], len(self.columns.coordinates)
+        for j, coordinate in enumerate(self.columns.coordinates):
+            number = f"x{j}"
+            if coordinate.name in self.columns.fills:
+                median = float(self.columns.fills[coordinate.name])
+                number = f"CASE WHEN {is_missing(number)} THEN '{median!r}'::DOUBLE ELSE x{j} END"
+            selected.append(f"TRY_CAST({number} AS {kind}) AS x{j}")
+        for k, j in enumerate(self.columns.flagged, n_coordinates):
+            selected.append(f"CAST(CAST({is_missing(f'x{j}')} AS INTEGER) AS {kind}) AS x{k}")
         for j, one in enumerate(self.columns.targets):
             value = f"z{j}"
             if one.name in coding.classes:
@@ -308,6 +315,11 @@ def is_nan(number: str) -> str:
     these leave NaN out.
     """
     return f"(NOT isfinite({number}) AND NOT isinf({number}))"
+
+
+def is_missing(number: str) -> str:
+    """Return the condition that a number is NULL or NaN."""
+    return f"coalesce({is_nan(number)}, true)"
 
 
 def _number_of(expression: str) -> str:

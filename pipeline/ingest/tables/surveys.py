@@ -31,8 +31,8 @@ from .bad_rows import (
 )
 from .database import Database, Report
 from .files import TEXTS, UNTYPED, TableFile, check_pages
-from .scans import Scan, is_nan, scans_of
-from .values import Columns
+from .scans import Scan, is_missing, is_nan, scans_of
+from .values import MEDIAN, Columns, flag_of
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +61,9 @@ class Kind(NamedTuple):
 class Survey:
     """One file, or one piece of a file, in small.
 
-    ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``points`` the
-    coordinates of random rows. ``problem`` is the first row that cannot be used; ``sample`` the
-    ids of random rows.
+    ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``n_missing`` how
+    many of its cells are missing, ``points`` the coordinates of random rows. ``problem`` is the
+    first row that cannot be used; ``sample`` the ids of random rows.
     """
 
     file: TableFile
@@ -73,6 +73,7 @@ class Survey:
     id_kind: Kind
     target_kinds: tuple[Kind, ...]
     points: Floats
+    n_missing: tuple[int, ...] = ()
     problem: BadRow | None = None
     sample: tuple[Any, ...] = ()
 
@@ -109,17 +110,69 @@ class CheckedTable:
         return [(scan, list(islice(starts, len(scan.files)))) for scan in scans]
 
     @property
-    def range(self) -> tuple[Floats, Floats]:
-        """The least and the largest value of each coordinate."""
+    def cell_range(self) -> tuple[Floats, Floats]:
+        """The least and the largest value of each coordinate in the cells that have one."""
         lo = np.min([survey.lo for survey in self.surveys], axis=0)
         return lo, np.max([survey.hi for survey in self.surveys], axis=0)
 
+    @property
+    def range(self) -> tuple[Floats, Floats]:
+        """The least and the largest value of each stored coordinate; of flags 0 and 1."""
+        lo, hi = self.cell_range
+        fills = self.columns.fills
+        medians = [fills.get(one.name, np.nan) for one in self.columns.coordinates]
+        n_flags = len(self.columns.flagged)
+        ends = (np.fmin(lo, medians), np.zeros(n_flags)), (np.fmax(hi, medians), np.ones(n_flags))
+        return np.concatenate(ends[0]), np.concatenate(ends[1])
+
+    @cached_property
+    def sample(self) -> Floats:
+        """The stored coordinates of random rows, shape (n_rows, n_coordinates)."""
+        cells = np.concatenate([survey.points for survey in self.surveys])
+        flags = np.isnan(cells[:, self.columns.flagged])
+        for j, one in enumerate(self.columns.coordinates):
+            if one.name in self.columns.fills:
+                cells[np.isnan(cells[:, j]), j] = self.columns.fills[one.name]
+        return np.column_stack([cells, flags])
+
     def box(self, box: Box | float) -> Box:
-        """Return the box that is given, or the one around the points by a quantile."""
-        if isinstance(box, Box):
+        """Return the box that is given, or the one around the points by a quantile.
+
+        That of flags is around 0 and 1.
+        """
+        n_cells = len(self.columns.coordinates)
+        if not isinstance(box, Box):
+            lo, hi = self.range
+            box = Box.around(lo[:n_cells], hi[:n_cells], self.sample[:, :n_cells], box)
+        n_flags = len(self.columns.flagged)
+        if not n_flags:
             return box
-        sample = np.concatenate([survey.points for survey in self.surveys])
-        return Box.around(*self.range, sample, box)
+        of_flags = Box.around(np.zeros(n_flags), np.ones(n_flags))
+        return Box((*box.lo, *of_flags.lo), (*box.hi, *of_flags.hi))
+
+    def with_medians(self) -> CheckedTable:
+        """Return the table with the medians of the coordinates that have missing cells.
+
+        The median is that of the sampled rows. DataError for a coordinate of which no sampled row
+        has a value, or whose flag has the name of another one.
+        """
+        n_missing = np.sum([survey.n_missing for survey in self.surveys], axis=0)
+        names, medians = [one.name for one in self.columns.coordinates], {}
+        for j in np.flatnonzero(n_missing).tolist():
+            cells = self.sample[:, j][~np.isnan(self.sample[:, j])]
+            place = f"{self.surveys[0].file.url}: coordinate {names[j]!r}"
+            if not len(cells):
+                raise DataError(
+                    f"{place} is missing in nearly all rows, so that its median is unknown; leave "
+                    "it out, or write an expression"
+                )
+            if flag_of(names[j]) in names:
+                raise DataError(
+                    f"{place} has missing cells, but another one has the name of its flag, "
+                    f"{flag_of(names[j])!r}; give that one another name"
+                )
+            medians[names[j]] = float(np.median(cells))
+        return replace(self, columns=replace(self.columns, medians=medians))
 
     def text_targets(self) -> list[str]:
         """Return the targets that are text; DataError for numbers in one file, text in another."""
@@ -144,8 +197,8 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
     file = table.surveys[0].file.url
     if not table.n_rows:
         raise DataError(f"{file}: the table has no rows")
-    for one, least in zip(columns.coordinates, table.range[0], strict=True):
-        if least == inf:
+    for one, least in zip(columns.coordinates, table.cell_range[0], strict=True):
+        if least == inf and one.name not in columns.fills:
             raise DataError(f"{file}: coordinate {one.name!r} is missing in all rows")
     for j, one in enumerate(columns.targets):
         _refuse_stray_texts(table, j, one.name, database)
@@ -300,6 +353,8 @@ def _questions(scan: Scan) -> dict[str, str]:
         found = (f"{least}({x}) FILTER (NOT {is_nan(x)})" for x in numbers)
         ends = (f"coalesce({one}, '{none}'::DOUBLE)" for one in found)
         asked[least] = f"[{', '.join(ends)}]"
+    if numbers and columns.missing == MEDIAN:
+        asked["n_missing"] = f"[{', '.join(f'count_if({is_missing(x)})' for x in numbers)}]"
     if numbers and columns.share:
         row = f"hash({', '.join(['id', *numbers])}) < {int(columns.share * 2**64)}::UHUGEINT"
         asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
@@ -341,6 +396,7 @@ def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
         lo=np.array(answers["min"], dtype=np.float64),
         hi=np.array(answers["max"], dtype=np.float64),
         points=np.array(points, dtype=np.float64),
+        n_missing=tuple(answers.get("n_missing", ())),
         id_kind=_kind(scan.id_type, file, answers["id"]),
         target_kinds=tuple(
             _kind(scan.kind_of(one), file, **answers[f"target{j}"], declared=types.get(one.name))

@@ -27,6 +27,7 @@ NODES = (  # of a tree; others are subqueries, windows, parameters, lambdas, sta
     *("BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION"),
     *("CONSTANT", "FUNCTION", "OPERATOR", "TYPE"),
 )
+MEDIAN = "median"  # of `TableIngest.missing`
 TIMES = ("TIMESTAMP", "DATETIME", "TIMESTAMP_US", "TIMESTAMP WITHOUT TIME ZONE")
 CLOCKS = ("current_localtime", "current_localtimestamp")  # DuckDB calls them consistent
 MACROS = ("nullif", "if", "fmod", "fdiv", "date_add", "days_in_month", "split_part")
@@ -61,11 +62,12 @@ class Value:
 
 @dataclass(frozen=True)
 class Columns:
-    """What is read of a table, and what becomes of it; as in `TableIngest` but for three.
+    """What is read of a table, and what becomes of it; as in `TableIngest` but for four.
 
     ``dtype`` is float32 or float64, as points are packed later. ``share`` is that of the rows whose
-    coordinates a survey keeps, to measure a box by. ``types`` are SQL's of the columns of CSV that
-    expressions read.
+    coordinates a survey keeps, to measure a box and medians by. ``types`` are SQL's of the columns
+    of CSV that expressions read. ``medians`` of coordinates stand for their missing cells, which a
+    flag beside them marks; None if they are not known yet.
     """
 
     ids: tuple[str, ...]
@@ -80,6 +82,7 @@ class Columns:
     types: Mapping[str, str] = field(default_factory=dict)
     dtype: str = "float32"
     share: float = 0.0
+    medians: Mapping[str, float] | None = None
 
     @property
     def expressions(self) -> list[Value]:
@@ -90,6 +93,28 @@ class Columns:
     def names(self) -> list[str]:
         """All columns that are read, once each."""
         return list(dict.fromkeys((*self.ids, *inputs_of((*self.coordinates, *self.targets)))))
+
+    @property
+    def fills(self) -> Mapping[str, float]:
+        """The values of missing cells, by coordinate."""
+        return (self.medians or {}) if self.missing == MEDIAN else {}
+
+    @property
+    def flagged(self) -> list[int]:
+        """Positions of the coordinates that have a flag, in the order of the flags."""
+        medians = self.medians or {}
+        return [j for j, one in enumerate(self.coordinates) if one.name in medians]
+
+    @property
+    def stored_names(self) -> list[str]:
+        """Names of the coordinates as a store has them, those of the flags last."""
+        names = [one.name for one in self.coordinates]
+        return names + [flag_of(names[j]) for j in self.flagged]
+
+
+def flag_of(name: str) -> str:
+    """Return the name of the coordinate that is 1 where another one was missing, else 0."""
+    return f"{name}_missing"
 
 
 def inputs_of(values: Sequence[Value]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bagbasis import Bags
@@ -58,6 +59,8 @@ ACCEPTED = [
     (ListOf(Integer(1)), np.array([1, 2]), [1, 2]),
     (ListOf(Real()), (1, 2), (1.0, 2.0)),
     (ListOf(Text), {"a": 1}.keys(), ["a"]),
+    (ListOf(Text), pd.DataFrame({"a": [1]}).columns, ["a"]),
+    (ListOf(Text), pd.Series(["a"]), ["a"]),
     (Pair(Real(), Real()), [0, 1], [0.0, 1.0]),
     (MappingOf(Text, ListOf(Text)), {"a": ("b",)}, {"a": ("b",)}),
     (Boolean | Integer(1), 2, 2),

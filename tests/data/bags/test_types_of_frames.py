@@ -189,3 +189,37 @@ def test_what_pandas_cannot_give_arrow_is_refused():
     for frame in (twice, mixed):
         with pytest.raises(DataError, match="the table cannot be read"):
             Bags.from_arrow(frame)
+
+
+TABLE = pd.DataFrame({"id": [1, 1, 2], "x": [1.0, 2.0, 3.0], "y": [0.0, 1.0, 2.0]})
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize("name", ["id_column", "coordinates", "targets"])
+def test_a_table_is_no_list_of_its_columns(name, library, tmp_path):
+    """Its columns' names were taken; its index of columns is one."""
+    table = library.DataFrame({"x": [1.0]})
+    given = {"id_column": "id", "coordinates": ["x"], name: table}
+    with pytest.raises(ParameterError, match=f"{name} is"):
+        ingest_frame(TABLE, tmp_path / "s.zarr", **given)
+    if name != "targets":
+        with pytest.raises(ParameterError, match=f"{name} is"):
+            Bags.from_frame(TABLE, **given)
+        given[name] = table.columns
+        if name == "coordinates":
+            assert Bags.from_frame(TABLE, **given).n_dims == 1
+            assert ingest_frame(TABLE, tmp_path / "s.zarr", **given).n_dims == 1
+
+
+@pytest.mark.parametrize("names", [["id", "id"], ["id", "y", "id"]])
+def test_a_column_is_named_once(names, tmp_path):
+    """An id of one column twice was 1/1."""
+    with pytest.raises(ParameterError, match=r"id_column is .*'id'.*; name each column once"):
+        ingest_frame(TABLE, tmp_path / "s.zarr", id_column=names, coordinates=["x"])
+    with pytest.raises(DataError, match=r"id_column is .*'id'.*; name each column once"):
+        Bags.from_frame(TABLE, names, ["x"])
+    with pytest.raises(DataError, match=r"coordinates is .*; name each column once"):
+        Bags.from_frame(TABLE, "id", ["x", "x"])
+    labels = {"target_table": TABLE[::2], "targets": ["y"], "target_id_column": names}
+    with pytest.raises(ParameterError, match=r"target_id_column is .*once"):
+        ingest_frame(TABLE, tmp_path / "s.zarr", id_column="id", coordinates=["x"], **labels)
