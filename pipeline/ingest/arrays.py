@@ -131,7 +131,8 @@ def ingest_arrays(
         One item per bag: an array of shape (n_i, n_dims), or a tuple of such an array and the
         bag's target (a number or a label, or a sequence with one per target, empty for none), or of
         an array, the target and the bag's response. Arrays may be Dask's: ``delayed`` calls that
-        return one, or arrays of ``dask.array``.
+        return one, or arrays of ``dask.array``. Data frames keep the names of their columns, which
+        are taken in the order of the first frame.
     url : str or path
         Of the store.
     targets : mapping, array or iterable, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from ..core.errors import DataError, shown
 from ..core.params import as_array
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.checks import as_bag
+from ..data.bags.coordinates import Names, order_of
+from ..data.bags.frames import names_of_table
 from ..data.bags.responses import Responses, as_response, as_responses
 from ..data.store.plan import plan_partitions
 from ..data.store.targets import targets_matrix
@@ -38,11 +40,15 @@ class BagsToWrite:
 
 
 class _Item(NamedTuple):
-    """One bag of an iterable. ``response`` is None for none, `_END` if bags come without."""
+    """One bag of an iterable. ``response`` is None for none, `_END` if bags come without.
+
+    ``names`` are those of the coordinates, of a frame.
+    """
 
     points: NDArray[Any]
     targets: tuple[Any, ...]
     response: Any
+    names: Names = None
 
     @property
     def kind(self) -> tuple[int, int, bool]:
@@ -84,17 +90,22 @@ def batches_of(
     """
     items: list[_Item] = []
     first: _Item | None = None
+    reference: _Item | None = None  # the first with names
     n_bags = n_bytes = 0
 
     def batch() -> BagsToWrite:
         nonlocal response_dims
         made = _batch(items, names, ids, n_bags, response_dims)
+        if reference is not None and reference.names is not None:
+            made = replace(made, bags=made.bags.named(reference.names))
         if made.responses is not None:
             response_dims = made.responses.n_dims
         return made
 
     for given in arrays:
         item = _item(given, rows, responses, n_bags + len(items))
+        item = _in_order(item, reference, n_bags + len(items))
+        reference = item if reference is None or reference.names is None else reference
         first = first or item
         _check_alike(item, first, names, n_bags + len(items))
         items.append(item)
@@ -211,7 +222,17 @@ def _item(
         as_bag(points, f"bag {bag}"),
         (label,) if np.ndim(label) == 0 else tuple(label),
         response if response is _END else as_response(response, f"bag {bag}"),
+        names_of_table(points),
     )
+
+
+def _in_order(item: _Item, reference: _Item | None, bag: int) -> _Item:
+    """Return an item with its coordinates in the order of the first that has names."""
+    expected = None if reference is None else reference.names
+    order = order_of(item.names, expected, f"bag {bag}", "those of the first frame are")
+    if order is None:
+        return item
+    return item._replace(points=item.points[:, order], names=expected)
 
 
 def _check_alike(item: _Item, first: _Item, names: Sequence[str], bag: int) -> None:

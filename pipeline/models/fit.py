@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.errors import DataError, warn
 from ..data.labelled.columns import Column
+from ..data.labelled.labels import warn_of_alike, warn_of_few
 from ..data.store.sampling import DISTANCE_SAMPLE
 from ..execution.lanes import lane
 from ..execution.progress import Progress
@@ -32,7 +33,6 @@ from .ridge.ridge import RidgeSolution
 from .ridge_model import RidgeModel
 from .stacking import with_trees
 
-ROUNDING = 1e-14  # of labels, relative to their mean, squared: a smaller spread is none
 TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
 
@@ -86,37 +86,17 @@ def fit_ridge(
     return calibrated(model, problem)
 
 
-FEW = 3  # labelled bags that a fit should have at least
-
-
 def warn_of_labels(problem: Problem, sums: FitStatistics) -> None:
     """Warn of labels that nothing can be learnt from: of one or two bags, or all alike."""
     whole = sums.train if sums.validation is None else sums.train + sums.validation
     n = int(whole.n)
-    if n < FEW:
-        bags = "1 labelled bag" if n == 1 else f"{n} labelled bags"
-        warn(
-            f"{problem.source.url or 'fit'}: the model is fitted to {bags}, from which nothing can "
-            "be learnt about others; give more bags, or check the labels and weights"
-        )
+    if warn_of_few(n, problem.source.url):
         return
     if not problem.outcome.has_squared_losses or isinstance(problem.outcome, Densities):
         return
-    spread, mean = whole.centred_yy() / whole.weight, whole.sum_y / whole.weight
-    alike = np.flatnonzero(spread <= ROUNDING * mean**2)
-    if len(alike) and whole.weight:
-        names = problem.source.target_names
-        what = (
-            repr(names[alike[0]])
-            if names
-            else "y"
-            if len(spread) == 1
-            else f"column {alike[0]} of y"
-        )
-        warn(
-            f"all labels of {what} are alike in the {n} bags fitted: the model predicts this "
-            "number for every bag; check the labels"
-        )
+    if whole.weight:
+        spread, mean = whole.centred_yy() / whole.weight, whole.sum_y / whole.weight
+        warn_of_alike(n, spread, mean, problem.source.target_names)
 
 
 def make_model(

@@ -18,10 +18,12 @@ from ..data.bags.coordinates import Names
 from ..data.labelled.holdout import Holdout, HoldoutLike
 from ..data.labelled.inputs import BagsLike, LabelsLike
 from ..data.labelled.labelled import LabelledBags
+from ..data.labelled.labels import warn_of_alike, warn_of_few
 from ..data.store.sampling import RunSample
 from ..data.store.store import BagStore
 from ..models.fitted_model import digest_of_fitted
 from ..models.outcomes.base import Outcome
+from ..models.outcomes.reals import Reals
 from .training import Batch
 
 HELD_BYTES = 2**30  # of points: smaller stores are read once
@@ -305,6 +307,8 @@ def labelled_examples(
         judged = kept.validation(validation, bags).members(bags.start, bags.end)
         judged = judged[places - bags.start]
     values = outcome.encode(labels)[0]
+    if not warn_of_few(len(places), bags.url) and isinstance(outcome, Reals):
+        warn_of_alike(len(places), values.var(axis=0), values.mean(axis=0), bags.target_names)
     examples = Examples(bags, places, values, batch_size, validation, seed, judged)
     report = {**_report(bags, places), **digest_of_fitted(bags, kept)}
     return LabelledExamples(examples, kept.saved, report), outcome

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -189,3 +191,31 @@ def test_bad_input(tmp_path):
         KernelSmoother().fit(BAGS[:1], Y[:1])
     with pytest.raises(ModelError, match="bags of dimension 2, these have 3"):
         KernelSmoother(bandwidth=1.0).fit(BAGS, Y).predict([np.zeros((4, 3))])
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("stored", [True, False])
+def test_labels_that_nothing_can_be_learnt_from_are_warned_of(stored, in_memory, tmp_path):
+    """Two bags, and labels that are all alike; not those of few bags that differ."""
+    rng = np.random.default_rng(0)
+    bags = [rng.uniform(0, 1, (5, 1)) for _ in range(6)]
+    for n, y, match in (
+        (2, [1.0, 2.0], "fitted to 2 labelled bags"),
+        (6, [3.0] * 6, "all labels of .* are alike in the 6 bags"),
+        (6, [3.0] * 5 + [np.nan], "all labels of .* are alike in the 5 bags"),
+        (6, [3.0] * 5 + [4.0], None),
+    ):
+        X, given = bags[:n], (y,)
+        if stored:
+            X, given = BagStore.create(tmp_path / "s.zarr", 1, ["t"], overwrite=True), ()
+            X.append(bags[:n], {"t": y})
+        smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=2), in_memory=in_memory)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            smoother.fit(X, *given)
+        texts = [str(one.message) for one in caught if "labels" in str(one.message)]
+        texts += [str(one.message) for one in caught if "labelled bags" in str(one.message)]
+        if match is None:
+            assert texts == []
+        else:
+            assert re.search(match, texts[0])

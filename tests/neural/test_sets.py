@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore
-from bagbasis.core.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError, BagbasisWarning
+from bagbasis.models.outcomes.reals import Reals
 from bagbasis.neural import BagDensity, DeepSetsClassifier, DeepSetsRegressor, load_network
 from bagbasis.neural.deep_sets import DeepSet
+from bagbasis.neural.examples import labelled_examples
 
 SMALL = {"n_hidden": 16, "n_pooled": 8, "batch_size": 8}
 DENSE = {"n_hidden": 32, "n_pooled": 16, "n_condition": 8, "batch_size": 8, "n_components": 3,
@@ -140,3 +142,14 @@ def test_refusals(call, told):
     """Each says what is wrong."""
     with pytest.raises(BagbasisError, match=told):
         call()
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [([1.0, 2.0], "fitted to 2 labelled bags"), ([3.0, 3.0, np.nan, 3.0], "alike in the 3 bags")],
+)
+def test_labels_that_nothing_can_be_learnt_from_are_warned_of(y, match):
+    """As those of the other estimators are; this is where each network takes its labels."""
+    bags = [np.full((2, 1), float(i)) for i in range(len(y))]
+    with pytest.warns(BagbasisWarning, match=match):
+        labelled_examples(Reals, bags, y, None, 0.0, 8, 0.0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Integers
 from ...core.errors import DataError, needing_extra, shown
+from .coordinates import Names, checked_names
 
 POINTS = "points"  # the column of bags
+COORDINATES = "bagbasis:coordinates"  # in the metadata of that column: names, as JSON
 FOREIGN = (TypeError, ValueError, OverflowError, NotImplementedError)  # of tables' libraries
 
 
@@ -25,15 +28,25 @@ def library() -> ModuleType:
     return module
 
 
-def arrow_stream(columns: Mapping[str, Any], requested: object) -> object:
+def arrow_stream(
+    columns: Mapping[str, Any], requested: object, coordinates: Names = None
+) -> object:
     """Return the stream of a table (Arrow's C interface) of arrays (n,) or (n, k), or Arrow's."""
-    return arrow_table(columns).__arrow_c_stream__(requested)
+    return arrow_table(columns, coordinates).__arrow_c_stream__(requested)
 
 
-def arrow_table(columns: Mapping[str, Any]) -> Any:  # noqa: ANN401 - no types
-    """Return a pyarrow.Table of arrays (n,) or (n, k), or Arrow's."""
+def arrow_table(columns: Mapping[str, Any], coordinates: Names = None) -> Any:  # noqa: ANN401
+    """Return a pyarrow.Table of arrays (n,) or (n, k), or Arrow's.
+
+    ``coordinates`` are names, which the metadata of the column ``points`` keep.
+    """
     pa = library()
-    return pa.table({name: _column(pa, values) for name, values in columns.items()})
+    table = pa.table({name: _column(pa, values) for name, values in columns.items()})
+    if coordinates is None:
+        return table
+    at = table.schema.get_field_index(POINTS)
+    kept = {COORDINATES: json.dumps(list(coordinates))}
+    return table.set_column(at, table.schema.field(at).with_metadata(kept), table.column(at))
 
 
 def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401 - no types
@@ -82,7 +95,7 @@ def split_arrow(
 ) -> tuple[NDArray[Any], Integers, list[str] | None]:
     """Return points, shape (n, d), sizes and names of a column of lists of points.
 
-    Names are those of the fields of records.
+    Names are those of the fields of records, or those that the metadata of the column keep.
 
     Raises
     ------
@@ -93,8 +106,8 @@ def split_arrow(
     if not hasattr(data, "__arrow_c_stream__"):
         raise DataError(f"data is {shown(data)}; expected a table with Arrow's __arrow_c_stream__")
     try:
-        table = pa.RecordBatchReader.from_stream(data).read_all()
-        table = plain_table(table)
+        read = pa.RecordBatchReader.from_stream(data).read_all()
+        table = plain_table(read)
     except (pa.ArrowException, *FOREIGN) as error:
         reason = " ".join(str(error).split())
         raise DataError(f"the table cannot be read ({reason})") from error
@@ -117,7 +130,18 @@ def split_arrow(
     n_points = sizes.to_numpy(zero_copy_only=False).astype(np.int64)
     kind = points.type
     fields = [kind.field(j).name for j in range(kind.num_fields)] if _is_struct(pa, kind) else None
-    return _points(pa, points, name), n_points, fields
+    rows = _points(pa, points, name)
+    return rows, n_points, fields or _kept_names(read.schema.field(name), rows.shape[1])
+
+
+def _kept_names(field: Any, n_dims: int) -> list[str] | None:  # noqa: ANN401 - no types
+    """Return the names of coordinates that a column's metadata keep; None without a valid list."""
+    try:
+        known = json.loads((field.metadata or {}).get(COORDINATES.encode(), b"null"))
+    except ValueError:
+        return None
+    names = checked_names(known, n_dims) if isinstance(known, list) else None
+    return None if names is None else list(names)
 
 
 def _is_struct(pa: ModuleType, kind: object) -> bool:

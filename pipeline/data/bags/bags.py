@@ -231,12 +231,15 @@ class Ragged(Sequence[np.ndarray]):
     def to_arrow(self) -> Table:
         """Return a pyarrow.Table with a row per set, whose list ``points`` is not copied.
 
+        The metadata of this column keep the names of coordinates, which `from_arrow` reads.
+
         Raises
         ------
         DataError
             pyarrow is not installed.
         """
-        return arrow_table({POINTS: arrow_lists(self.points, self.offsets)})
+        lists = arrow_lists(self.points, self.offsets)
+        return arrow_table({POINTS: lists}, self.coordinate_names)
 
     def to_pandas(self) -> DataFrame:
         """Return a pandas.DataFrame with a row per point: ``bag``, its number, and coordinates.
@@ -259,12 +262,12 @@ class Ragged(Sequence[np.ndarray]):
         DataError
             xarray is not installed.
         """
-        return ragged_dataset(self.points, self.sizes)
+        return ragged_dataset(self.points, self.sizes, self.coordinate_names)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Give the sets to Arrow: a table with a row per set, whose ``points`` are not copied."""
         lists = arrow_lists(self.points, self.offsets)
-        return arrow_stream({POINTS: lists}, requested_schema)
+        return arrow_stream({POINTS: lists}, requested_schema, self.coordinate_names)
 
     def __repr__(self) -> str:
         """Describe the counts and the precision, not the data."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.arrays import Floats
+from ...core.errors import warn
 from ..bags.bags import take_rows
 from ..bags.responses import Responses
 from ..store.plan import Range
 from ..store.reading import pair_partitions, partitions
 from ..store.store import BagStore
+
+FEW = 3  # labelled bags that a fit should have at least
+ROUNDING = 1e-14  # of labels, relative to their mean, squared: a smaller spread is none
 
 Block = TypeVar("Block")
 """The labels of a range of bags: an array, or `Responses`."""
@@ -135,3 +141,28 @@ class ResponseBags:
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
         """See `Labels`."""
         return pair_partitions(store, start, stop, max_bytes)
+
+
+def warn_of_few(n_bags: int, url: str | None) -> bool:
+    """Warn of a fit to one or two labelled bags; return whether it has so few."""
+    if n_bags >= FEW:
+        return False
+    bags = "1 labelled bag" if n_bags == 1 else f"{n_bags} labelled bags"
+    warn(
+        f"{url or 'fit'}: the model is fitted to {bags}, from which nothing can be learnt about "
+        "others; give more bags, or check the labels and weights"
+    )
+    return True
+
+
+def warn_of_alike(n_bags: int, variance: Floats, mean: Floats, names: Sequence[str]) -> None:
+    """Warn of targets, shape (k,), whose labels are alike in all bags fitted."""
+    alike = np.flatnonzero(variance <= ROUNDING * mean**2)
+    if not len(alike):
+        return
+    what = "y" if len(variance) == 1 else f"column {alike[0]} of y"
+    what = repr(names[alike[0]]) if names else what
+    warn(
+        f"all labels of {what} are alike in the {n_bags} bags fitted: the model predicts this "
+        "number for every bag; check the labels"
+    )

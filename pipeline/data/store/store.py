@@ -195,8 +195,7 @@ class BagStore(Exported):
         parts = parts_of(dataset)
         store = cls.create(url, **parts.options, overwrite=overwrite)
         if len(parts.bags):
-            names = parts.coordinates
-            with store.appending({"coordinates": names} if names else None) as session:
+            with store.appending(parts.source or None) as session:
                 session.write(parts.bags, parts.targets, parts.ids, responses=parts.responses)
         return store
 

@@ -32,6 +32,7 @@ from ...data.bags.bags import as_bags
 from ...data.labelled.holdout import HOLDOUT, Holdout, HoldoutLike
 from ...data.labelled.inputs import BagsLike, LabelsLike
 from ...data.labelled.labelled import LabelledBags, with_missing
+from ...data.labelled.labels import warn_of_alike, warn_of_few
 from ...data.store.sampling import DISTANCE_SAMPLE, median_distance
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
@@ -174,6 +175,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         if len(sample.index) < 2:
             raise DataError("a kernel smoother needs two labelled bags")
         mean = np.ldexp(sample.targets.astype(np.float64).mean(axis=0), exponents)
+        self._warn_of_labels(source, rows, sample, outcome)
         model = SmootherModel(rows, features, outcome, self.precision, centre, exponents, mean)
         bandwidth = self._choose(model, sample, progress)
         names = source.coordinate_names
@@ -181,6 +183,20 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         report |= digest_of_fitted(source, out)
         self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved, report=report)
         return self
+
+    def _warn_of_labels(
+        self, source: LabelledBags, rows: TrainingRows, sample: TrainingBlock, outcome: Outcome
+    ) -> None:
+        """Warn of labels that nothing can be learnt from; those of a large store are sampled."""
+        is_whole = isinstance(rows, RowsInMemory)
+        targets = rows.targets if isinstance(rows, RowsInMemory) else sample.targets
+        if warn_of_few(len(targets), source.url) or not isinstance(outcome, Reals):
+            return
+        runs = DISTANCE_SAMPLE.ranges(rows.start, rows.start + rows.n_bags)
+        if is_whole or sum(stop - start for start, stop in runs) == rows.n_bags:
+            labels = targets.astype(np.float64)
+            names = source.target_names
+            warn_of_alike(len(labels), labels.var(axis=0), labels.mean(axis=0), names)
 
     @checked(progress=Function | None_)
     def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:

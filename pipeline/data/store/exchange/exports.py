@@ -81,7 +81,8 @@ class Exported(Snapshot):
 
         Variables are ``points`` (point, coordinate), ``row_size`` (bag), the number of points of
         each bag, ``targets`` (bag, target), and of responses ``responses`` and
-        ``response_row_size``; ``id`` is a coordinate. Bags that were removed are left out.
+        ``response_row_size``; ``id`` is a coordinate, and so are the names of coordinates where
+        the store has them, ``coordinate_name``. Bags that were removed are left out.
 
         Raises
         ------
@@ -97,7 +98,8 @@ class Exported(Snapshot):
         """Read bags ``start:stop`` into a pyarrow.Table with a row per bag.
 
         Columns are ``id``, ``points`` (a list of points) and the targets: numbers, or the names
-        of classes. Bags that were removed are left out.
+        of classes. The metadata of ``points`` keep the names of coordinates, which
+        `Bags.from_arrow` reads. Bags that were removed are left out.
 
         Raises
         ------
@@ -109,7 +111,7 @@ class Exported(Snapshot):
         kept = np.flatnonzero(self.present(start, stop))
         bags = self.read(start, stop)[kept]
         columns = {"id": self.ids(start, stop)[kept], "points": bags.to_arrow()["points"]}
-        return arrow_table({**columns, **self._labels(start, stop, kept)})
+        return arrow_table({**columns, **self._labels(start, stop, kept)}, self.coordinate_names)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def to_pandas(self, start: int = 0, stop: int | None = None) -> DataFrame:

@@ -17,9 +17,10 @@ from ....core.arrays import Floats
 from ....core.errors import DataError, shown
 from ...bags.bags import Bags, offsets_of
 from ...bags.box import Box
-from ...bags.frames import COUNTS, ragged_dataset
+from ...bags.frames import COUNTS, ragged_dataset, with_names
 from ...bags.packed_attributes import XARRAY_RULES, days_of, decoded_dataset
 from ...bags.responses import Responses
+from ..schema import COORDINATES, RESPONSE_COORDINATES
 from ..snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 MOST_AXES = 2  # of a variable along the points
 KEPT = "bagbasis"  # the attribute with all of a store that CF has no words for
+
+
+# names of coordinates in data sets of ours, by their key in `StoreMeta.source`
+NAMES = {COORDINATES: "coordinate_name", RESPONSE_COORDINATES: "response_coordinate_name"}
 
 
 class Parts(NamedTuple):
@@ -37,7 +42,7 @@ class Parts(NamedTuple):
     targets: Floats | None
     ids: NDArray[Any]
     responses: Responses | None
-    coordinates: list[str] | None
+    source: dict[str, Any]
 
 
 def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
@@ -72,9 +77,10 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
             else store.response_box.bounds
         ),
     }
-    found: Dataset = (
-        ragged_dataset(bags.points, bags.sizes).assign(variables).assign_coords(coordinates)
-    )
+    found: Dataset = ragged_dataset(bags.points, bags.sizes, store.coordinate_names)
+    found = found.assign(variables).assign_coords(coordinates)
+    if store.response_dims is not None:
+        found = with_names(found, "response_coordinate", store.response_coordinate_names)
     return found.assign_attrs({KEPT: json.dumps(attributes)})
 
 
@@ -131,8 +137,14 @@ def parts_of(dataset: Dataset) -> Parts:
     if ids.dtype.kind not in "iu":
         texts = [one.decode() if isinstance(one, bytes) else str(one) for one in ids.tolist()]
         ids = np.array(texts, dtype=object)
-    names_of_points = None if kept else _column_names(dataset, coordinates, of_points)
-    return Parts(options, bags, targets, ids, responses, names_of_points)
+    source = {COORDINATES: _column_names(dataset, coordinates, of_points)}
+    if kept:
+        source = {
+            key: [str(name) for name in dataset[variable].values]
+            for key, variable in NAMES.items()
+            if variable in dataset.coords
+        }
+    return Parts(options, bags, targets, ids, responses, source)
 
 
 def _kept(dataset: Dataset) -> dict[str, Any]:
