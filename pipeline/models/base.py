@@ -85,8 +85,8 @@ class DoubleBasis(BaseEstimator):
         | NameIn(RANDOM_FEATURES),
     ] = field(default=None, kw_only=False)
     alpha: Annotated[
-        str | float | PenaltiesLike, PENALTIES | OneOf("gcv", "folds", "validation")
-    ] = "gcv"
+        str | float | PenaltiesLike, PENALTIES | OneOf(AUTO, "gcv", "folds", "validation")
+    ] = AUTO
     alphas: Annotated[float | PenaltiesLike, PENALTIES] | None = None
     validation_fraction: Annotated[float, Share] = 0.1
     precision: Precision = "float32"

@@ -99,11 +99,13 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     @overload
     def predict_proba(self, X: BagsInMemory) -> NDArray[Any]: ...
     def predict_proba(self, X: BagsLike) -> Array:
-        """Return scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
+        """Return the probability of each class, shape (n_bags, n_classes).
 
-        A one-hot ridge estimates P(class | bag) by least squares. In the mean over bags the
-        scores are right, and `predict` uses their order, but they are not calibrated: they may be
-        exactly 0, and are too even where the fit is strongly penalised.
+        A one-hot ridge estimates P(class | bag) by least squares, and `predict` takes the class of
+        its largest score. A monotone map takes scores to probabilities, fitted to scores over the
+        folds that choose the penalty: they are calibrated, in the same order, and never 0 or 1.
+        Where no folds choose the penalty (see ``alpha``) they are the scores clipped at 0 and
+        divided by their sum, with one bag more for each class, and may be too even.
         """
         return self._fitted.predict(X, "probabilities")
 

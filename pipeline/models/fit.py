@@ -15,6 +15,7 @@ from ..data.labelled.labels import warn_of_alike, warn_of_few
 from ..data.store.sampling import DISTANCE_SAMPLE
 from ..execution.lanes import lane
 from ..execution.progress import Progress
+from .class_scores import with_probabilities
 from .fitted_model import digest_of_fitted, take_subset
 from .fitting.accumulate import FitStatistics
 from .fitting.checkpoints import CheckpointsLike, checkpoints_of
@@ -105,11 +106,12 @@ def make_model(
     parameters: FitParameters,
     solution: RidgeSolution | None = None,
     near: float | None = None,
+    for_scores: bool = False,
 ) -> RidgeModel:
     """Return the model of a plan's sums.
 
     They are solved, unless a ``solution`` by conjugate gradients is given; a search of penalties
-    begins at ``near``, per bag.
+    begins at ``near``, per bag. Probabilities of classes are not calibrated ``for_scores``.
 
     Raises
     ------
@@ -141,7 +143,8 @@ def make_model(
     )
     with lane():
         known = DISTANCE_SAMPLE.ranges(plan.bags.start, plan.bags.end)
-        return model.knowing_bags(plan.bags.batches_of(known))
+        model = model.knowing_bags(plan.bags.batches_of(known))
+    return model if for_scores else with_probabilities(model, plan, sums, parameters)
 
 
 def report_fit(
@@ -178,8 +181,15 @@ def _warn(
     if np.isfinite(solution.scores).any():
         path = Path(solution.alphas, solution.scores)
         warn_at_edge(path, parameters.penalties(train), plan.precision, is_summed(train))
-    warn_of_scale(plan.features, train.sum_z / train.weight, train.n)
+    if not _chose_width(plan):
+        warn_of_scale(plan.features, train.sum_z / train.weight, train.n)
     warn_of_outside(plan.features, sums.n_outside, sums.n_points)
+
+
+def _chose_width(plan: FitPlan) -> bool:
+    """Return whether folds have chosen the width of the random features, among several."""
+    tried = plan.choice["tried"] if plan.choice else []
+    return len({one["width"] for one in tried}) > 1
 
 
 def calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
@@ -187,8 +197,11 @@ def calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
     if not (model.outcome.has_intervals and model.holdout):
         return model
     begun, groups, calibration = time.perf_counter(), problem.holdout.groups, None
+    of_values = None if problem.holdout.mask is None else problem.grouped_by
     try:
-        column = None if groups is None else Column.of(problem.source.data, "groups", groups)
+        column = of_values
+        if groups is not None:
+            column = Column.of(problem.source.data, "groups", groups)
         held = take_subset(problem.source, model, "holdout")
         # without progress, which would begin again at 0
         calibration = Calibration.of(model, held, column)

@@ -69,18 +69,20 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         The second basis; a name is "fourier", "nystroem" or "learned". False: the model is linear
         in the embedding (001, §5.2). Default: with ``embedding="auto"`` `NystroemFeatures` of as
         many landmarks as there are labelled bags, at most 1,024; else `RandomFourierFeatures()`.
-    alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "folds", "validation"}, default "gcv"
+    alpha : float ≥ 0 or list of float ≥ 0 or {"auto", "gcv", "folds", "validation"}, default "auto"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
-        generalised cross-validation. "gcv", "folds" (errors on each fifth of the bags by models
-        of the others) and "validation" search ``alphas``. GCV's penalties are too small where
-        bags are few and some have far more noise than others, so that folds take its place beside
-        ``embedding="auto"`` with at most 4,096 labelled bags; folds of whole groups do with
-        groups, see `fit`.
+        generalised cross-validation. "gcv" (that), "folds" (errors on each fifth of the bags by
+        models of the others) and "validation" search ``alphas``. "auto" is "folds" with at most
+        4,096 labelled bags, else "gcv", whose penalties are too small where bags are few and some
+        have far more noise than others; with a ``baseline`` it is "gcv". With
+        ``embedding="auto"``, "gcv" is as "auto". Folds have whole groups where bags have groups,
+        see `fit`.
     alphas : float ≥ 0 or list of float ≥ 0, optional
-        The grid of "gcv", "folds" and "validation". By default half decades from n · 10^−12 (in
-        float32 10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
-        features only those about the best one are tried. A best one at the edge is warned of.
+        The grid of "auto", "gcv", "folds" and "validation". By default half decades from
+        n · 10^−12 (in float32 10^−9, or 10^−7 where bags are more than features) to n · 10², of
+        which with many features only those about the best one are tried. A best one at the edge
+        is warned of.
     validation_fraction : float in (0, 1), default 0.1
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have
         their own statistics, so the path takes one pass, and the final fit uses all bags.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 from ..core.arrays import Floats, Integers
+from ..core.saved import read_saved
 from ..data.labelled.labelled import Batch
 from ..data.labelled.splits import Folds
 from ..execution.lanes import lane
@@ -29,6 +30,8 @@ from .fitting.problem import Problem
 from .heads.line import Line, best_shares
 from .heads.trees import TreeInputs, Trees
 from .intervals.fold_calibration import FoldCalibration
+from .outcomes.class_probabilities import ProbabilityMap
+from .outcomes.classes import PROBABILITIES, Classes
 from .ridge_model import RidgeModel
 
 RIDGE, STACK, TREES, LINE = "ridge", "stack", "trees", "line"
@@ -80,7 +83,8 @@ def with_trees(
     Its report has under "head" the ``errors`` of ridge, trees and stack (mean squared error over
     the variance of the labels) by K folds, of whole groups where there are groups, with the
     ``standard_errors`` of what each is behind the least one; the ``shares`` of ridge, trees and
-    line in the stack, the ``kind`` and number of the trees, and the bags and folds.
+    line in the stack, the ``kind`` and number of the trees, and the bags and folds. For classes
+    ``probabilities`` has the map from scores to probabilities for each head.
 
     Raises
     ------
@@ -121,6 +125,11 @@ def with_trees(
         "n_bags": len(rows.y),
         "n_folds": len(np.unique(rows.folds)),
     }
+    if isinstance(model.outcome, Classes):
+        report[PROBABILITIES] = {
+            name: ProbabilityMap.fitted(one, rows.y, judged.weights).to_dict()
+            for name, one in predicted.items()
+        }
     made = replace(model, trees=grown, line=line, report={**model.report, "head": report})
     return _with_shares(made, parameters.head)
 
@@ -142,6 +151,10 @@ def choose_head(model: RidgeModel, heads: Collection[str]) -> tuple[RidgeModel, 
 
 def _with_shares(model: RidgeModel, head: str) -> RidgeModel:
     """Return a stack with the shares of its report, or without what a simpler head has not."""
+    maps = model.report["head"].get(PROBABILITIES)
+    if maps is not None and isinstance(model.outcome, Classes):
+        probability_map = read_saved(ProbabilityMap, maps[head])
+        model = replace(model, outcome=replace(model.outcome, probability_map=probability_map))
     if head == RIDGE:
         return replace(model, trees=None, line=None)
     assert model.trees is not None

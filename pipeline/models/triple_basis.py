@@ -60,7 +60,8 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         The third basis, of the response densities: without marginals, so that its coefficients
         are a density's. "auto" sizes are chosen by the leave-one-out score of the responses.
     alpha, alphas
-        As in `DoubleBasisRegressor`, but scores are the squared L2 distance of densities on the
+        As in `DoubleBasisRegressor`, but "auto" is "gcv" unless ``embedding="auto"``, and scores
+        are the squared L2 distance of densities on the
         unit cube, predicted to projected: by Parseval the sum of the coefficients' squared
         errors. Also "projected": as "validation", but scored at the points of the held-out
         responses alone (up to 5,120 bags are looked at), by the nearest valid densities p: the
@@ -91,8 +92,9 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     ] = field(default=None, kw_only=False)
     response_embedding: Annotated[Embedding, EMBEDDING] | None = field(default=None, kw_only=False)
     alpha: Annotated[
-        str | float | PenaltiesLike, PENALTIES | OneOf("gcv", "folds", "validation", "projected")
-    ] = "gcv"
+        str | float | PenaltiesLike,
+        PENALTIES | OneOf(AUTO, "gcv", "folds", "validation", "projected"),
+    ] = AUTO
     baseline: Annotated[str, OneOf("own")] | None = None
     _defaults: ClassVar[dict[str, Any]] = {
         "embedding": ProjectionEmbedding,

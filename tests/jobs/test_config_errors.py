@@ -51,7 +51,7 @@ FIT = CONFIGS / "fit.yaml"
         ({"cluster": "''"}, ["'cluster' is ''; expected a text that is not empty"]),
         ({"model__embedding__name": "projecton"}, ["'model.embedding.name'", "'projection'"]),
         ({"model__embedding__n_per_dim": 2.5}, ["'model.embedding.n_per_dim' is 2.5"]),
-        ({"model__alpha__x": 1}, ["'model.alpha' is 'gcv' and has no keys"]),
+        ({"model__alpha__x": 1}, ["'model.alpha' is 'auto' and has no keys"]),
     ],
 )
 def test_wrong_override_names_the_key(overrides, told):

@@ -83,7 +83,7 @@ def test_few_bags_choose_the_penalty_by_folds(monkeypatch):
     given = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
     monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FEW_BAGS", len(bags) - 1)
     of_many = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
-    assert of_few.alpha == of_many.alpha == "gcv"
+    assert of_few.alpha == of_many.alpha == "auto"
     assert (of_few.alpha_scores_ != of_many.alpha_scores_).any()
     again = DoubleBasisRegressor(random_features=SMALL, alpha="folds").fit(bags, y)
     np.testing.assert_array_equal(again.alpha_scores_, of_few.alpha_scores_)

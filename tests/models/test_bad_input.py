@@ -124,7 +124,10 @@ def test_store_without_targets(tmp_path):
         ({"alpha": [1.0, "x"]}, r"alpha is \[1.0, 'x'\]"),
         ({"alpha": [1.0, 0.0]}, "only numbers > 0"),
         ({"alpha": "gcv", "alphas": [1.0, -1.0]}, r"alphas is \[1.0, -1.0\]"),
-        ({"alpha": 1.0, "alphas": [1.0]}, "alphas is the grid of alpha='gcv' or 'folds' or"),
+        (
+            {"alpha": 1.0, "alphas": [1.0]},
+            "alphas is the grid of alpha='auto' or 'gcv' or 'folds' or",
+        ),
         ({"alpha": "folds", "solver": "cg"}, "solver='cg' has no alpha='folds'"),
         ({"precision": "float16"}, "precision is 'float16'"),
         ({"validation_fraction": 0.0}, "validation_fraction is 0.0"),

@@ -85,7 +85,8 @@ def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
     np.testing.assert_allclose(found.alpha_scores_, errors, rtol=1e-6)
     assert found.alpha_ == GRID[int(errors.argmin())]
     if by == "groups":
-        ungrouped = model(n_features, alphas=GRID).fit(bags, y, sample_weight=weights)
+        ungrouped = model(n_features, alpha="gcv", alphas=GRID)
+        ungrouped.fit(bags, y, sample_weight=weights)
         # GCV takes the bags of a group for independent: at small penalties most of all
         assert (found.alpha_scores_[:8] > 1.1 * ungrouped.alpha_scores_[:8]).all()
     coef, _ = ridge.ridge(z, y[:, None], found.alpha_)
@@ -136,8 +137,8 @@ def test_a_store_its_holdout_and_values_choose_alike(tmp_path):
     assert np.isfinite(texts.alpha_scores_).any()
     out = model(40).fit(store, target="y", groups="g", holdout=0.2)
     assert out.holdout_["groups"] == "g"
-    with pytest.raises(ParameterError, match="hold out whole groups yourself"):
-        model(40).fit(bags, y, groups=groups, holdout=0.2)
+    with pytest.raises(ParameterError, match="leave one of them out"):
+        model(40).fit(store, target="y", groups=groups, holdout={"fraction": 0.2, "groups": "g"})
 
 
 def test_one_group_is_as_no_groups():

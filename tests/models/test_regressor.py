@@ -254,8 +254,8 @@ def test_targets_that_are_not_float():
 
 
 def test_default_bases():
-    """None as bases: 10^d cosines and 2,048 features, in float32; and GCV."""
-    assert DoubleBasisRegressor().alpha == "gcv"
+    """None as bases: 10^d cosines and 2,048 features, in float32."""
+    assert DoubleBasisRegressor().alpha == "auto"
     model = DoubleBasisRegressor(None, alpha=1e-3).fit(BAGS[:50], Y[:50])
     assert model.precision == "float32"
     assert model.features_.embedding.n_features == 100

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -10,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from ...core import Instance, MappingOf, Open, Real, ShareOrZero, Text
+from ...core.arrays import Integers
 from ...core.errors import DataError, ParameterError, shown
 from ..bags.bags import Bags
-from .column_splits import GroupSplit, TimeSplit
+from ..store.changes import ListedBags
+from .column_splits import GroupFolds, GroupSplit, TimeSplit
 from .columns import Column
 from .labelled import LabelledBags
 from .splits import HOLDOUT_SEED, VALIDATION_SEED, Membership, Split, hash_values
 
-KEYS = ("fraction", "groups", "after", "time", "below")
+KEYS = ("fraction", "groups", "after", "time", "below", "mask")
 EXPECTED = (
     'a share, {"fraction": share, "groups": column} or {"after": date or number, "time": column}'
 )
@@ -41,6 +45,8 @@ class Holdout:
         classes whose names are dates. None: the store's only column that is no target.
     below : float, optional
         Limit of the groups' hashes, which `resolve` has found.
+    mask : str, optional
+        One bit per bag, 1 if it is held out, as base64: see `with_groups`.
     """
 
     fraction: float = 0.0
@@ -48,6 +54,7 @@ class Holdout:
     after: str | float | None = None
     time: str | None = None
     below: float | None = None
+    mask: str | None = None
 
     @classmethod
     def of(cls, given: HoldoutLike) -> Holdout:
@@ -60,6 +67,8 @@ class Holdout:
         if unknown or not given:
             raise ParameterError(f"holdout is {shown(given)}; expected {EXPECTED}")
         made = cls(**given)
+        if made.mask is not None:
+            made.places()
         for key in ("groups", "time"):
             name = getattr(made, key)
             if not (name is None or isinstance(name, str)):
@@ -83,9 +92,40 @@ class Holdout:
     @property
     def saved(self) -> float | dict[str, Any]:
         """What a model keeps, in types JSON knows: the share, or all fields that are set."""
-        if not self or (self.groups is None and self.after is None):
+        if not self or (self.groups is None and self.after is None and self.mask is None):
             return float(self.fraction)
         return {key: one for key, one in vars(self).items() if one is not None}
+
+    def with_groups(self, groups: Column, bags: LabelledBags) -> Holdout:
+        """Return a holdout of about the same share of the bags, as whole groups.
+
+        Parameters
+        ----------
+        groups : Column
+            One value per bag, which are no column of a store: the holdout keeps the bags.
+        bags : LabelledBags
+
+        Raises
+        ------
+        DataError
+            Groups that are too large.
+        """
+        if not self.fraction or self.mask is not None:
+            return self
+        column = GroupFolds.of_column(groups).column
+        below = _limit(bags, column, self.fraction, HOLDOUT_SEED)
+        out = GroupSplit(column, below, HOLDOUT_SEED).members(0, len(bags.data))
+        return replace(self, mask=base64.b64encode(np.packbits(out).tobytes()).decode())
+
+    def places(self) -> Integers:
+        """Return the positions of the bags of the ``mask``, ascending; ParameterError for junk."""
+        try:
+            taken = base64.b64decode(str(self.mask), validate=True)
+        except (binascii.Error, ValueError):
+            raise ParameterError(
+                f"mask of holdout is {shown(self.mask)}; expected base64, as a model has saved it"
+            ) from None
+        return np.flatnonzero(np.unpackbits(np.frombuffer(taken, np.uint8)))
 
     def resolve(self, bags: LabelledBags) -> Holdout:
         """Return a holdout that keeps the same bags out after the data have grown.
@@ -110,7 +150,8 @@ class Holdout:
             return found
         if self.groups is None or not self.fraction or self.below is not None:
             return self
-        return replace(self, below=_limit(bags, self.groups, self.fraction, HOLDOUT_SEED))
+        column = _column(bags, "groups", self.groups)
+        return replace(self, below=_limit(bags, column, self.fraction, HOLDOUT_SEED))
 
     def split(self, bags: LabelledBags) -> Membership | None:
         """Return which bags are held out by a resolved holdout; None for none."""
@@ -119,6 +160,8 @@ class Holdout:
             return TimeSplit(column, _number(bags, column.name, self.after))
         if not self.fraction:
             return None
+        if self.mask is not None:
+            return ListedBags(self.places())
         if self.groups is None:
             return Split(self.fraction, HOLDOUT_SEED)
         below = self.resolve(bags).below
@@ -131,9 +174,7 @@ class Holdout:
             return Split(fraction, VALIDATION_SEED)
         column = _column(bags, "groups", self.groups)
         kept = LabelledBags(bags.data, None, bags.start, bags.stop, self.split(bags))
-        return GroupSplit(
-            column, _limit(kept, self.groups, fraction, VALIDATION_SEED), VALIDATION_SEED
-        )
+        return GroupSplit(column, _limit(kept, column, fraction, VALIDATION_SEED), VALIDATION_SEED)
 
 
 HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
@@ -189,7 +230,7 @@ def refuse_offset(after: str | float) -> None:
         )
 
 
-def _limit(bags: LabelledBags, name: str, fraction: float, seed: int) -> float:
+def _limit(bags: LabelledBags, column: Column, fraction: float, seed: int) -> float:
     """Return the limit of hashes below which whole groups are about a fraction of the bags.
 
     Raises
@@ -197,7 +238,6 @@ def _limit(bags: LabelledBags, name: str, fraction: float, seed: int) -> float:
     DataError
         No limit comes near, because a group is too large.
     """
-    column = _column(bags, "groups", name)
     counts: dict[float, int] = {}
     for start, stop, values in column.blocks(bags.start, bags.end):
         kept = values if bags.left_out is None else values[~bags.left_out.members(start, stop)]
@@ -211,7 +251,8 @@ def _limit(bags: LabelledBags, name: str, fraction: float, seed: int) -> float:
     if best < 0 or not fraction / MOST_OFF <= shares[best] <= fraction * MOST_OFF:
         largest = sizes.max(initial=0) / max(1, sizes.sum())
         raise DataError(
-            f"{bags.url}: groups of {name!r} are too large to be held out whole: there are "
+            f"{bags.url or 'bags in memory'}: groups of {column.name!r} are too large to be held "
+            f"out whole: there are "
             f"{len(sizes)}, the largest has {largest:.0%} of the bags, and {fraction:.0%} are "
             "asked for; take another share"
         )

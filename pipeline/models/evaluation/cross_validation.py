@@ -134,7 +134,7 @@ def cross_val_score(
         rows: Summary = test.train + test.validation if test.validation else test.train
         if not rows.weight:
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
-        models.append(make_model(plan, train, parameters, near=near))
+        models.append(make_model(plan, train, parameters, near=near, for_scores=True))
         near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
         if problem.outcome.has_squared_losses:
             scores.append(_score_of_sums(models[-1], rows))

@@ -26,7 +26,7 @@ from ..ridge.summary import Summary
 from .choice.fold_errors import choice_bytes
 from .feature_map import FeatureMap
 
-AUTO = "auto"  # the embedding that is chosen from the data
+AUTO = "auto"  # the embedding, or the way to choose a penalty, that is chosen from the data
 GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
 FEW_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
 MOST_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
@@ -50,7 +50,7 @@ class FitParameters:
     table: Table
     embedding: Embedding | str | None = None
     random_features: RandomFeatures | Literal[False] | None = None
-    alpha: str | float | PenaltiesLike = "gcv"
+    alpha: str | float | PenaltiesLike = AUTO
     alphas: PenaltiesLike | None = None
     validation_fraction: float = 0.1
     precision: str = "float32"
@@ -67,16 +67,26 @@ class FitParameters:
         """Whether the embedding is chosen from the data."""
         return isinstance(self.embedding, str) and self.embedding == AUTO
 
-    def alpha_of_choice(self, n_bags: int) -> str | float | PenaltiesLike:
-        """Return the penalty, or how it is chosen, beside an embedding chosen for so many bags.
+    @property
+    def has_automatic_penalty(self) -> bool:
+        """Whether the number of bags decides how the penalty is chosen."""
+        return isinstance(self.alpha, str) and self.alpha == AUTO
+
+    def alpha_for(self, n_bags: int) -> str | float | PenaltiesLike:
+        """Return the penalty, or how it is chosen, for so many labelled bags.
+
+        With at most 4,096 bags "auto" is "folds", and so is "gcv" with ``embedding="auto"``, as in
+        versions that had no "auto". With a baseline and for densities "auto" is "gcv".
 
         GCV takes all bags for equally noisy, and for equally far from the others. Of few bags in
         many features the noisiest are often the farthest: the penalty is then a thousandth of
         what it should be, and squared errors are up to twice as large.
         """
-        if isinstance(self.alpha, str) and self.alpha == GCV and n_bags <= FEW_BAGS:
-            return FOLDS
-        return self.alpha
+        if not isinstance(self.alpha, str) or self.alpha not in (AUTO, GCV):
+            return self.alpha
+        folds_serve = self.learns.has_folded_penalties and self.baseline is None
+        by_folds = self.is_automatic or (self.alpha == AUTO and folds_serve)
+        return FOLDS if by_folds and n_bags <= FEW_BAGS else GCV
 
     @property
     def is_path(self) -> bool:
@@ -183,7 +193,8 @@ class FitParameters:
         for name, constraint in self.table.items():
             constraint.check(name, getattr(self, name))
         if self.alphas is not None and not isinstance(self.alpha, str):
-            named = " or ".join(f"'{name}'" for name in (GCV, FOLDS, *self.learns.judged_penalties))
+            ways = (AUTO, GCV, FOLDS, *self.learns.judged_penalties)
+            named = " or ".join(f"'{name}'" for name in ways)
             raise ParameterError(f"alphas is the grid of alpha={named}")
         grid = self.given_penalties()
         if not (grid <= MOST_ALPHA).all():

@@ -21,8 +21,9 @@ from ..ridge.solver_choice import LEAST_PENALTY, fits_exactly, gradients_pay
 from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
 from .choice.automatic import choose_embedding
+from .choice.sample import labelled_places
 from .feature_map import FeatureMap, resolve_features, sampled_embeddings
-from .fit_parameters import FitParameters
+from .fit_parameters import FEW_BAGS, FitParameters
 from .learning_passes import LearningPasses
 from .plan import FitPlan
 from .problem import Problem
@@ -51,17 +52,27 @@ def plan_fit(
 def decide_automatic(
     problem: Problem, parameters: FitParameters, progress: Progress | None = None
 ) -> tuple[FitParameters, dict[str, Any] | None]:
-    """Return the parameters with ``embedding="auto"`` decided, and what was tried for it."""
+    """Return the parameters without "auto", and what was tried for the embedding."""
     if not parameters.is_automatic:
-        return parameters, None
+        return decide_penalty(problem, parameters), None
     found = choose_embedding(problem, parameters.random_features, progress)
     decided = replace(
         parameters,
         embedding=found.embedding,
         random_features=found.random_features,
-        alpha=parameters.alpha_of_choice(found.n_labelled),
+        alpha=parameters.alpha_for(found.n_labelled),
     )
     return decided, found.report
+
+
+def decide_penalty(problem: Problem, parameters: FitParameters) -> FitParameters:
+    """Return the parameters with ``alpha="auto"`` decided by the number of labelled bags."""
+    if not parameters.has_automatic_penalty:
+        return parameters
+    n_bags = problem.source.n_bags
+    if n_bags > FEW_BAGS:  # some may have no label
+        n_bags = len(labelled_places(problem.fitted))
+    return replace(parameters, alpha=parameters.alpha_for(n_bags))
 
 
 def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -> FitPlan:

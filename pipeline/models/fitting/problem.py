@@ -88,7 +88,7 @@ class Problem:
         holds_none_out = parameters.is_path and not parameters.is_judged
         if not holds_none_out or parameters.baseline is not None:
             return None
-        if self.groups is not None:
+        if self.groups is not None and not _is_one_group(self.groups):
             return GroupFolds.of_column(self.groups)
         return IndexFolds(N_FOLDS) if parameters.is_folded else None
 
@@ -152,11 +152,11 @@ def pose_problem(
         given = replace(given, groups=groups)
     elif groups is not None:
         column = Column.of(source.data, "groups", groups)
-        if given.fraction:
+        if given.groups is not None:
             raise ParameterError(
-                "groups are values, and holdout is a share of the bags, whose groups it would cut: "
-                "hold out whole groups yourself, or give a column of a store"
+                f"groups are values, and holdout has groups {given.groups!r}; leave one of them out"
             )
+        given = given.with_groups(column, source)
     out = given.resolve(source)
     weights = Weights.of_bags(source.data, sample_weight)
     if weights is not None:
@@ -167,6 +167,12 @@ def pose_problem(
         return problem
     by_class = _weights_of_classes(problem, parameters.class_weight)
     return replace(problem, weights=replace(problem.weights or Weights(), by_class=by_class))
+
+
+def _is_one_group(groups: Column) -> bool:
+    """Return whether values in memory are all equal, so that no group can be left out."""
+    given = groups.given
+    return given is not None and len(given) > 0 and bool((given == given[0]).all())
 
 
 def _weights_of_classes(problem: Problem, given: str | Mapping[Any, float]) -> Floats:

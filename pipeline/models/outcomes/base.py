@@ -82,6 +82,8 @@ class Outcome(ABC):
         Whether errors of held-out bags give intervals, and the posterior deviations.
     has_heads : bool
         Whether trees can learn it.
+    has_folded_penalties : bool
+        Whether alpha="auto" takes folds for few bags.
     keeps_mean : bool
         Whether a saved model keeps the mean of the encoded labels.
     single : bool
@@ -107,6 +109,7 @@ class Outcome(ABC):
     judged_penalties: ClassVar[tuple[str, ...]] = ("validation",)
     has_intervals: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
+    has_folded_penalties: ClassVar[bool] = True
     keeps_mean: ClassVar[bool] = False
     score_measure: ClassVar[str] = "R²"
     has_squared_losses: ClassVar[bool] = False

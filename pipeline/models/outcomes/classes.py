@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
+from ...core.saved import read_saved
 from ...data.bags.bags import Bags, as_bags
 from ...data.labelled.alignment import aligned
 from ...data.labelled.frame_columns import from_frame
@@ -20,6 +21,7 @@ from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .class_probabilities import ProbabilityMap, positive_shares
 from .details import ClassDetails, ErrorSums, Found, Judged
 from .training_labels import (
     are_booleans,
@@ -29,6 +31,8 @@ from .training_labels import (
     n_targets_of,
     refuse_numbers,
 )
+
+PROBABILITIES = "probabilities"  # the key of the map of a saved model
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,15 @@ class Classes(Outcome):
     class_names : tuple of str
         What the store that was fitted to calls them; empty where they have no names. Predictions
         have these in place of the store's numbers, which are its own.
+    probability_map : ProbabilityMap, optional
+        From scores to probabilities. None, in models of earlier versions: shares of the positive
+        parts of the scores.
     """
 
     classes: tuple[Any, ...]
     names: tuple[str, ...] = ()
     class_names: tuple[str, ...] = ()
+    probability_map: ProbabilityMap | None = field(default=None, compare=False)
 
     key: ClassVar[str] = "classes"
     has_heads: ClassVar[bool] = True
@@ -162,11 +170,8 @@ class Classes(Outcome):
 
     def predict(self, scores: Rows) -> Prediction:
         """See `Outcome.predict`."""
-        positive = np.maximum(scores, 0.0)
-        total = positive.sum(axis=1, keepdims=True)
-        even = np.full_like(positive, 1.0 / positive.shape[1])
-        shares = np.divide(positive, total, out=even, where=total > 0)
-        return Prediction(self.values[scores.argmax(axis=1)], shares)
+        probabilities = (self.probability_map or positive_shares)(scores)
+        return Prediction(self.values[scores.argmax(axis=1)], probabilities)
 
     def stored(self) -> dict[str, Layout]:
         """See `Outcome.stored`."""
@@ -226,8 +231,12 @@ class Classes(Outcome):
 
     def to_dict(self) -> dict[str, Any]:
         """See `Outcome.to_dict`."""
-        named = {"class_names": list(self.class_names)} if self.class_names else {}
-        return {**self.identify(), **named}
+        more: dict[str, Any] = {}
+        if self.class_names:
+            more["class_names"] = list(self.class_names)
+        if self.probability_map is not None:
+            more[PROBABILITIES] = self.probability_map.to_dict()
+        return {**self.identify(), **more}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
@@ -235,4 +244,10 @@ class Classes(Outcome):
         classes, class_names = values[cls.key], values.get("class_names", [])
         if len(classes) != k or len(class_names) not in (0, k):
             raise ValueError(f"{k} rows of coefficients, but classes {classes} {class_names}")
-        return cls(tuple(np.array(classes).tolist()), names, tuple(map(str, class_names)))
+        given = values.get(PROBABILITIES)
+        return cls(
+            tuple(np.array(classes).tolist()),
+            names,
+            tuple(map(str, class_names)),
+            None if given is None else read_saved(ProbabilityMap, given),
+        )

@@ -59,7 +59,7 @@ def check_solver(solver: str, alpha: object, grid: Floats, of_sums: str) -> None
             "'cholesky'"
         )
     is_named = isinstance(alpha, str)
-    if (is_named and alpha == "gcv") or (not is_named and grid.size > 1):
+    if (is_named and alpha in ("auto", "gcv")) or (not is_named and grid.size > 1):
         raise ParameterError(
             "solver='cg' does not have the degrees of freedom of generalised cross-validation: "
             "give alpha='validation', or a number"

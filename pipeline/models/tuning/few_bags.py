@@ -55,7 +55,7 @@ def tune_few(
             "label more bags"
         )
     second = choice.random_features
-    alpha = parameters_of(estimator).alpha_of_choice(choice.n_labelled)
+    alpha = parameters_of(estimator).alpha_for(choice.n_labelled)
     made = clone(estimator).set_params(
         embedding=choice.embedding, random_features=second, alpha=alpha
     )

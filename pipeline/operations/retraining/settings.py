@@ -293,7 +293,7 @@ class Retraining:
         return parameters_of(self.estimator).learns.label(store, None, self.target)
 
 
-ONCE_NONE = ("embedding",)  # parameters of estimators whose default was None
+ONCE = {"embedding": None, "alpha": "gcv"}  # defaults of parameters of the first versions
 
 
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
@@ -319,4 +319,4 @@ def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
 
 
 def _default(name: str, parameter: inspect.Parameter) -> object:
-    return None if name in ONCE_NONE else _described(parameter.default)
+    return ONCE[name] if name in ONCE else _described(parameter.default)

@@ -91,7 +91,10 @@ class ModelLine:
             holdout=holdout,
             bags=bags,
         )
-        features = choose_features(problem, decide_automatic(problem, parameters)[0])
+        decided, _ = decide_automatic(problem, parameters)
+        features = choose_features(problem, decided)
+        if parameters.has_automatic_penalty:  # all rounds choose it in the way of the first
+            estimator = clone(estimator).set_params(alpha=decided.alpha)
         return cls(estimator, features, problem.outcome, problem.holdout, problem.weights)
 
     @classmethod

@@ -81,7 +81,7 @@ def test_the_penalty_is_that_of_brute_force(store):
     best = int(truth.argmin())
     assert grid[best - 1] * 0.99 < model.alpha_ < grid[best + 1] * 1.01
     assert model.alpha_scores_.min() == pytest.approx(truth[best], rel=0.1)
-    by_gcv = clone(model).fit(store, target="y")
+    by_gcv = clone(model).set_params(alpha="gcv").fit(store, target="y")
     assert by_gcv.alpha_ < model.alpha_ / 100
     new, labels, _ = grouped_bags(400, seed=5)
     assert model.score(new, labels) > by_gcv.score(new, labels) + 0.3

@@ -63,7 +63,7 @@ def read_sample(problem: Problem) -> LabelledSample:
         No labelled bag.
     """
     source = problem.fitted
-    places = _labelled_places(source)
+    places = labelled_places(source)
     if not len(places):
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     n = _count(source)
@@ -110,7 +110,7 @@ def fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tupl
     return FoldRows(y, folds, units, weights, clusters), groups is not None
 
 
-def _labelled_places(source: LabelledBags) -> Integers:
+def labelled_places(source: LabelledBags) -> Integers:
     """Return the positions of labelled bags that are not left out, of a million at most."""
     found = []
     for start, stop in sample_ranges(source.n_bags, N_RUNS, MOST_LABELS // N_RUNS):

@@ -1,0 +1,86 @@
+"""`ProbabilityMap`: probabilities of classes from the scores of a ridge on their indicators.
+
+Scores estimate P(class | bag) by least squares, but are negative for some classes and too even
+where the fit is strongly penalised. The map takes them to shares in the same order, p ∝ f(s), with
+f(s) = log(1 + exp(t s))^c: for large t the power c of the positive part, for small t an
+exponential. t and c make the likelihood of bags largest that the model was not fitted to. A share
+of one bag in n + K is added for each of K classes, so that none is 0 or 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ...core.arrays import Floats
+from ...core.saved import Saved
+from ...data.store.sampling import spread_rows
+
+SHARPNESS = 2.0 ** np.arange(-1, 6)
+POWERS = 2.0 ** np.arange(-2, 6.25, 0.5)
+MOST_ROWS = 2000  # two numbers are fitted
+
+
+@dataclass(frozen=True)
+class ProbabilityMap(Saved):
+    """A map from scores to probabilities.
+
+    Attributes
+    ----------
+    n_bags : float
+        Bags that it is known from; one bag is added to each class.
+    sharpness, power : float, optional
+        t and c. None: shares of the positive parts of the scores.
+    """
+
+    n_bags: float
+    sharpness: float | None = None
+    power: float | None = None
+
+    @classmethod
+    def fitted(cls, scores: Floats, targets: Floats, weights: Floats | None = None) -> Self:
+        """Return the map of largest likelihood.
+
+        Parameters
+        ----------
+        scores, targets : float64, shape (n, K)
+            Scores by models that were not fitted to these bags, and indicators of classes.
+        weights : float64, shape (n,), optional
+        """
+        weights = np.ones(len(scores)) if weights is None else weights
+        kept = np.flatnonzero((targets.sum(axis=1) > 0) & (weights > 0))
+        n_bags = float(len(kept))
+        kept = spread_rows(kept, MOST_ROWS)
+        if not len(kept):
+            return cls(n_bags)
+        scores, weights, true = scores[kept], weights[kept], targets[kept].argmax(axis=1)
+
+        def likelihood(made: ProbabilityMap) -> float:
+            return float(weights @ np.log(made(scores)[np.arange(len(true)), true]))
+
+        maps = [cls(n_bags, float(t), float(c)) for c in POWERS for t in SHARPNESS]
+        return max([cls(n_bags), *maps], key=likelihood)
+
+    def __call__(self, scores: Floats) -> Floats:
+        """Return probabilities, shape (n, K): rows add up to 1, and no entry is 0 or 1."""
+        k = scores.shape[1]
+        if self.sharpness is None or self.power is None:
+            shares = positive_shares(scores)
+        else:
+            logs = self.power * np.log(np.logaddexp(0.0, self.sharpness * scores) + TINY)
+            shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+            shares /= shares.sum(axis=1, keepdims=True)
+        return (self.n_bags * shares + 1) / (self.n_bags + k) if k > 1 else shares
+
+
+TINY = 1e-300  # a number whose logarithm is finite
+
+
+def positive_shares(scores: Floats) -> Floats:
+    """Return scores clipped at 0 and divided by their sum; even ones where no score is > 0."""
+    positive = np.maximum(scores, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    even = np.full_like(positive, 1.0 / positive.shape[1])
+    return np.divide(positive, total, out=even, where=total > 0)
