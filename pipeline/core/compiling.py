@@ -29,9 +29,9 @@ except ValueError as error:
         f"Numba cannot use what the environment says ({error}); see its variables NUMBA_…"
     ) from error
 
-if config.CACHE_DIR:  # kernels that are read from there are run
+if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are run
     try:
-        config.CACHE_DIR = code_folder(config.CACHE_DIR)
+        vars(config)["CACHE_DIR"] = code_folder(folder)
     except OSError as error:
         raise StoreError(
             f"NUMBA_CACHE_DIR: {error}, and this process would run its compiled kernels; set "

@@ -23,9 +23,9 @@ from ..data.labelled.splits import Folds
 from ..execution.lanes import lane
 from ..execution.passes import Reduction, check_memory, run_pass
 from ..execution.progress import Progress, note
-from .fitting.choice.fold_errors import FoldRows
 from .fitting.choice.sample import fold_rows
 from .fitting.fit_parameters import FitParameters
+from .fitting.fold_errors import FoldRows
 from .fitting.problem import Problem
 from .heads.line import Line, best_shares
 from .heads.trees import TreeInputs, Trees

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.models.fitting.choice.fold_errors import (
+from bagbasis.models.fitting.fold_errors import (
     EXPONENTS,
     FoldJudge,
     FoldRows,

@@ -54,9 +54,9 @@ class LargeBodies:
             self._control.setblocking(False)
             with theirs:
                 # -P: it imports no script of the folder that the server runs in
-                self._process = subprocess.Popen(
+                self._process = subprocess.Popen[bytes](
                     (sys.executable, "-P", "-m", __name__),
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=2,  # what is printed there is no line of the server's
                     start_new_session=True,  # Ctrl-C is for the server, which ends it
                 )

@@ -23,8 +23,8 @@ from ..ridge.ridge import rows_serve, solve_bytes, targets_bytes
 from ..ridge.rows import RidgeRows
 from ..ridge.solver_choice import check_solver
 from ..ridge.summary import Summary
-from .choice.fold_errors import choice_bytes
 from .feature_map import FeatureMap
+from .fold_errors import choice_bytes
 
 AUTO = "auto"  # the embedding, or the way to choose a penalty, that is chosen from the data
 GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out

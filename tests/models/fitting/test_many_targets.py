@@ -10,9 +10,9 @@ import pytest
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.core.errors import ParameterError
 from bagbasis.execution import passes
-from bagbasis.models.fitting.choice import fold_errors
-from bagbasis.models.fitting.choice.fold_errors import FoldJudge, FoldRows, choose_folds
+from bagbasis.models.fitting import fold_errors
 from bagbasis.models.fitting.fit_parameters import MOST_TARGETS
+from bagbasis.models.fitting.fold_errors import FoldJudge, FoldRows, choose_folds
 from bagbasis.models.ridge.ridge import targets_bytes
 
 RNG = np.random.default_rng(0)

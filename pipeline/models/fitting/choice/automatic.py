@@ -30,8 +30,8 @@ from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
 from ....execution.lanes import lane
 from ....execution.progress import Progress, note
+from ..fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from ..problem import Problem
-from .fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from .sample import LabelledSample, read_sample
 from .short_list import (
     AS_THEY_ARE,

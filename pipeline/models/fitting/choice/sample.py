@@ -13,8 +13,8 @@ from ....data.bags.bags import Bags, concatenate
 from ....data.labelled.labelled import LabelledBags
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
+from ..fold_errors import MOST_BAGS, FoldRows, choose_folds
 from ..problem import Problem
-from .fold_errors import MOST_BAGS, FoldRows, choose_folds
 
 LEAST_BAGS = 200  # looked at, however many points they have
 N_RUNS = 32  # evenly spread, as other samples of bags are

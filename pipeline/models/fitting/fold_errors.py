@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from ....core.arrays import Floats, Integers
-from ....data.store.sampling import spread_rows
+from ...core.arrays import Floats, Integers
+from ...data.store.sampling import spread_rows
 
 MOST_BAGS = 2000  # of a sample that embeddings are compared on
 LANDMARKS = 512  # a product of 2,000 rows with them, and a Cholesky factor, take milliseconds
