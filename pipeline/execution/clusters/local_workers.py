@@ -22,7 +22,8 @@ from .tls import LOOPBACK_HTTP, closed_http
 
 CORES_PER_LANE = 8
 SPILL_PREFIX = "bagbasis-cluster-"
-LOGGERS = ("distributed", "asyncio", "tornado")  # those that tell of a start that fails
+# those that tell of a start that fails; Dask gives the last one a level of its own
+LOGGERS = ("distributed", "asyncio", "tornado", "tornado.application")
 SILENT = logging.CRITICAL + 1
 
 
