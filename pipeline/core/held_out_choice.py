@@ -7,6 +7,8 @@ are as good the simplest, or smoothest, one is taken (Breiman et al. 1984).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
@@ -92,25 +94,43 @@ def as_good_as_best(
     gaps = np.subtract(
         errors, errors[best], out=np.zeros_like(errors), where=finite[:, None] & (shares > 0)
     )
-    gap = gaps @ shares
-    rest = (shares * (gaps - gap[:, None]))[:, shares > 0]
-    if clusters is not None:
-        of = np.unique(np.asarray(clusters)[shares > 0], return_inverse=True)[1]
-        rest = np.stack([np.bincount(of, row) for row in rest])
-    n = rest.shape[1]
+    counted = shares > 0
+    groups = None if clusters is None else np.asarray(clusters)[counted]
+    gap, spread, n = mean_and_error(gaps[:, counted], shares[counted], groups)
     if n < 2:
         return finite
-    spread = np.sqrt((rest**2).sum(axis=1) * n / (n - 1))
     if n_folds is not None:
         spread *= (1 + n_folds / (n_folds - 1)) ** 0.5
     within: NDArray[np.bool_] = finite & (gap <= stdtrit(n - 1, ndtr(n_errors)) * spread)
     return within
 
 
+def mean_and_error(
+    values: Floats, weights: Floats, groups: NDArray[Any] | None = None
+) -> tuple[Floats, Floats, int]:
+    """Return weighted means of rows, their standard errors, and the number of independent units.
+
+    Parameters
+    ----------
+    values : float64, shape (n_rows, n_units)
+    weights : float64, shape (n_units,)
+    groups : shape (n_units,), optional
+        Units of equal values depend on each other: whole groups are independent.
+    """
+    means = np.average(values, axis=1, weights=weights)
+    rest = weights * (values - means[:, None])
+    if groups is not None:
+        places = np.unique(groups, return_inverse=True)[1]
+        rest = np.stack([np.bincount(places, row) for row in rest])
+    n = rest.shape[1]
+    errors = np.sqrt((rest**2).sum(axis=1) * n / max(1, n - 1)) / weights.sum()
+    return means, errors, n
+
+
 def _shares(n_units: int, weights: ArrayLike | None) -> Floats:
     """Return the share of each unit in the means."""
-    given = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
-    return given / given.sum()
+    values = np.ones(n_units) if weights is None else np.asarray(weights, np.float64)
+    return values / values.sum()
 
 
 def _means(errors: Floats, shares: Floats) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats, Integers
+from ...core.held_out_choice import mean_and_error
 from ...data.labelled.splits import Membership
 from ...data.labelled.weights import Weights
 from ...data.store.plan import Range
@@ -61,16 +62,9 @@ def difference(
 
     Bags are independent, or whole groups of them: shape (n,), equal values are one.
     """
-    weights, gaps = ours.weights, theirs.values - ours.values
-    rest: Floats
-    mean = float(np.average(gaps, weights=weights))
-    rest = weights * (gaps - mean)
-    if groups is not None:
-        places = np.unique(groups, return_inverse=True)[1]
-        rest = np.bincount(places, weights=rest).astype(np.float64)
-    n = len(rest)
-    spread = np.sqrt((rest**2).sum() * n / max(1, n - 1)) / weights.sum()
-    return mean, float(spread)
+    gaps = (theirs.values - ours.values)[None]
+    means, errors, _ = mean_and_error(gaps, ours.weights, groups)
+    return float(means[0]), float(errors[0])
 
 
 def held_out_losses(
