@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bagbasis.core import None_, Real, Table, Text, Url, checked, keep_checked
 from bagbasis.core.errors import RunError, StoreError
-from bagbasis.core.parameters import None_, Real, Table, Text, Url, checked, keep_checked
 from bagbasis.data.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.data.storage.urls import local_path, normalize_url
 from bagbasis.execution.notebook import bar_html, in_notebook

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bagbasis.core import Instance, MappingOf, None_, Open, Text, Url, checked
 from bagbasis.core.config_errors import differences, refuse_credentials
 from bagbasis.core.errors import ConfigError, ParameterError, RunError, WriterBusyError, shown
-from bagbasis.core.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
 from bagbasis.core.saved import Format
 from bagbasis.core.versions import version
 from bagbasis.data.storage.files import PRIVATE, json_bytes, storage_errors, write_json

@@ -171,21 +171,21 @@ def code_folder(path: str | os.PathLike[str]) -> str:
         return path
     try:
         os.makedirs(path, 0o700, exist_ok=True)
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:  # who writes there learns why
         return path
-    if not is_own(found) and found.st_uid != 0:
+    if not is_own(status) and status.st_uid != 0:
         raise PermissionError(f"{path} belongs to another account")
-    if not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return path
-    if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+    if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
         raise PermissionError(f"other accounts can replace what is in {path}")
     own = os.path.join(path, f"account-{os.geteuid()}")
     with suppress(FileExistsError):
         os.mkdir(own, 0o700)
-    found = os.lstat(own)
-    is_alone = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not (stat.S_ISDIR(found.st_mode) and is_own(found) and is_alone):
+    status = os.lstat(own)
+    is_alone = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not (stat.S_ISDIR(status.st_mode) and is_own(status) and is_alone):
         raise PermissionError(f"{own} is not a folder of this account alone")
     return own
 

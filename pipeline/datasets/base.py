@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..core import Integer
 from ..core.arrays import Floats, Integers
 from ..core.errors import ParameterError
-from ..core.parameters import Integer
 from ..data.bags.bags import Bags
 from ..data.bags.responses import Responses
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..core import Integer, checked
 from ..core.arrays import Integers
-from ..core.parameters import Integer, checked
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.responses import Responses
 from .base import BLOCK, MOST_VALUES, RandomDataset, ResponseBlock, ResponseDataset, block_rng

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from ..core import Integer, OneOf, checked
 from ..core.arrays import Floats, Integers
-from ..core.parameters import Integer, OneOf, checked
 from ..data.bags.bags import Bags, offsets_of
 from .base import BLOCK, Block, Dataset
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..core import Integer
 from ..core.arrays import Floats, Integers
-from ..core.parameters import Integer
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.box import MOST_DIMS
 from .base import Block, RandomDataset, block_rng

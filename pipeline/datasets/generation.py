@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from ..core import Boolean, Function, Instance, Integer, None_, Real, Url, checked
 from ..core.errors import (
     DataError,
     InterruptedStoreError,
@@ -24,7 +25,6 @@ from ..core.errors import (
     StoreError,
     WriterBusyError,
 )
-from ..core.parameters import Boolean, Function, Instance, Integer, None_, Real, Url, checked
 from ..data.storage.urls import normalize_url
 from ..data.storage.zarr_stores import exists
 from ..data.store.store import BagStore

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 
+from ..core import Text, checked
 from ..core.errors import ParameterError
-from ..core.parameters import Text, checked
 from .base import Dataset
 from .density_mapping import DensityMapping
 from .digits import Digits

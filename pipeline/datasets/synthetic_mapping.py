@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from ..core import Integer
 from ..core.arrays import Floats, Integers
-from ..core.parameters import Integer
 from ..data.bags.bags import Bags, offsets_of
 from .base import Block, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import Integer
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
-from ..core.parameters import Integer
 from ..core.params import as_array
 from ..data.bags.box import Box
 

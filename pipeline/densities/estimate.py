@@ -6,8 +6,8 @@ import logging
 
 import numpy as np
 
+from ..core import OneOf, Real, checked
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import OneOf, Real, checked
 from ..data.bags.bags import as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import box_of_bags

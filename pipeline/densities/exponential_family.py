@@ -12,10 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, inv, solve
 
-from ..core.arrays import Floats, Integers
-from ..core.errors import DataError
-from ..core.held_out_choice import as_good_as_best, simplest_within
-from ..core.parameters import (
+from ..core import (
     Function,
     Integer,
     ListOf,
@@ -27,6 +24,9 @@ from ..core.parameters import (
     check_parameters,
     checked,
 )
+from ..core.arrays import Floats, Integers
+from ..core.errors import DataError
+from ..core.held_out_choice import as_good_as_best, simplest_within
 from ..core.params import as_array
 from ..core.sklearn_bases import BaseEstimator, UnfittedError
 from ..data.bags.bags import Bags, as_bags
@@ -73,7 +73,7 @@ class Width:
     Attributes
     ----------
     bandwidth : float
-        Of the Gaussian kernel, in standard deviations of the coordinates.
+        Width of the Gaussian kernel, in standard deviations of the coordinates.
     alphas : tuple of float
     divergences : tuple of float
         By penalty: the held-out Fisher divergence from the density of the points, halved and less
@@ -102,8 +102,8 @@ class ExponentialFamilyDensity(BaseEstimator):
     n_features : even int from 2 to 20,000, default 500
         D, of f. A fit takes n D² for each width, and memory for D² per fold and width.
     bandwidth : float from 1e-30 to 1e+30 or {"cv", "median"}, default "cv"
-        Of the Gaussian kernel, in standard deviations of the coordinates. "cv": chosen from a few
-        multiples of the median distance; "median": that distance.
+        Width of the Gaussian kernel, in standard deviations of the coordinates. "cv": chosen from
+        a few multiples of the median distance; "median": that distance.
     alpha : float > 0 or list of float > 0 or "cv", default "cv"
         The penalty α/2 ‖θ‖² added to the mean over points; one of several is chosen. "cv": from
         decades up to 10, from 10⁻⁹ or, if that is more, 10⁻³ over the number of points.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core import Real, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
-from ..core.parameters import Real, checked
 from ..data.bags.bags import as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import box_of_bags

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core import Function, None_, checked
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
-from ..core.parameters import Function, None_, checked
 from ..core.params import as_array
 from ..data.bags.bags import as_bags
 from ..data.bags.box import Box

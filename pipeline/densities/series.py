@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import Instance, Integer, None_, Table, checked
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Instance, Integer, None_, Table, checked
 from ..data.bags.bags import Bags
 from ..data.bags.box import BOUNDS, Box
 from ..embeddings.bases.functions import check_basis

@@ -77,6 +77,13 @@ class FitStatistic(Statistic):
         """Return the statistic with its null."""
 
 
+FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
+    "statistic of fit", "bagbasis.fit_statistics"
+)
+"""The statistics of goodness of fit by name."""
+
+
+@FIT.register
 @dataclass(frozen=True)
 class KSD(FitStatistic):
     """The squared kernel Stein discrepancy of all pairs, 0 on average where the density is right.
@@ -116,6 +123,7 @@ EXACT_POINTS = 1000  # of which all pairs take a second, as waves do
 LEAST_TESTED = 60
 
 
+@FIT.register
 @dataclass(frozen=True)
 class FSSD(FitStatistic):
     """The finite set Stein discrepancy at a few locations: O(n); its state is `SteinMoments`.
@@ -162,6 +170,7 @@ class FSSD(FitStatistic):
         return Measured(observed, null, moments.standard_error(), effect, details)
 
 
+@FIT.register
 @dataclass(frozen=True)
 class KSDAggregate(FitStatistic):
     """KSD at seven widths about that of the kernel, and which of them reject, corrected.
@@ -239,14 +248,6 @@ def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, i
         order = generator_of(seed, "buckets").permutation(sample.n_units)
     return order[sample.units] // length, length
 
-
-# A new statistic is its class and one line here.
-FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
-    "statistic of fit", "bagbasis.fit_statistics"
-)
-"""The statistics of goodness of fit by name."""
-for _kind in (KSD, FSSD, KSDAggregate):
-    FIT.register(_kind)
 
 _SCORE = (
     Instance("Densities")

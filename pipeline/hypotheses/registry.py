@@ -14,9 +14,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..core import Table, keep_checked
 from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError, shown
-from ..core.parameters import Table, keep_checked
 from .nulls.laws import Null
 from .result import HypothesisResult
 

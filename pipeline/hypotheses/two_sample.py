@@ -24,9 +24,7 @@ from .two_samples.comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .two_samples.exact_mmd import UnbiasedMMD
 from .two_samples.fused import Fuse
 from .two_samples.kernel_choice import ARD, CRITERIA, choose_coordinates, choose_kernel
-from .two_samples.locations import (
-    LocationStatistic,
-)
+from .two_samples.locations import LocationStatistic
 
 BY_COORDINATE = "gaussian, a bandwidth per coordinate"
 LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested

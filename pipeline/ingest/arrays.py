@@ -15,8 +15,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from ..core.errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..core.parameters import (
+from ..core import (
     Boolean,
     Function,
     Integer,
@@ -29,6 +28,7 @@ from ..core.parameters import (
     checked,
     is_iterable,
 )
+from ..core.errors import DataError, ParameterError, StoreError, WriterBusyError, shown
 from ..core.parameters.ingest import MODE
 from ..core.params import check_dtype
 from ..data.bags.box import MOST_DIMS, Box

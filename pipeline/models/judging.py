@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core import Function, None_, Subset, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError, ModelError
-from ..core.parameters import Function, None_, Subset, checked
 from ..core.units import in_units
 from ..data.bags.frames import is_groups
 from ..data.labelled.frame_columns import FromFrame, from_frame

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import Url, checked
 from ..core.errors import ModelError, refuse_exhaustion
-from ..core.parameters import Url, checked
 from ..core.saved import newer_error
 from ..data.storage.files import GROUP
 from ..data.storage.folders import read_one

@@ -16,8 +16,8 @@ import zarr
 from numpy.typing import NDArray
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
+from ..core import Boolean, None_, Text, Url, checked
 from ..core.errors import ModelError, shown
-from ..core.parameters import Boolean, None_, Text, Url, checked
 from ..core.saved import Format
 from ..core.versions import version
 from ..data.bags.box import Box

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..core import Integer, ListOf, OneOf, Real, Table, check_parameters
 from ..core.arrays import Floats
 from ..core.errors import DataError, shown
-from ..core.parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
 from ..core.params import as_array
 from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
 from ..core.units import in_units, units_of

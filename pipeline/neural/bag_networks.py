@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from ..core import Function, ListOf, None_, Text, check_parameters, checked
 from ..core.arrays import Floats, Integers
-from ..core.parameters import Function, ListOf, None_, Text, check_parameters, checked
 from ..core.sklearn_bases import ClassifierMixin, RegressorMixin
 from ..data.bags.bags import Bags
 from ..data.labelled.holdout import HOLDOUT, HoldoutLike

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
+from ..core import Function, Integer, Real, Seed, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError
-from ..core.parameters import Function, Integer, Real, Seed, checked
 from ..core.params import as_array
 
 MOST_PLACES = 10_000  # their covariance is 800 MB

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import Instance, Integer, None_, Seed, Share, checked
 from ..core.arrays import Floats
-from ..core.parameters import Instance, Integer, None_, Seed, Share, checked
 from .field import Field
 from .regions import RegionClassifier
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from ..core import Integer, Real, checked
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError
-from ..core.parameters import Integer, Real, checked
 from ..core.params import as_array
 from .field import MOST_PLACES, Field
 from .regions import RegionClassifier, as_regions

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core import Instance, Integer, Text, checked, is_iterable
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
-from ..core.parameters import Instance, Integer, Text, checked, is_iterable
 from ..core.params import as_array
 from ..data.bags.bags import Bags
 from ..models.classifier import DoubleBasisClassifier

@@ -14,9 +14,9 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.covariance import oas
 from sklearn.mixture import GaussianMixture
 
+from ..core import Function, Integer, None_, OneOf, Seed, Url, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
-from ..core.parameters import Function, Integer, None_, OneOf, Seed, Url, checked
 from ..data.bags.bags import Bags, as_bags
 from ..data.store.store import BagStore
 from ..embeddings.base import BagsLike, Embedding

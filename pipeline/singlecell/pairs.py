@@ -10,9 +10,9 @@ from operator import add
 
 import numpy as np
 
+from ..core import Function, Integer, None_, Text, Url, checked
 from ..core.arrays import Floats
 from ..core.errors import ParameterError
-from ..core.parameters import Function, Integer, None_, Text, Url, checked
 from ..data.bags.bags import Bags, as_bags
 from ..data.storage.files import read_bytes, writing
 from ..data.storage.urls import normalize_url

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import rankdata
 
+from ..core import Integer, OneOf, checked
 from ..core.arrays import Floats
 from ..core.errors import DataError
-from ..core.parameters import Integer, OneOf, checked
 from ..core.params import as_array
 
 TASKS = ("classification", "regression", "ranking")

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bagbasis.core.constraints import members_of
-from bagbasis.core.parameters import (
+from bagbasis.core import (
     Boolean,
     Constraint,
     False_,
@@ -21,6 +20,7 @@ from bagbasis.core.parameters import (
     Seed,
     Text,
 )
+from bagbasis.core.constraints import members_of
 
 PLAIN = {Boolean: "bool", Text: "str", False_: "False", Seed: "int from 0 to 2^64 − 1"}
 MISSING = inspect.Parameter.empty

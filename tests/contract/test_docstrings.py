@@ -8,8 +8,18 @@ import pytest
 
 import bagbasis
 from bagbasis import hypotheses, ingest, models, operations
-from bagbasis.core import constraints_of
-from bagbasis.core.parameters import Boolean, Integer, ListOf, None_, OneOf, Open, Real, Seed, Share
+from bagbasis.core import (
+    Boolean,
+    Integer,
+    ListOf,
+    None_,
+    OneOf,
+    Open,
+    Real,
+    Seed,
+    Share,
+    constraints_of,
+)
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
 from tests.contract.docstrings import MISSING, described, docstring_of, entries
 

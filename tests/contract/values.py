@@ -22,8 +22,8 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
+from bagbasis.core import Constraint, Integer, Open, Real
 from bagbasis.core.constraints import members_of
-from bagbasis.core.parameters import Constraint, Integer, Open, Real
 
 TENTH = 0.1  # of the parameters are given every value
 WHICH = pytest.mark.parametrize("which", ["four", pytest.param("all", marks=pytest.mark.long)])

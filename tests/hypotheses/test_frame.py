@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
+from bagbasis.core import Integer, Table
 from bagbasis.core.errors import BagbasisError
-from bagbasis.core.parameters import Integer, Table
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
 from bagbasis.hypotheses.nulls.laws import (

@@ -9,10 +9,9 @@ import pytest
 from pydantic import Field
 
 from bagbasis import ProjectionEmbedding
-from bagbasis.core import Parameter, parameters_of
+from bagbasis.core import Integer, OneOf, Parameter, parameters_of
 from bagbasis.core.config_errors import accepted_by
 from bagbasis.core.errors import ConfigError
-from bagbasis.core.parameters import Integer, OneOf
 from bagbasis.jobs.configs.config import (
     ReportConfig,
     Section,

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from bagbasis.core.config_errors import accepted_by
-from bagbasis.core.parameters import (
+from bagbasis.core import (
     Boolean,
     False_,
     Instance,
@@ -25,6 +24,7 @@ from bagbasis.core.parameters import (
     Text,
     Url,
 )
+from bagbasis.core.config_errors import accepted_by
 from bagbasis.embeddings.base import BOX
 from bagbasis.jobs.configs.sections import EmbeddingSection, build
 from bagbasis.jobs.configs.types import type_of

@@ -312,10 +312,10 @@ def answer_body(served: Served | None, task: dict[str, Any], client: socket.sock
             served = Served(task["name"], open_model(task["url"]), task["url"])
         bags, is_single, names = parsed(body)  # type: ignore[arg-type]
         body = None
-        status, said = 200, response(served, bags, is_single, names)
+        status, result = 200, response(served, bags, is_single, names)
     except (BagbasisError, ValueError, MemoryError) as error:
-        status, said = 422, {"detail": str(error) or type(error).__name__}
-    content = json.dumps(said, allow_nan=False).encode()
+        status, result = 422, {"detail": str(error) or type(error).__name__}
+    content = json.dumps(result, allow_nan=False).encode()
     client.sendall(json.dumps({"status": status, "size": len(content)}).encode() + b"\n")
     client.sendall(content)
 

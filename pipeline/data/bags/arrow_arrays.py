@@ -45,8 +45,8 @@ def arrow_table(columns: Mapping[str, Any], coordinates: Names = None) -> Any:  
     if coordinates is None:
         return table
     at = table.schema.get_field_index(POINTS)
-    kept = {COORDINATES: json.dumps(list(coordinates))}
-    return table.set_column(at, table.schema.field(at).with_metadata(kept), table.column(at))
+    field = table.schema.field(at).with_metadata({COORDINATES: json.dumps(list(coordinates))})
+    return table.set_column(at, field, table.column(at))
 
 
 def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401 - no types

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ...core import ListOf, None_, Text, checked, is_iterable
 from ...core.arrays import Floats, Integers
 from ...core.errors import BagbasisError, DataError, shown
-from ...core.parameters import ListOf, None_, Text, checked, is_iterable
 from ...core.params import check_dtype
 from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
 from .awkward_arrays import join_lists, split_lists

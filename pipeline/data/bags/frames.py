@@ -376,8 +376,7 @@ def ragged_dataset(points: NDArray[Any], sizes: Integers, names: Names = None) -
     }
     # of the kinds that CF has, a profile is nearest: points of one instance in no order of time
     attributes = {"Conventions": "CF-1.11", "featureType": "profile"}
-    found = Dataset(variables, attrs=attributes)
-    return with_names(found, "coordinate", names)
+    return with_names(Dataset(variables, attrs=attributes), "coordinate", names)
 
 
 def with_names(dataset: Dataset, dimension: str, names: Names) -> Dataset:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ...core import Integer, None_, checked
 from ...core.arrays import Integers
 from ...core.errors import DataError, shown
-from ...core.parameters import Integer, None_, checked
 from ...core.params import check_dtype
 from .bags import Bags, Ragged, in_one_order, offsets_of
 from .box import MOST_DIMS

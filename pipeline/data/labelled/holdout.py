@@ -252,8 +252,7 @@ def _limit(bags: LabelledBags, column: Column, fraction: float, seed: int) -> fl
         largest = sizes.max(initial=0) / max(1, sizes.sum())
         raise DataError(
             f"{bags.url or 'bags in memory'}: groups of {column.name!r} are too large to be held "
-            f"out whole: there are "
-            f"{len(sizes)}, the largest has {largest:.0%} of the bags, and {fraction:.0%} are "
-            "asked for; take another share"
+            f"out whole: there are {len(sizes)}, the largest has {largest:.0%} of "
+            f"the bags, and {fraction:.0%} are asked for; take another share"
         )
     return float(hashes[order[best + 1]])

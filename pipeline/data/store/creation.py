@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ...core import Integer, ListOf, MappingOf, None_, Text, checked
 from ...core.errors import ParameterError, StoreError, shown
-from ...core.parameters import Integer, ListOf, MappingOf, None_, Text, checked
 from ...core.params import check_dtype
 from ..bags.box import MOST_DIMS
 from ..bags.packed_points import FRACTIONS, PACKED

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from ...core import Boolean, Instance, ListOf, Url, checked
 from ...core.arrays import Integers
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Boolean, Instance, ListOf, Url, checked
 from ..bags.bags import AnyRagged, take_rows
 from ..bags.box import Box
 from ..bags.coordinates import Names, order_of

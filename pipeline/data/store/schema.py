@@ -19,14 +19,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
-from ...core.errors import (
-    BagbasisError,
-    InterruptedStoreError,
-    StoreError,
-    refuse_exhaustion,
-    shown,
-)
-from ...core.parameters import (
+from ...core import (
     Boolean,
     Constraint,
     Integer,
@@ -37,6 +30,13 @@ from ...core.parameters import (
     Open,
     Real,
     Text,
+)
+from ...core.errors import (
+    BagbasisError,
+    InterruptedStoreError,
+    StoreError,
+    refuse_exhaustion,
+    shown,
 )
 from ...core.saved import Format, NewerError, Saved
 from ..bags.box import MOST_DIMS, Box

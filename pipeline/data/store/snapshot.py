@@ -12,9 +12,9 @@ import zarr
 from numpy.typing import NDArray
 from zarr.abc.store import Store
 
+from ...core import Integer, ListOf, None_, Text, checked
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError, StoreError, closest, refuse_exhaustion, shown
-from ...core.parameters import Integer, ListOf, None_, Text, checked
 from ...core.units import surely_finite
 from ..bags.bags import Bags, Stored, offsets_of
 from ..bags.box import Box

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ...core.errors import DataError, ParameterError, WriterBusyError
-from ...core.parameters import (
+from ...core import (
     Boolean,
     Function,
     Integer,
@@ -24,6 +23,7 @@ from ...core.parameters import (
     Url,
     checked,
 )
+from ...core.errors import DataError, ParameterError, WriterBusyError
 from ...core.params import as_array
 from ..bags.bags import Bags, as_bags
 from ..bags.box import Box

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...core import Function, None_, OneOf, Real, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import Function, None_, OneOf, Real, checked
 from ...core.params import as_array
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ...data.bags.bags import as_bags

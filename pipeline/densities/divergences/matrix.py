@@ -7,9 +7,9 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core import Function, Integer, None_, OneOf, Real, Text, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import Function, Integer, None_, OneOf, Real, Text, checked
 from ...data.bags.bags import Bags, as_bags, concatenate
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ...embeddings.base import BagsLike

@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from ...core import Integer, OneOf, Real
 from ...core.arrays import Floats, Integers
 from ...core.errors import ParameterError, shown
-from ...core.parameters import Integer, OneOf, Real
 from .neighbours import Block, Ranks, SearchableBags, Statistic
 from .resources import add_own
 

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...core import OneOf
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import OneOf
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, validated
 from .resources import require_memory
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ...core import Integer, None_
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
-from ...core.parameters import Integer, None_
 from ...execution.lanes import lane_cores, one_blas_thread
 from ...execution.memory import available_memory
 

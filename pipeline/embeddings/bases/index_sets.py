@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import numpy as np
 
+from ...core import Integer, None_, Real, checked
 from ...core.arrays import Floats, Integers
 from ...core.errors import ParameterError
-from ...core.parameters import Integer, None_, Real, checked
 from .functions import BASIS, MAX_FUNCTIONS
 
 

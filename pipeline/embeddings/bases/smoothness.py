@@ -18,9 +18,9 @@ from math import inf
 
 import numpy as np
 
+from ...core import OneOf
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
-from ...core.parameters import OneOf
 from ...core.sums import Sums
 from ...data.bags.bags import Bags
 from ...data.bags.box import Box

@@ -15,9 +15,9 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from ...core import Boolean, Integer, Share
 from ...core.arrays import Floats
 from ...core.errors import BagError, ParameterError, shown
-from ...core.parameters import Boolean, Integer, Share
 from ...core.saved import Saved
 from ...core.sklearn_bases import BaseEstimator
 from ...data.bags.bags import Bags

@@ -10,8 +10,8 @@ from typing import Any
 from distributed import Client
 from distributed.security import Security
 
+from ...core import Boolean, Function, Integer, None_, Text, Url, checked
 from ...core.errors import ClusterError, ConfigError
-from ...core.parameters import Boolean, Function, Integer, None_, Text, Url, checked
 from ..notebook import watched
 from ..progress import Progress, say
 from ..tasks import current_client

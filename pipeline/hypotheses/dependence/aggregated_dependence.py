@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from ...core import Boolean, Integer, None_, Table
 from ...core.arrays import Floats
-from ...core.parameters import Boolean, Integer, None_, Table
 from ..kernels.pair_grams import SECONDS_PER_WIDTHS, CentredGram, products_of_widths
 from ..registry import Measured
 from ..two_samples.aggregated import aggregate

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
+from ...core import Integer, Real, Table
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
-from ...core.parameters import Integer, Real, Table
 from ...core.sums import Sums
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..declared import MOST_FEATURES

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from ...core import Integer, None_, Table
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import Integer, None_, Table
 from ..kernels.kernels import AnyKernel, NegativeDistance
 from ..kernels.pair_grams import CentredGram, GramSums, products_of_orders
 from ..nulls.laws import Null, gamma_null, normal_null, pearson_null

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 
+from ...core import Integer, ShareOrZero, Table
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import Integer, ShareOrZero, Table
 from ...core.saved import Saved
 from ...core.sums import Sums
 from ...data.store.sampling import MEDIAN_ROWS, spread_rows

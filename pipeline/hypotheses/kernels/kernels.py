@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
+from ...core import None_, OneOf, Real, Table, keep_checked
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import None_, OneOf, Real, Table, keep_checked
 from ...core.saved import Saved
 from ...core.units import in_units, units_of
 from ...data.store.sampling import MEDIAN_ROWS, spread_rows

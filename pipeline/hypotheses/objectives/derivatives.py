@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core import Integer, Real, Seed, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, shown
-from ...core.parameters import Integer, Real, Seed, checked
 from ...data.bags.bags import Bags, as_bags
 
 

@@ -10,9 +10,9 @@ from scipy.linalg import eigh
 from scipy.ndimage import gaussian_filter, map_coordinates, median_filter
 from scipy.optimize import minimize
 
+from ...core import Integer, OneOf, Pair, Real, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError
-from ...core.parameters import Integer, OneOf, Pair, Real, checked
 from ...core.params import as_array
 from ...execution.lanes import lane
 from .variable_features import VariableFeatures

@@ -9,9 +9,9 @@ from operator import add
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core import Function, Instance, Integer, None_, OneOf, Seed, Text, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Function, Instance, Integer, None_, OneOf, Seed, Text, checked
 from ...data.bags.bags import as_bags
 from ...data.labelled.alignment import aligned
 from ...data.labelled.inputs import BagsLike

@@ -14,9 +14,9 @@ from scipy.spatial.distance import squareform
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
+from ...core import Integer, ListOf, None_, Seed, Table, check_parameters
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Integer, ListOf, None_, Seed, Table, check_parameters
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError
 from ...execution.lanes import lane
 from ..samples.samples import as_points

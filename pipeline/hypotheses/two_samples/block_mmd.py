@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core import Integer, None_, Table
 from ...core.arrays import Floats
-from ...core.parameters import Integer, None_, Table
 from ..kernels.kernels import Kernel
 from ..nulls.laws import normal_null
 from ..nulls.permutation import draw_orders

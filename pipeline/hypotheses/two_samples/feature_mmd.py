@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core import Integer, Table
 from ...core.arrays import Floats
-from ...core.parameters import Integer, Table
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
 from ..nulls.laws import Null, gamma_null, mixture_null, pearson_null, permutation_null

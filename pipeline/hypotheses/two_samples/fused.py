@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from ...core import Boolean, Integer, None_, Table
 from ...core.arrays import Floats
-from ...core.parameters import Boolean, Integer, None_, Table
 from ...execution.products import multiply
 from ..declared import MOST_PERMUTATIONS
 from ..kernels.kernels import Kernel

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...core import Integer, Open, ShareOrZero, Table
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Integer, Open, ShareOrZero, Table
 from ...core.params import as_array
 from ..kernels.kernels import Kernel
 from ..nulls.draws import generator_of, near_rows

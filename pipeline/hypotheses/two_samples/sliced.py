@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core import Integer, Table
 from ...core.arrays import Floats
-from ...core.parameters import Integer, Table
 from ...execution.pool import run_parts
 from ..kernels.kernels import Kernel
 from ..kernels.sliced_kernels import sliced_squares

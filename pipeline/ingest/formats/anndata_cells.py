@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...core import Function, ListOf, None_, Text, Url, checked
 from ...core.errors import DataError, closest, shown
-from ...core.parameters import Function, ListOf, None_, Text, Url, checked
 from ...data.bags.format_rules import FormatRules
 from ...data.store.store import BagStore
 from ...execution.progress import Progress

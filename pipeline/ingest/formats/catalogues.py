@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...core import Integer, ListOf, None_, Text, Url, checked
 from ...core.errors import DataError, ParameterError, closest, needing_extra, shown
-from ...core.parameters import Integer, ListOf, None_, Text, Url, checked
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_attributes import HONOURED, IGNORED, REFUSED, has_meaning, unpacked
 from ...data.storage.urls import local_path, normalize_url

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
+from ...core import Boolean, Integer, Items, Url, checked, is_iterable
 from ...core.errors import DataError, ParameterError, needing_extra, shown
-from ...core.parameters import Boolean, Integer, Items, Url, checked, is_iterable
 from ...core.params import as_array, check_dtype
 from ...data.bags.box import MOST_DIMS, Box
 from ...data.bags.format_rules import FormatRules

@@ -11,7 +11,7 @@ from ...core.errors import ParameterError
 from ...data.store.targets import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
-from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, is_nan
+from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, is_missing
 from .values import MEDIAN, Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
@@ -147,7 +147,7 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[Problem]
     has_median = medians is None or value.name in medians
     if missing_is != "refuse" and (missing_is != MEDIAN or has_median):
         # a cell without a number is bad by itself
-        allowed = f"x{j} IS NULL OR coalesce({is_nan(f'x{j}')}, false)"
+        allowed = is_missing(f"x{j}")
     finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
 
     def told(row: Mapping[str, Any], _: Cells) -> str:

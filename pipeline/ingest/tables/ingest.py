@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ...core import Instance, None_, Table, checked
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Instance, None_, Table, checked
 from ...core.parameters.ingest import TABLES
 from ...data.bags.box import Box, box_or_quantile
 from ...data.bags.format_rules import FormatRules

@@ -50,7 +50,7 @@ class Tally:
     bags_without_targets, bags_without_response : int
         That the other tables do not have.
     ids_without_points : int
-        Of the other tables, that were left out, as no point has them.
+        Ids of the other tables that were left out, as no point has them.
     points_outside_box : int
     """
 

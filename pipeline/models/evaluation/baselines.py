@@ -11,9 +11,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ...core import Boolean, Function, Instance, None_, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, StoreError
-from ...core.parameters import Boolean, Function, Instance, None_, checked
 from ...data.bags.bags import Bags
 from ...data.labelled.holdout import Holdout
 from ...data.labelled.labelled import LabelledBags

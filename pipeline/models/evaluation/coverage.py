@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core import Function, Instance, None_, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Function, Instance, None_, checked
 from ...data.labelled.labelled import Batch
 from ...data.store.store import BagStore
 from ...execution.passes import Folded, Reduction, run_pass

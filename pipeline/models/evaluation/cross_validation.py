@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 
+from ...core import Function, Instance, Integer, ListOf, None_, Text, checked
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Function, Instance, Integer, ListOf, None_, Text, checked
 from ...core.units import units_of
 from ...data.bags.bags import take_rows
 from ...data.labelled.columns import Column

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError, shown
-from ...core.parameters import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
 from ...core.units import in_units
 from ...data.bags.bags import Bags, concatenate
 from ...data.labelled.columns import Column

@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
+from ...core import Real, Url, checked
 from ...core.errors import ParameterError, StoreError
-from ...core.parameters import Real, Url, checked
 from ...core.saved import Format, newer_error
 from ...core.versions import version
 from ...data.storage.files import discard, discard_empty, names_in, reading, writing

@@ -31,8 +31,12 @@ def choice_bytes(n_bags: int, n_targets: int) -> int:
     """Return the memory of the sums of `FoldJudge` for a sample of so many bags."""
     n, m = min(n_bags, MOST_BAGS), min(n_bags, LANDMARKS)
     n_rows, width = _sizes_of_sums(m, n_targets)
-    repeats = int(np.clip(REPEATED_BAGS // max(1, n), 1, MOST_REPEATS))
-    return 8 * repeats * ((MOST_FOLDS + 1) * n_rows * width + n * width)
+    return 8 * _n_repeats(n) * ((MOST_FOLDS + 1) * n_rows * width + n * width)
+
+
+def _n_repeats(n: int) -> int:
+    """Return how often so many bags are cut into folds."""
+    return int(np.clip(REPEATED_BAGS // max(1, n), 1, MOST_REPEATS))
 
 
 def _sizes_of_sums(m: int, k: int) -> tuple[int, int]:
@@ -113,7 +117,7 @@ def choose_folds(
     Folds have whole groups, or else as equal shares of each class as can be. With fewer groups, or
     rows, than folds there are as many folds as these.
     """
-    n_repeats = int(np.clip(REPEATED_BAGS // max(1, n), 1, MOST_REPEATS))
+    n_repeats = _n_repeats(n)
     rng = np.random.Generator(np.random.Philox(key=np.array([FOLD_SEED, 0], np.uint64)))
     folds = np.empty((n_repeats, n), dtype=np.int64)
     for repeat in range(n_repeats):

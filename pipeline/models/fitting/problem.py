@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core import Real
 from ...core.arrays import Floats
 from ...core.errors import ParameterError, shown
-from ...core.parameters import Real
 from ...data.bags.responses import Responses
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
 from ...data.labelled.columns import Column

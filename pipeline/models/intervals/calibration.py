@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core import Share
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Share
 from ...data.labelled.columns import Column
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.splits import hash_index

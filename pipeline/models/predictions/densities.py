@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ...core import Boolean, Integer, None_, checked
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
-from ...core.parameters import Boolean, Integer, None_, checked
 from ...core.params import as_array
 from ...data.bags.bags import Bags, as_bags
 from ...densities.series import Densities

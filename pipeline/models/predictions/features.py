@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ...core import Instance, None_, Text, checked
 from ...core.errors import ParameterError
-from ...core.parameters import Instance, None_, Text, checked
 from ...data.bags.bags import Bags
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.store.plan import Range

@@ -12,8 +12,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ...core.errors import ModelError, ParameterError, StoreError
-from ...core.parameters import (
+from ...core import (
     Boolean,
     Function,
     Instance,
@@ -27,6 +26,7 @@ from ...core.parameters import (
     Url,
     checked,
 )
+from ...core.errors import ModelError, ParameterError, StoreError
 from ...core.saved import Format
 from ...data.bags.arrow_arrays import arrow_stream
 from ...data.labelled.labelled import Batch, LabelledBags

@@ -11,8 +11,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ...core import Instance, checked
 from ...core.errors import ParameterError
-from ...core.parameters import Instance, checked
 from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
 from ...embeddings.random_features.fourier import RandomFourierFeatures

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ...core import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
-from ...core.parameters import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
 from ...data.labelled.holdout import HOLDOUT, HoldoutLike
 from ...data.labelled.weights import SampleWeight

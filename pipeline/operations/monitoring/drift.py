@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
 from ...core.arrays import Floats
 from ...core.errors import BagError, DataError
-from ...core.parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
 from ...core.saved import Saved
 from ...data.store.sampling import spread_rows
 from ...embeddings.base import Embedding, EmbeddingSpec

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ...core import Instance, Text, checked
 from ...core.config_errors import items_of
 from ...core.errors import BagbasisError, ModelError, needing_extra
-from ...core.parameters import Instance, Text, checked
 from ...core.versions import version
 from ...models.loading import PythonFunction, is_network, load_model
 from ...models.saving import Saveable, save_model

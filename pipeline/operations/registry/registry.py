@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ...core import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
 from ...core.errors import ModelError, ParameterError, WriterBusyError
-from ...core.parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
 from ...core.saved import NewerError
 from ...data.storage.files import GROUP, names_in, read_bytes, storage_errors
 from ...data.storage.folders import publish, staging

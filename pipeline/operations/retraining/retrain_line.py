@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...core import Function, Instance, None_, checked
 from ...core.config_errors import differences
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
-from ...core.parameters import Function, Instance, None_, checked
 from ...data.storage.files import GROUP
 from ...data.storage.lock import writer_lock
 from ...data.storage.urls import normalize_url

@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 
 from bagbasis import Bags
-from bagbasis.core import constraints_of
-from bagbasis.core.errors import ParameterError
-from bagbasis.core.parameters import (
+from bagbasis.core import (
     Boolean,
     Function,
     Instance,
@@ -35,7 +33,9 @@ from bagbasis.core.parameters import (
     Url,
     check_parameters,
     checked,
+    constraints_of,
 )
+from bagbasis.core.errors import ParameterError
 
 BAGS = Bags.from_list([np.zeros((2, 1))])
 ACCEPTED = [
@@ -194,5 +194,5 @@ def test_parameters_of_an_instance():
 
 def test_tables_load_without_numpy():
     """What a config needs of the library is there before numpy is."""
-    code = "import sys, bagbasis.core.parameters as p; assert 'numpy' not in sys.modules, p"
+    code = "import sys; from bagbasis.core import *; assert 'numpy' not in sys.modules, Table"
     subprocess.run([sys.executable, "-P", "-c", code], check=True)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
+from bagbasis.core import Real
 from bagbasis.core.arrays import Floats
 from bagbasis.core.errors import ParameterError
-from bagbasis.core.parameters import Real
 
 CMB_TEMPERATURE = 2.7255  # K
 SIGMA8_RADIUS = 8.0  # Mpc/h

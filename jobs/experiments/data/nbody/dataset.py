@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags, Responses
+from bagbasis.core import Integer, None_, Real
 from bagbasis.core.errors import DataError, ParameterError
-from bagbasis.core.parameters import Integer, None_, Real
 from bagbasis.data.bags.bags import concatenate, offsets_of
 from bagbasis.datasets import register_dataset
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.parameters import Integer, None_, checked
+from ....core import Integer, None_, checked
 from ...bags.arrow_arrays import arrow_table
 from ...bags.bags import Bags, concatenate
 from ...bags.frames import points_frame

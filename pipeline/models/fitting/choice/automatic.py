@@ -30,6 +30,7 @@ from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
 from ....execution.lanes import lane
 from ....execution.progress import Progress, note
+from ..fit_parameters import MOST_LANDMARKS
 from ..fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from ..problem import Problem
 from .sample import LabelledSample, read_sample
@@ -44,9 +45,6 @@ from .short_list import (
 )
 
 LEAST_LABELLED = 4  # bags: fewer have no folds to speak of
-# Of a fit that is given no random features. Twice as many random frequencies had more error on
-# digits, mixtures, filters and groups (`bags experiment embeddings`), and took more time.
-MOST_LANDMARKS = 1024
 WIDTHS = (0.7, 1.4, 2.8)  # of the median distance
 REFINED = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as that helps
 MOST_STEPS = 4
