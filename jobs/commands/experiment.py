@@ -9,16 +9,27 @@ from pydantic import Field
 
 from ..cluster import running_on
 from ..configs import ClusterConfig
-from ..experiments import EXPERIMENTS, experiment_type
 from ..terminal import Terminal
 
+try:
+    from ..experiments import EXPERIMENTS, experiment_type
+except ModuleNotFoundError:  # an installed wheel
+    EXPERIMENTS = {}
+
 OUT_DIR = "experiment-output"
+NO_CHECKOUT = (
+    "the experiments are in the repository, not in the installed package: clone it, run "
+    "'make venv' there, and then '.venv/bin/bags experiment'"
+)
 
 
 class Config(ClusterConfig):
     """See ``configs/experiment.yaml``."""
 
-    name: str = Field(examples=["rectify-2lpt"], description=f"which: {', '.join(EXPERIMENTS)}")
+    name: str = Field(
+        examples=["rectify-2lpt"],
+        description=f"which: {', '.join(EXPERIMENTS) or NO_CHECKOUT}",
+    )
     scale: Literal["small", "paper"] = Field(
         default="small",
         description="small: about a minute; paper: the published size, or the largest that fits "
@@ -36,6 +47,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Measure what is not measured yet; returns the report."""
     from bagbasis.core.errors import ConfigError, closest
 
+    if not EXPERIMENTS:
+        raise ConfigError(NO_CHECKOUT)
     from ..experiments import run_experiment
 
     if config.name not in EXPERIMENTS:

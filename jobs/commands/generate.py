@@ -66,8 +66,6 @@ def make_configured(config: Config) -> Dataset:
     from bagbasis.core.errors import ConfigError, ParameterError, closest
     from bagbasis.datasets import DATASETS, make_dataset
 
-    from ..experiments import NBody  # noqa: F401 (registers the experiments' dataset)
-
     if config.dataset not in DATASETS:
         raise ConfigError(
             f"key 'dataset' is {config.dataset!r}; expected one of "
