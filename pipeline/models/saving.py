@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -33,6 +33,7 @@ from ..data.storage.zarr_stores import (
     read_group,
     zarr_store,
 )
+from ..data.store.checksums import checksum_of_values
 from ..embeddings.base import Embedding
 from ..embeddings.composed.point_maps import transformer_to_list
 from ..embeddings.kinds import EMBEDDINGS
@@ -44,6 +45,7 @@ from .model_state import ModelState
 FORMAT = Format("model")
 VERSIONS = "versions"  # of the packages that saved it
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
+CHECKSUM = "bagbasis_model_checksum"  # of that attribute; models of earlier versions have none
 RUN = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
@@ -159,16 +161,22 @@ def read_state(url: str) -> dict[str, Any]:
     Raises
     ------
     ModelError
-        Nothing there, not a model, or a format this version does not know.
+        Nothing there, not a model, attributes that are damaged, or a format this version does not
+        know.
     """
     with storage_errors(url, "cannot be read", kind=ModelError):
         if not exists(url):
             raise ModelError(f"{url}: no model there")
-        state: Any = attributes_of(url).get(ATTRIBUTE)
+        attributes = attributes_of(url)
+    state: Any = attributes.get(ATTRIBUTE)
     if not isinstance(state, dict):
         raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:
         raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
+    try:
+        check_state(attributes)
+    except ValueError as error:
+        raise ModelError(f"{url}: damaged model ({error}); restore it, or save it again") from error
     return FORMAT.strip(state, url, ModelError)
 
 
@@ -219,7 +227,19 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
         )
     versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}
     values = FORMAT.stamp({**state.attributes, VERSIONS: versions})
-    group.update_attributes({ATTRIBUTE: values})
+    group.update_attributes(attributes_with(values))
+
+
+def attributes_with(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a saved model: its state and the checksum of the state."""
+    return {ATTRIBUTE: state, CHECKSUM: checksum_of_values(state)}
+
+
+def check_state(attributes: Mapping[str, Any]) -> None:
+    """Raise ValueError if the state of a saved model does not match its checksum."""
+    expected = attributes.get(CHECKSUM)
+    if expected is not None and checksum_of_values(attributes[ATTRIBUTE]) != expected:
+        raise ValueError(f"its attributes do not match their checksum, {expected}")
 
 
 def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:

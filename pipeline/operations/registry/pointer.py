@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...core.errors import ModelError
-from ...core.saved import Format, Saved, read_saved
+from ...core.saved import Format, NewerError, Saved, read_saved
 from ...data.storage.files import json_bytes, read_json
+from ...data.store.checksums import checksum_of_values
 
 FORMAT = Format("registry")
+CHECKSUM = "checksum"  # of all other keys
+KEYS = {"current", "history", CHECKSUM}
 PROMOTE, ROLLBACK = "promote", "rollback"
 
 
@@ -79,7 +82,8 @@ class Pointer:
     def to_bytes(self) -> bytes:
         """Return the JSON text that `read` takes."""
         history = [change.to_dict() for change in self.history]
-        values = {"current": self.current, "history": history}
+        values: dict[str, Any] = {"current": self.current, "history": history}
+        values[CHECKSUM] = checksum_of_values(values)
         return json_bytes(values, format=FORMAT)
 
     @classmethod
@@ -108,9 +112,15 @@ class Pointer:
 
     @classmethod
     def _parsed(cls, values: dict[str, Any]) -> Pointer:
+        unknown = values.keys() - KEYS
+        if unknown:
+            raise NewerError(sorted(unknown))
         pointer = cls(tuple(read_saved(Promotion, change) for change in values["history"]))
         if values["current"] != pointer.current:
             raise ValueError(
                 f"current is {values['current']!r}, its history ends at {pointer.current!r}"
             )
+        checksum = values.pop(CHECKSUM, None)  # earlier versions wrote none
+        if checksum not in (None, checksum_of_values(values)):
+            raise ValueError(f"its content does not match its checksum, {checksum}")
         return pointer

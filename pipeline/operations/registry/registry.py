@@ -30,15 +30,24 @@ from ...data.storage.lock import writer_lock
 from ...data.storage.urls import normalize_url
 from ...data.storage.zarr_reading import open_group
 from ...data.storage.zarr_stores import zarr_store
+from ...data.store.checksums import checksum_of_values
 from ...models.base import DoubleBasis
 from ...models.loading import load_model, saved_state
-from ...models.saving import ATTRIBUTE, Saveable, state_of, write_state
+from ...models.saving import (
+    ATTRIBUTE,
+    Saveable,
+    attributes_with,
+    check_state,
+    state_of,
+    write_state,
+)
 from .content import content_name, is_content
 from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
 MODELS = "models"
 REGISTRATION = "bagbasis_registration"
+CHECKSUM = "checksum"  # of the registration
 NAME = re.compile(r"[0-9a-f]{16}")
 
 logger = logging.getLogger(__name__)
@@ -158,12 +167,10 @@ class Registry:
             logger.info("%s: model %s is registered already", self.url, name)
             return name
         state: Any = group.attrs[ATTRIBUTE]
-        group.update_attributes(
-            {
-                ATTRIBUTE: state if versions is None else {**state, "versions": versions},
-                REGISTRATION: {"created": now(), "report": report},
-            }
-        )
+        state = state if versions is None else {**state, "versions": versions}
+        registration: dict[str, Any] = {"created": now(), "report": report}
+        registration[CHECKSUM] = checksum_of_values(registration)
+        group.update_attributes({**attributes_with(state), REGISTRATION: registration})
         with suppress(FileExistsError):  # the same model, which somebody else has just registered
             publish(staged, self.model_url(name), last=GROUP, overwrite=there)
         damage = self._damage(name)
@@ -292,7 +299,11 @@ class Registry:
         record = ModelRecord(name, url, pointer.current == name, times[-1] if times else None)
         try:
             attributes = json.loads(content)["attributes"]
-            state, registration = attributes[ATTRIBUTE], attributes[REGISTRATION]
+            check_state(attributes)
+            state, registration = attributes[ATTRIBUTE], dict(attributes[REGISTRATION])
+            expected = registration.pop(CHECKSUM, None)  # earlier versions wrote none
+            if expected not in (None, checksum_of_values(registration)):
+                raise ValueError(f"its registration does not match its checksum, {expected}")
             return replace(
                 record,
                 created=str(registration["created"]),
