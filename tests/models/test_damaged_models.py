@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
+import numpy as np
 import pytest
 import zarr
 
 from bagbasis import load_model
 from bagbasis.core.errors import BagbasisError, ModelError
-from bagbasis.models import saving
+from bagbasis.models.saving import ATTRIBUTE, CHECKSUM
+from tests.models.edited import edit_attributes, edit_state, saved_state
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
 
@@ -28,17 +29,6 @@ def test_not_a_model(tmp_path):
             load_model(tmp_path / name)
 
 
-def state_of(place):
-    group = zarr.open_group(str(place), mode="r+")
-    return group, dict(group.attrs)[saving.ATTRIBUTE]
-
-
-def changed(place, change):
-    group, state = state_of(place)
-    change(state)
-    group.attrs[saving.ATTRIBUTE] = state
-
-
 @pytest.fixture
 def saved(tmp_path):
     fitted("one target").save(tmp_path / "m.zarr")
@@ -47,7 +37,7 @@ def saved(tmp_path):
 
 def test_model_of_a_later_version(saved):
     """A format this version does not know is refused with both numbers."""
-    changed(saved, lambda state: state.update(format_version=2))
+    edit_state(saved, lambda state: state.update(format_version=2))
     with pytest.raises(ModelError, match="model of format 2; this version reads 1"):
         load_model(saved)
 
@@ -70,8 +60,27 @@ def test_model_of_a_later_version(saved):
 )
 def test_damaged_description(saved, change):
     """A description that does not fit together is one clear error, never a wrong prediction."""
-    changed(saved, change)
+    edit_state(saved, change)
     with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state["features"]["random_features"].update(scale=0.5),
+        lambda state: state["report"].update(n_bags=99),
+        lambda state: state["params"].update(alpha=9.0),
+    ],
+)
+def test_a_state_without_its_checksum(saved, change):
+    """Values that could be right are refused; a model of an earlier version has no checksum."""
+    expected = load_model(saved).predict(BAGS)
+    edit_attributes(saved, lambda attributes: attributes.pop(CHECKSUM))
+    np.testing.assert_array_equal(load_model(saved).predict(BAGS), expected)
+    edit_state(saved, lambda state: None)
+    edit_attributes(saved, lambda attributes: change(attributes[ATTRIBUTE]))
+    with pytest.raises(ModelError, match=r"m\.zarr: damaged model \(.*checksum.*; restore it"):
         load_model(saved)
 
 
@@ -85,10 +94,10 @@ def test_damaged_description(saved, change):
 @pytest.mark.parametrize("saved_by", ["9.1", None])
 def test_names_of_a_newer_version(saved, saved_by, name, change):
     """A name that this version does not know is told, with the version that saved the model."""
-    changed(saved, change)
-    own = state_of(saved)[1]["versions"]["bagbasis"]
+    edit_state(saved, change)
+    own = saved_state(saved)["versions"]["bagbasis"]
     if saved_by is not None:
-        changed(saved, lambda state: state["versions"].update(bagbasis=saved_by))
+        edit_state(saved, lambda state: state["versions"].update(bagbasis=saved_by))
     message = f"m\\.zarr: version {saved_by or own} of bagbasis wrote it, with '{name}'.*; update"
     with pytest.raises(ModelError, match=message) as caught:
         load_model(saved)
@@ -105,8 +114,8 @@ def test_names_of_a_newer_version(saved, saved_by, name, change):
 )
 def test_values_of_a_newer_version(saved, change):
     """An embedding, an estimator or a format of a later version is not damage either."""
-    changed(saved, change)
-    changed(saved, lambda state: state["versions"].update(bagbasis="9.1"))
+    edit_state(saved, change)
+    edit_state(saved, lambda state: state["versions"].update(bagbasis="9.1"))
     with pytest.raises(ModelError, match=r"version 9.1 of bagbasis wrote it.*update") as caught:
         load_model(saved)
     assert "damaged" not in str(caught.value)
@@ -158,8 +167,6 @@ def test_lost_data(saved, array, lost):
 def test_a_model_that_points_nowhere(saved, current):
     """What holds the arrays is a generation within the model, and nothing else."""
     fitted("one target").save(saved.parent / "other.zarr")
-    metadata = json.loads((saved / "zarr.json").read_text())
-    metadata["attributes"]["bagbasis_current"] = current
-    (saved / "zarr.json").write_text(json.dumps(metadata))
+    edit_attributes(saved, lambda attributes: attributes.update(bagbasis_current=current))
     with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
         load_model(saved)

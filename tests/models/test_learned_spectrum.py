@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -32,6 +31,7 @@ from bagbasis.models import Search, tune
 from bagbasis.models.evaluation.cross_validation import _choose_folds
 from bagbasis.models.fitting import learning_passes
 from bagbasis.models.fitting.checkpoints import Checkpoints
+from tests.models.edited import edit_state
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.planned import posed
 
@@ -76,11 +76,11 @@ def test_saved_models_of_all_outcomes_have_their_frequencies(tmp_path, kind, par
     assert again.features_ == model.features_
     assert again.get_params()["random_features"].get_params() == LEARNED.get_params()
     np.testing.assert_array_equal(model.predict(BAGS[:9]), again.predict(BAGS[:9]))
-    attributes = tmp_path / "m.zarr" / "zarr.json"
-    values = json.loads(attributes.read_text())
-    second = values["attributes"]["bagbasis_model"]["features"]["random_features"]
-    second["scale"] *= 2
-    attributes.write_text(json.dumps(values))
+    scale = again.get_params()["random_features"].scale
+    edit_state(
+        tmp_path / "m.zarr",
+        lambda state: state["features"]["random_features"].update(scale=2 * scale),
+    )
     with pytest.raises(ModelError):
         load_model(tmp_path / "m.zarr")
 

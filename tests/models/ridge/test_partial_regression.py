@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import zarr
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
@@ -21,7 +20,6 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.core.errors import ModelError, ParameterError
-from bagbasis.data.storage.zarr_stores import attributes_of
 from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.commands.stores.info import describe_model
 from bagbasis.jobs.pictures.model_part import card_of
@@ -29,6 +27,7 @@ from bagbasis.models import Search, tune
 from bagbasis.models.ridge.partial_regression import beside_linear, beside_own
 from bagbasis.models.ridge.ridge import solve
 from bagbasis.operations.retraining.sums import BOUNDS, ModelLine, differences, slide_window
+from tests.models.edited import edit_state
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import collected, kept
@@ -200,9 +199,7 @@ def test_saved_and_loaded(tmp_path, baseline):
     assert again.get_params()["baseline"] == baseline
     assert describe_model(again)["baseline"] == baseline
     assert f"48 random features beside the baseline '{baseline}'" in str(card_of(again, ""))
-    state = attributes_of(str(tmp_path / "m.zarr"))["bagbasis_model"]
-    del state["features"]["beside"]["shift"][0]
-    zarr.open_group(tmp_path / "m.zarr", mode="r+").attrs["bagbasis_model"] = state
+    edit_state(tmp_path / "m.zarr", lambda state: state["features"]["beside"]["shift"].pop(0))
     with pytest.raises(ModelError, match="do not fit"):
         load_model(tmp_path / "m.zarr")
 

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from bagbasis.core.errors import ModelError
+from bagbasis.models.saving import CHECKSUM
 from bagbasis.operations import Registry
 from bagbasis.operations.registry import registry as registry_module
+from bagbasis.operations.registry.registry import REGISTRATION
+from tests.models.edited import edit_attributes, edit_state
 from tests.models.predicting import BAGS, fitted
 
 
@@ -31,13 +34,22 @@ def damage(registry, name, where):
         fs.rm_file(f"{root}/zarr.json")
     elif where == "attributes torn":
         fs.pipe_file(f"{root}/zarr.json", text[: len(text) // 2])
+    elif where == "another alpha":  # with its checksum: the name of the model does not fit
+        edit_state(registry.model_url(name), lambda state: state.update(alpha=0.7))
     else:
-        values = json.loads(text)
-        values["attributes"]["bagbasis_model"]["alpha"] = 0.7
-        fs.pipe_file(f"{root}/zarr.json", json.dumps(values).encode())
+        edit_attributes(
+            registry.model_url(name), lambda values: values["bagbasis_model"].update(alpha=0.7)
+        )
 
 
-DAMAGES = ["flipped", "lost", "attributes lost", "attributes torn", "another alpha"]
+DAMAGES = [
+    "flipped",
+    "lost",
+    "attributes lost",
+    "attributes torn",
+    "another alpha",
+    "alpha without its checksum",
+]
 
 
 @pytest.mark.parametrize("where", DAMAGES)
@@ -94,6 +106,7 @@ def test_what_was_written_is_read_back(registry, monkeypatch):
         (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
         (lambda text: b"<!DOCTYPE html><title>Sign in</title>", "Expecting value"),
         (lambda text: text.replace(b'"at": ', b'"action": '), "TypeError"),
+        (lambda text: text.replace(b'"at": "2', b'"at": "3'), "does not match its checksum"),
     ],
 )
 def test_a_damaged_pointer(registry, content, reason):
@@ -141,10 +154,7 @@ def test_a_pointer_of_a_newer_version(registry, old, new):
 def test_a_model_of_a_newer_version_is_not_registered_again(registry):
     """Its parameters are named, and no advice to replace it is given."""
     name = registry.register(fitted("one target"))
-    fs, root = fsspec.core.url_to_fs(registry.model_url(name))
-    values = json.loads(fs.cat_file(f"{root}/zarr.json"))
-    values["attributes"]["bagbasis_model"]["params"]["zz_new"] = 1
-    fs.pipe_file(f"{root}/zarr.json", json.dumps(values).encode())
+    edit_state(registry.model_url(name), lambda state: state["params"].update(zz_new=1))
     with pytest.raises(ModelError, match="bagbasis wrote it, with 'zz_new'") as caught:
         registry.promote(name)
     assert str(caught.value).endswith("update bagbasis; the champion stays")
@@ -157,3 +167,31 @@ def test_a_pointer_that_is_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "champion.json")
     with pytest.raises(ModelError, match=r"champion\.json: not a regular file but a pipe"):
         registry.current()
+
+
+def test_a_registration_with_and_without_its_checksum(registry):
+    """A report that was changed is damage; registries of earlier versions have no checksums."""
+    name = registry.register(fitted("one target"), report={"rmse": 0.1})
+    registry.promote(name)
+    edit_attributes(
+        registry.model_url(name), lambda values: values[REGISTRATION]["report"].update(rmse=0.2)
+    )
+    (record,) = registry.list()
+    assert "its registration does not match its checksum" in record.damage
+
+    def without(values):
+        values.pop(CHECKSUM)
+        values[REGISTRATION].pop("checksum")
+
+    edit_attributes(registry.model_url(name), without)
+    fs, path = fsspec.core.url_to_fs(f"{registry.url}/champion.json")
+    pointer = json.loads(fs.cat_file(path))
+    pointer.pop("checksum")
+    fs.pipe_file(path, json.dumps(pointer).encode())
+    (record,) = registry.list()
+    assert record.damage is None
+    assert record.report == {"rmse": 0.2}
+    assert registry.current() == name
+    registry.promote(registry.register(fitted("classes")))
+    assert registry.rollback() == name
+    assert json.loads(fs.cat_file(path))["checksum"]
