@@ -1,11 +1,10 @@
 """``make test-portable``: the numerical rooms' tests on other machines than this one.
 
 Another machine is another environment: kernels of OpenBLAS for other processors (Haswell has FMA,
-Sandybridge has not: they round otherwise), Numba's code for any x86-64 (no FMA, no AVX, and so no
-tiles of AMX, which the other environments use where there are some), one core, and eight processes
-at once, each with a lane of one core. The files that are marked ``portable`` run in each, but for
-their ``long`` tests: they hold kernels, products and solvers, and what is fitted with them, to
-tolerances that follow from the arithmetic.
+Sandybridge has not: they round otherwise), Numba's code for any x86-64 (no FMA, no AVX), one core,
+and eight processes at once, each with a lane of one core. The files that are marked ``portable``
+run in each, but for their ``long`` tests: they hold kernels, products and solvers, and what is
+fitted with them, to tolerances that follow from the arithmetic.
 """
 
 from __future__ import annotations

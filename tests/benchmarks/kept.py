@@ -36,7 +36,7 @@ def keep(suite: str, suites: Sequence[str], rows: Iterable[dict[str, Any]]) -> N
         "suite": suite,
         "measured": datetime.now(UTC).date().isoformat(),
         "machine": (
-            f"{cpu_name()}, {machine()['cores']} cores, {tiles()} AMX, "
+            f"{cpu_name()}, {machine()['cores']} cores, "
             f"load {os.getloadavg()[1]:.1f} in five minutes"
         ),
     }
@@ -46,14 +46,6 @@ def keep(suite: str, suites: Sequence[str], rows: Iterable[dict[str, Any]]) -> N
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in kept]
     KEPT.write_text("".join(lines))
     write_tables()
-
-
-def tiles() -> str:
-    """Whether Linux says that the processor has AMX."""
-    try:
-        return "with" if "amx_bf16" in Path("/proc/cpuinfo").read_text() else "without"
-    except OSError:
-        return "perhaps with"
 
 
 def write_tables() -> None:

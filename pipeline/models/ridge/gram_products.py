@@ -17,7 +17,6 @@ from ...execution.blas import add_gram, add_product
 from ...execution.lanes import one_blas_thread
 from ...execution.pool import even_edges, run_kernel, run_parts
 from .statistics_kernels import add_panels, add_triangle, unpack_centred
-from .tiles.products import LEAST_FEATURES, TileProducts, tile_bytes, tiles_serve
 
 # Columns of a panel, at most. BLAS copies both factors of a product before it multiplies them:
 # of 512 columns that takes a fifth of the time, of 1,024 a tenth.
@@ -30,10 +29,7 @@ STRIPE = 64  # rows of the triangle that one thread adds up at a time
 
 
 class GramProducts:
-    """Adds ZᵀZ of blocks of up to ``n_rows`` rows; the memory of one block serves all.
-
-    Tiles take the place of BLAS where there are any, and products are large enough for them.
-    """
+    """Adds ZᵀZ of blocks of up to ``n_rows`` rows; the memory of one block serves all."""
 
     def __init__(self, n_features: int, n_rows: int, dtype: DTypeLike) -> None:
         self._dtype, d = np.dtype(dtype), n_features
@@ -51,12 +47,8 @@ class GramProducts:
 
     def add(self, packed: Floats, z: NDArray[Any]) -> None:
         """Add ZᵀZ, of z (n, D), to the upper triangle ``packed`` by rows."""
-        n, d = z.shape
-        if self._dtype == np.float32 and tiles_serve(n, d):
-            self._tiles.add(packed, z, self._room[: d * d].reshape(d, d))
-            return
-        blocks = self._room[: np.prod(self._shape)].reshape(self._shape)
-        n_chunks = -(-n // self._chunk_rows)
+        blocks = self._blocks
+        n_chunks = -(-len(z) // self._chunk_rows)
 
         def multiply(part: int) -> None:
             chunk, pair = divmod(part, len(self._pairs))
@@ -79,13 +71,9 @@ class GramProducts:
         return slice(*self._edges[i : i + 2].tolist())
 
     @cached_property
-    def _room(self) -> NDArray[Any]:
-        """Memory of the products of panels, or of the square that tiles add to."""
-        return np.empty(_room_size(int(self._edges[-1]), self._dtype), self._dtype)
-
-    @cached_property
-    def _tiles(self) -> TileProducts:
-        return TileProducts(int(self._edges[-1]))
+    def _blocks(self) -> NDArray[Any]:
+        """Memory of the products of panels."""
+        return np.empty(self._shape, self._dtype)
 
 
 def add_upper(packed: Floats, square: Floats) -> None:
@@ -104,17 +92,8 @@ def unpacked(packed: Floats, sums: Floats, n_rows: float, shift: float = 0.0) ->
 
 
 def gram_bytes(n_features: int, dtype: DTypeLike) -> int:
-    """Return the memory of `GramProducts`: on any machine as much as where there are tiles."""
-    own = np.dtype(dtype)
-    return own.itemsize * _room_size(n_features, own) + (
-        tile_bytes(n_features) if own == np.float32 else 0
-    )
-
-
-def _room_size(n_features: int, dtype: np.dtype[Any]) -> int:
-    of_panels = int(np.prod(_panels_shape(n_features)))
-    has_square = dtype == np.float32 and n_features >= LEAST_FEATURES
-    return max(of_panels, n_features**2) if has_square else of_panels
+    """Return the memory of `GramProducts`."""
+    return np.dtype(dtype).itemsize * int(np.prod(_panels_shape(n_features)))
 
 
 def _panels_shape(n_features: int) -> tuple[int, int, int, int]:

@@ -70,25 +70,6 @@ def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
                     target[j] += source[j]
 
 
-@subkernel()
-def _add_shifted_row(packed, square, a, b, i):
-    n = square.shape[0]
-    target = packed[row_start(i, n) : row_start(i + 1, n)]
-    source, left, right = square[i, i:], a[i:], b[i:]
-    for j in range(n - i):
-        target[j] += source[j] + (a[i] * right[j] + b[i] * left[j])
-
-
-@kernel()
-def add_shifted_triangle(begin, end, packed, square, a, b):
-    """Add as `add_triangle` does, of ``square`` + a bᵀ + b aᵀ; a, b float64 (D,)."""
-    n = square.shape[0]
-    for pair in range(begin, end):
-        _add_shifted_row(packed, square, a, b, pair)
-        if n - 1 - pair > pair:
-            _add_shifted_row(packed, square, a, b, n - 1 - pair)
-
-
 @kernel()
 def unpack_centred(begin, end, packed, sums, n_rows, shift, square):
     """Rows of the upper triangle of square = packed − sums sumsᵀ / n_rows + shift · I, float64."""

@@ -34,7 +34,6 @@ from bagbasis.jobs.experiments.speed.scaling_report import (
 from bagbasis.jobs.experiments.speed.simulated_cluster import PROCESSES, simulated_cluster
 from bagbasis.models.ridge.gram_products import gram_bytes
 from bagbasis.models.ridge.sums import StatisticsBuilder
-from bagbasis.models.ridge.tiles.products import tile_bytes, tiles_serve
 from tests.jobs.experiments.contract import Contract, make
 
 SMALL = make("scaling").settings
@@ -73,8 +72,7 @@ class TestScaling(Contract):
         """A triangle of D² / 2 doubles and the declared memory of its products, and nothing of
         D · N: with the block of rows all of the peak."""
         rows = memory_over(results, "D")
-        unused = rows["D"].map(lambda D: 0 if tiles_serve(D + 1, D) else tile_bytes(D))
-        declared = rows["D"].map(lambda D: gram_bytes(D, np.float32)) - unused
+        declared = rows["D"].map(lambda D: gram_bytes(D, np.float32))
         assert (rows["rest"] - declared > 4 * rows["D"] ** 2).all()
         assert (rows["rest"] - declared < 4 * rows["D"] ** 2 + 4 * 2**20).all()
         for D in rows["D"]:

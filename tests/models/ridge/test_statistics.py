@@ -7,6 +7,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.execution.lanes import use_cores
+from bagbasis.models.ridge.gram_products import PANEL
 from bagbasis.models.ridge.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, unpacked
@@ -151,3 +154,36 @@ def test_zero_targets_are_counted():
     y[np.arange(9), np.arange(9) % 4] = 1
     for ours, truth in zip(unpacked(collected(z, y)), ridge.statistics(z, y).values(), strict=True):
         np.testing.assert_allclose(ours, truth, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_features", [333, PANEL + 7])
+def test_float32_sums_of_many_features(n_features):
+    """One panel of columns and two give the oracle's sums, and the same bits on any cores."""
+    rng = np.random.default_rng(1)
+    z = np.cos(rng.standard_normal((1200, 10)) @ rng.standard_normal((10, n_features)))
+    z, y = z.astype(np.float32), rng.random((len(z), 1))
+    weights = rng.gamma(1.0, size=len(z))
+    root = np.sqrt(weights)[:, None]
+    sums = collected(z, y, np.float32, weights)
+    truth = ridge.statistics(root * z, root * y)["gram"]
+    np.testing.assert_allclose(unpacked(sums)[2], truth, atol=2e-6 * len(z))
+    with use_cores(1):
+        assert identical(sums, collected(z, y, np.float32, weights))
+    z[1100, 77] = np.nan
+    assert not collected(z, y, np.float32).is_finite
+
+
+def test_fits_agree_with_double_precision():
+    """A fit to more bags than features, by kernels of which some are a hundred times too wide."""
+    rng = np.random.default_rng(3)
+    bags = Bags.from_list(list(rng.random((1500, 20, 1)) ** rng.uniform(0.5, 2, (1500, 1, 1))))
+    y = np.array([bag.mean() for bag in bags])
+    for multiplier in (1.0, 100.0):
+        predictions = []
+        for precision in ("float32", "float64"):
+            second = RandomFourierFeatures(n_features=1024, scale_multiplier=multiplier)
+            model = DoubleBasisRegressor(
+                ProjectionEmbedding(), second, alpha=1e-5 * len(y), precision=precision
+            )
+            predictions.append(model.fit(bags, y).predict(bags))
+        np.testing.assert_allclose(*predictions, atol=2e-5)

@@ -1,1 +1,0 @@
-"""Products of AMX tiles, for machines that have them."""
