@@ -1,4 +1,4 @@
-"""Settings of Sphinx; the pages of `api/` are made here, from each room's ``__all__``."""
+"""Settings of Sphinx; the pages of `api/` are made here, from each package's ``__all__``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 import bagbasis
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[1]
-ROOMS = sorted(
+PACKAGES = sorted(
     file.parent.name
     for file in Path(bagbasis.__file__).parent.glob("*/__init__.py")
     if "\n__all__ = " in file.read_text()  # else people use no name of it
@@ -84,7 +84,7 @@ def _page(module: ModuleType) -> str:
 def _write_pages(_: object) -> None:
     folder = HERE / "api"
     folder.mkdir(exist_ok=True)
-    modules = [bagbasis, *(import_module(f"bagbasis.{room}") for room in ROOMS)]
+    modules = [bagbasis, *(import_module(f"bagbasis.{package}") for package in PACKAGES)]
     names = [module.__name__ for module in modules if _names(module)]
     for name in names:
         text, file = _page(import_module(name)), folder / f"{name}.rst"

@@ -1,7 +1,7 @@
 """Code lines of the library, the jobs and the tests: ``python tests/count_lines.py [FOLDER ...]``.
 
 A line counts if it has code: docstrings, comments, blank lines and imports are left out. A folder
-is told as a whole, and each of its rooms.
+is counted as a whole, and each of its packages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _left_out(tree: ast.Module) -> Iterator[int]:
 
 
 def count(folder: Path) -> Counter[str]:
-    """Return the code lines of each room of a folder; modules outside of rooms are in ""."""
+    """Return the code lines of each package of a folder; loose modules are in ""."""
     found: Counter[str] = Counter()
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).parts
@@ -59,10 +59,10 @@ def count(folder: Path) -> Counter[str]:
 def main(folders: list[str]) -> None:
     """Print the counts of some folders."""
     for name in folders or FOLDERS:
-        rooms = count(ROOT / name)
-        print(f"{name}: {rooms.total():,}")
-        for room, lines in sorted(rooms.items(), key=lambda pair: -pair[1]):
-            print(f"  {room or '(modules)'}: {lines:,}")
+        packages = count(ROOT / name)
+        print(f"{name}: {packages.total():,}")
+        for package, lines in sorted(packages.items(), key=lambda pair: -pair[1]):
+            print(f"  {package or '(modules)'}: {lines:,}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``make test-portable``: the numerical rooms' tests on other machines than this one.
+"""``make test-portable``: the numerical packages' tests on other machines than this one.
 
 Another machine is another environment: kernels of OpenBLAS for other processors (Haswell has FMA,
 Sandybridge has not: they round otherwise), Numba's code for any x86-64 (no FMA, no AVX), one core,

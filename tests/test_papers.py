@@ -161,9 +161,9 @@ def test_map_is_whole():
     "name", sorted({n for r in ROWS for n in quoted(r.get("public name", ""))})
 )
 def test_public_names_exist(name):
-    """Of the package, or of one of its rooms, whose door has them."""
-    room, _, of = name.rpartition(".")
-    value = getattr(import_module(f"bagbasis.{room}".rstrip(".")), of)
+    """They are names of the package, or of one of its public packages."""
+    package, _, of = name.rpartition(".")
+    value = getattr(import_module(f"bagbasis.{package}".rstrip(".")), of)
     assert callable(value)
 
 

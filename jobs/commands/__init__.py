@@ -1,7 +1,4 @@
-"""What each job does; one module per command, called as the command.
-
-The room imports configs, pictures, experiments and the library.
-"""
+"""What each job does; one module per command, called as the command."""
 
 import lazy_loader
 

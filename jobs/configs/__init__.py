@@ -1,7 +1,4 @@
-"""Config files and their keys, which are derived from the library's tables of parameters.
-
-The room imports the library.
-"""
+"""Config files and their keys, which are derived from the library's tables of parameters."""
 
 import lazy_loader
 

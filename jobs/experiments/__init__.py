@@ -1,7 +1,4 @@
-"""The papers' experiments, one module each, and what runs them (`bags experiment NAME`).
-
-The room imports configs, pictures and the library.
-"""
+"""The papers' experiments, one module each, and what runs them (`bags experiment NAME`)."""
 
 import lazy_loader
 

@@ -1,7 +1,4 @@
-"""Every picture that a job draws, and the parts of its page.
-
-The room imports the library.
-"""
+"""Every picture that a job draws, and the parts of its page."""
 
 import lazy_loader
 

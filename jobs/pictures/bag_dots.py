@@ -34,7 +34,7 @@ class Dots:
     store : BagStore
     model : fitted estimator
     errors : Errors
-        Of numbers.
+        Errors of predicted numbers.
     """
 
     def __init__(self, store: BagStore, model: FittedModel, errors: Errors) -> None:

@@ -29,7 +29,7 @@ class Series:
     Attributes
     ----------
     label : str
-        Of the legend; empty: none.
+        Label in the legend; empty for none.
     x, y : sequences of float
         What is not finite is left out.
     titles : sequence of str

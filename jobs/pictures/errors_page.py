@@ -44,11 +44,11 @@ def errors_part(
     model : fitted estimator
     store : BagStore
     errors : Errors
-        Of the model.
+        Errors of the model.
     means : Errors or None
-        Of ridge regression on the means of the same bags.
+        Errors of ridge regression on the means of the same bags.
     forest : Errors, optional
-        Of a random forest on moments and extremes of the same bags.
+        Errors of a random forest on moments and extremes of the same bags.
     """
     named = (("ridge on the bags' means", means), (FOREST, forest))
     rivals = {name: one for name, one in named if one is not None}

@@ -32,7 +32,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
     ----------
     result : Tuning
     names : sequence of str
-        Of the candidates.
+        Names of the candidates.
     edge : str or None
         That the best σ is the first or the last that was tried.
     urls : model's and data's

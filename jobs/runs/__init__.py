@@ -1,7 +1,4 @@
-"""Jobs that run on their own: submitted, watched and cancelled by a client that may go away.
-
-The room imports configs, the library.
-"""
+"""Jobs that run on their own: submitted, watched and cancelled by a client that may go away."""
 
 import lazy_loader
 

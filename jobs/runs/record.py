@@ -54,9 +54,9 @@ class RunState:
     submitted, begun, ended, seen : float or None
         Seconds since 1970; ``seen`` is the last sign of life.
     error, traceback : str or None
-        Of a failed run: one line, and where it was.
+        Message (one line) and traceback of a failed run.
     report : dict or None
-        Of a run that is done.
+        Report of a finished run.
     """
 
     status: Status
@@ -105,7 +105,7 @@ def read_record(url: str, hold: Hold | None = None) -> dict[str, Any]:
     Parameters
     ----------
     hold : Hold, optional
-        Of the folder, for who is going to replace the record.
+        Lock of the folder, if the record is going to be replaced.
     """
     read = read_bytes if hold is None else lambda url: hold.read(RUN)
     record = read_object(f"{url}/{RUN}", read)

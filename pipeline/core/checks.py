@@ -83,7 +83,7 @@ def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
     Parameters
     ----------
     instance : object
-        Of a class that declares parameters; a parameter is the attribute of the same name.
+        Instance of a class that declares parameters; a parameter is the attribute of the same name.
     of : str
         Added to the names in messages: "of the drift gates".
 

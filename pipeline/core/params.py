@@ -186,7 +186,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     Raises
     ------
     ParameterError
-        Of the function returned; names the parameter.
+        The function that is returned raises it, and it names the parameter.
     """
     signature, inner = inspect.signature(function), inspect.unwrap(function)
 

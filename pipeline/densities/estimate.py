@@ -57,9 +57,9 @@ def estimate_densities(
         bandwidth h in (0, 1], as a share of the box's side. "loo" is the best of
         `choose_smoothness` for these bags.
     shape : {"ball", "tensor"}
-        Of a series' index set, see `bases.index_set`.
+        Shape of a series' index set, see `bases.index_set`.
     basis : {"cosine", "trigonometric", "legendre"}
-        Of a series.
+        Basis of a series.
     box : Box, or sequence of (lo, hi), optional
         Default the unit cube if the points lie in it, else their range and 1 % on each side.
     out_of_box : {"clip", "drop", "error"}

@@ -1,4 +1,4 @@
-"""`ExponentialFamilyDensity`: a density exp f times a normal law, fitted by score matching."""
+"""`ExponentialFamilyDensity`: exp f times a normal density, fitted by score matching."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WIDTHS = (0.2, 0.35, 0.6, 1.0, 2.0)
 ALPHAS = tuple(10.0 ** np.arange(-9, 2))  # penalties that "cv" tries, on ‖θ‖² of features of norm 1
 # The least of them is this over the points. With less f is a steep polynomial where points are few,
 # which the points of no fold see: of 100 points of two modes its divergence was hundreds of times
-# that of a normal law.
+# that of a normal distribution.
 LEAST_ALPHA = 1e-3
 SAMPLED_BAGS = 4096  # whose points say where the data are, and how far from each other
 
@@ -79,7 +79,7 @@ class Width:
         By penalty: the held-out Fisher divergence from the density of the points, halved and less
         a constant that is the same for all models. 0 would be a density that is flat.
     standard_errors : tuple of float
-        Of the divergences, over folds.
+        Standard errors of the divergences, over folds.
     """
 
     bandwidth: float
@@ -91,7 +91,7 @@ class Width:
 class ExponentialFamilyDensity(BaseEstimator):
     """A density of points whose logarithm is any smooth function, and which needs no constant.
 
-    p(x) ∝ q(x) exp f(x): q is the normal law of the points' mean and covariance, f lies in the
+    p(x) ∝ q(x) exp f(x): q is the normal density of the points' mean and covariance, f lies in the
     span of random features of a Gaussian kernel. Score matching finds f by one linear system, from
     sums of one pass over the points; width and penalty are chosen by the Fisher divergence of
     folds that are held out, from the same sums: the smoothest density that is as good as the best
@@ -109,7 +109,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         decades up to 10, from 10⁻⁹ or, if that is more, 10⁻³ over the number of points.
     n_folds : int from 2 to 100, default 5
     seed : int from 0 to 2^64 − 1, default 0
-        Of the frequencies.
+        Seed for drawing the frequencies.
 
     Attributes
     ----------
@@ -285,7 +285,7 @@ class ExponentialFamilyDensity(BaseEstimator):
         ----------
         n : int from 1 to 100,000,000
         n_steps : int from 1 to 1,000,000, default 500
-            Of each chain.
+            Number of steps of each chain.
         seed : int from 0 to 2^64 − 1, default 0
         """
         with lane():

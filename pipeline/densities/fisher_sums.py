@@ -74,9 +74,9 @@ class Spectrum:
     def draw(cls, n_dims: int, n_frequencies: int, width: float, seed: int) -> Spectrum:
         """Return frequencies for a kernel of a width; a pure function of the arguments.
 
-        They are normal quantiles of a Halton sequence, scrambled by the seed, of a law that is
-        wider than the kernel's spectrum and weighted back to it: score matching needs means of
-        ‖ω‖⁴, which a few frequencies in the tails would decide otherwise.
+        They are normal quantiles of a Halton sequence, scrambled by the seed, of a distribution
+        that is wider than the kernel's spectrum and weighted back to it: score matching needs means
+        of ‖ω‖⁴, which a few frequencies in the tails would decide otherwise.
         """
         wider = 1 + 2 / n_dims  # variance: weights then vary little in any dimension
         halton = qmc.Halton(n_dims, scramble=True, rng=np.random.default_rng(seed))
@@ -176,14 +176,14 @@ class PointSums(Sums):
 
 @dataclass(frozen=True, eq=False)
 class NormalBase:
-    """The normal law that exp f is multiplied by: mean and precision matrix, in units of z."""
+    """The normal density that exp f is multiplied by: mean and precision matrix, in units of z."""
 
     mean: Floats
     precision: Floats
 
     @classmethod
     def of(cls, sums: PointSums) -> NormalBase:
-        """Return the law with the mean and covariance of the points.
+        """Return the distribution with the mean and covariance of the points.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class NormalBase:
 class ScoreProblem:
     """The objective ½ θᵀGθ + θᵀb + c of score matching: the Fisher divergence less a constant.
 
-    E[½ ‖∇ log p‖² + Δ log p] for log p = log q + θᵀφ, where q is a normal law (Sriperumbudur et
+    E[½ ‖∇ log p‖² + Δ log p] for log p = log q + θᵀφ, where q is a normal density (Sriperumbudur et
     al. 2017, Theorem 4, for features).
 
     Attributes

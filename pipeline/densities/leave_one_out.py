@@ -112,9 +112,9 @@ def choose_smoothness(
         dimension) resolve. The pass costs the functions that the largest set, or the least
         bandwidth, needs.
     shape : {"ball", "tensor"}
-        Of a series' index set, see `bases.index_set`.
+        Shape of a series' index set, see `bases.index_set`.
     basis : {"cosine", "trigonometric", "legendre"}
-        Of a series; kernel estimates live in the cosine basis.
+        Basis of a series; kernel estimates live in the cosine basis.
     box : Box, or sequence of (lo, hi), optional
         Default the store's; in memory the unit cube if the points lie in it, else their range and
         1 % on each side.

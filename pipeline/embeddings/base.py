@@ -79,7 +79,7 @@ class ChoiceSample:
     mapped : callable or None
         Bags to the bags that are embedded in their place; None: themselves.
     progress : Progress, optional
-        Of the passes that decide.
+        Progress reporter of the passes that decide.
     """
 
     source: LabelledBags

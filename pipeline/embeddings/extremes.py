@@ -104,7 +104,7 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
         Share of the points beyond the two inner quantiles. Bags of fewer than 1 / tail points have
         their minimum there, too.
     seed : int from 0 to 2^64 − 1, default 0
-        Of the directions.
+        Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted. An extreme
         that is clipped is at the wall: give a wide box where it matters how far out a point is.
@@ -112,7 +112,7 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns; projections are in double.
+        Data type of what `transform` returns; projections are in double.
 
     Attributes
     ----------

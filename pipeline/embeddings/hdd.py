@@ -74,7 +74,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         Midpoints per dimension on which densities are evaluated. One every 2.3 bandwidths, but
         twice n_per_dim at least, which changes JS distances by one percent; for "tv" n_per_dim.
     seed : int from 0 to 2^64 − 1, default 0
-        Of nodes="random".
+        Seed for drawing the nodes if nodes="random".
     marginals : int ≥ 1, optional
         One embedding per coordinate, pair or triple. None: all coordinates together up to three
         dimensions; beyond, pairs up to six dimensions and not of "tv", else single coordinates.
@@ -83,7 +83,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------

@@ -112,9 +112,9 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     Parameters
     ----------
     distance : {"js", "chi2", "intersection", "l2"}, default "js"
-        Of two bins κ(x, y) = ½x log(2x/(x+y)) + ½y log(2y/(x+y)), (x−y)²/(x+y), |x−y| or (x−y)².
-        The inner product A(X)ᵀA(Y) approximates Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y):
-        for "chi2" 2xy/(x+y), for "intersection" min(x, y), for "l2" it is xy.
+        Distance of two bins κ(x, y) = ½x log(2x/(x+y)) + ½y log(2y/(x+y)), (x−y)²/(x+y), |x−y| or
+        (x−y)². The inner product A(X)ᵀA(Y) approximates Σ k(h, h') with κ = k(x,x) + k(y,y) −
+        2k(x,y): for "chi2" 2xy/(x+y), for "intersection" min(x, y), for "l2" it is xy.
     n_bins : int ≥ 1, default 10
         Per dimension: n_bins^d in all (001, §5: 10).
     n_lambdas : int ≥ 1, default 3
@@ -127,7 +127,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     box : sequence of (lo, hi), optional
         That the bins divide. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------

@@ -120,7 +120,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ def mmd_squared(
     Parameters
     ----------
     A, B : shape (n, s)
-        Of one `MeanMapEmbedding`. Without B all pairs of A, with zeros on the diagonal.
+        Embeddings by one `MeanMapEmbedding`. Without B all pairs of A, with zeros on the diagonal.
     sizes_A, sizes_B : int, shape (n,)
         Points that each bag's mean is of (`Bags.sizes`, less what "drop" left out); not used
         when biased.

@@ -96,7 +96,7 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns; sums are in double.
+        Data type of what `transform` returns; sums are in double.
 
     Attributes
     ----------

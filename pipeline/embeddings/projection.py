@@ -120,7 +120,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         Scaled to [0, 1]^d. Default the store's box; for bags in memory the unit cube if the
         data lie in it, else their range and 1 % on each side.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     n_quantiles : int from 1 to 200,000, default 16
         Intervals of [0, 1] per direction.
     seed : int from 0 to 2^64 − 1, default 0
-        Of the directions.
+        Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted. Quantiles
         need no walls: with a wide box no point is touched.
@@ -107,7 +107,7 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns; projections and means are in double.
+        Data type of what `transform` returns; projections and means are in double.
 
     Attributes
     ----------

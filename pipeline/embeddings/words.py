@@ -78,14 +78,14 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     n_words : int from 1 to 200,000, default 64
         Centres, at most: as many as the sample has different points, if these are fewer.
     seed : int from 0 to 2^64 − 1, default 0
-        Of k-means.
+        Seed of k-means.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns; distances are in double.
+        Data type of what `transform` returns; distances are in double.
 
     Attributes
     ----------

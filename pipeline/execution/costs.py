@@ -61,16 +61,17 @@ class PassLimits:
     Attributes
     ----------
     task_seconds : float
-        Of work on one core: what a lost worker costs, and what evens out stragglers.
+        Seconds of work on one core in a task: what a lost worker costs, and what evens out
+        stragglers.
     task_bytes : int
-        Of points in float32: half a minute from a slow object store.
+        Bytes of points, in float32, in a task: half a minute from a slow object store.
     small_task_seconds, small_tasks : float, int
         A pass shorter than some tasks is cut into up to ``small_tasks`` of this length, so that
         all lanes have work.
     max_tasks : int
         Beyond it tasks get longer, so that the graph does not grow with the data.
     groups : int
-        Of tasks whose sums a `Keeper` keeps: at least so many, so that there are some for all
+        Least number of groups of tasks whose sums a `Keeper` keeps, so that there are some for all
         lanes.
     split_every : int
         Children of a node in the tree that merges tasks: a wider tree keeps fewer partial results
@@ -78,9 +79,10 @@ class PassLimits:
     rows_per_block : int
         Bags worked on at a time, where a pass does not say otherwise.
     partition_bytes : int
-        Of points read at a time; a task holds two, the one it works on and the next.
+        Bytes of points that are read at a time; a task holds two partitions, the one it works on
+        and the next.
     block_seconds, block_bytes : float, int
-        Of a block of a lazy array: a few seconds of work, and so much memory.
+        Seconds of work and bytes of memory of a block of a lazy array.
     """
 
     task_seconds: float = 60.0

@@ -165,7 +165,7 @@ def run_pass(
     Parameters
     ----------
     ranges : sequence of (start, stop), optional
-        Of the tasks; default what `plan_ranges` says.
+        Ranges of the tasks; by default those that `plan_ranges` returns.
     progress : callable (bags done, bags in all), optional
     keeper : Keeper, optional
         Keeps results of groups of tasks, and gives them to the same pass started again.

@@ -91,7 +91,7 @@ class KSD(FitStatistic):
     Parameters
     ----------
     memory : float ≥ 0
-        Of a series: points over which it forgets itself; 0 for independent points.
+        Correlation length of a series, in points; 0 for independent points.
     """
 
     name: ClassVar[str] = "ksd"
@@ -180,7 +180,7 @@ class KSDAggregate(FitStatistic):
     Parameters
     ----------
     memory : float ≥ 0
-        Of a series: points over which it forgets itself; 0 for independent points.
+        Correlation length of a series, in points; 0 for independent points.
     n_frequencies : int from 1 to 4,096, default 128
         R, per width, of the random waves that stand for the kernel: time and memory O(n).
     exact : bool, optional
@@ -239,8 +239,8 @@ def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, i
     Parameters
     ----------
     in_order : bool
-        Of a series, whose neighbours stay together. Others are dealt to buckets at random, as
-        neighbours of sorted data are alike.
+        Whether the points are a series, whose neighbours stay together. Otherwise they are assigned
+        to buckets at random, because neighbours in sorted data are alike.
     """
     length = -(-sample.n_units // MOST_UNITS)
     order = np.arange(sample.n_units)
@@ -288,11 +288,11 @@ def fit_test(
         same at seven widths, corrected; O(n) of more than 1,000 points. "fssd": a few locations,
         O(n); ``FSSD(learn=0.3)`` looks for the best.
     bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
-        Of the Gaussian kernel.
+        Bandwidth of the Gaussian kernel.
     null : str, optional
         Each statistic has one.
     n_draws : int from 1 to 1,000,000, default 999
-        Of the null.
+        Number of draws from the null distribution.
     groups : shape (n,), optional
         A label per point; the signs of the wild bootstrap are those of groups. Only of "ksd".
     seed : int from 0 to 2^64 − 1, default 0

@@ -69,7 +69,7 @@ def independence_test(
         "hsic_fourier" and "nfsic" of a store and its target are one pass on the open cluster,
         which holds sums alone; others hold the bags' embeddings.
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Of width the median distance in each variable.
+        Kernel, whose width is the median distance in each variable.
     null : str, optional
         Default the first that the statistic has: "permutation" (exact), "spectral", "gamma",
         "pearson" or "normal" (of many independent pairs), "chi_square" (of Hotelling's T², which

@@ -1,4 +1,4 @@
-"""`HypothesisResult`: what every test of this room returns, and what it says of itself."""
+"""`HypothesisResult`: the result of every test of hypotheses."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class HypothesisResult:
     p_value : float
         In (0, 1]: how often chance alone gives such a statistic or a larger one.
     standard_error : float
-        Of the statistic over new samples from the same laws, the units drawn independently;
-        NaN where the statistic has no estimate of it.
+        Standard error of the statistic over new samples from the same distributions, the units
+        drawn independently; NaN where the statistic has no estimate of it.
     effect : float
         The difference or dependence in units of the spread within the samples, squared: it does
         not grow with the number of units, as ``statistic`` may and small p-values do. About 0
@@ -34,7 +34,7 @@ class HypothesisResult:
     question : str
         What was asked, for the report: "two samples", "independence", "fit".
     name, null : str
-        Of the statistic and of its null.
+        Names of the statistic and of its null distribution.
     kernel : str
         The kernel with its bandwidth; empty where there is none.
     n : mapping of str to int
@@ -42,7 +42,7 @@ class HypothesisResult:
     unit : str
         What is exchangeable or independent: "point", "bag" or "group".
     n_units : mapping of str to int
-        Of each sample.
+        Number of units of each sample.
     seed : int
     seconds : float
     details : mapping

@@ -87,8 +87,8 @@ def two_sample_test(
         sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Of points, or of embeddings. Default the first that the statistic admits; of "fuse" and
-        "agg" a Gaussian and a Laplacian one.
+        Kernel of points, or of embeddings. Default the first that the statistic admits; for "fuse"
+        and "agg" a Gaussian and a Laplacian one.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         In the units of points or embeddings, of a statistic of one kernel. Default "median": the
         median distance of two rows.
@@ -108,13 +108,13 @@ def two_sample_test(
         A label per point or bag (a day, a box, a patient): what shares a label is one unit, and
         moves as one. A label may be in one sample only.
     seed : int from 0 to 2^64 − 1, default 0
-        Of everything random, from 0 to 2^64 − 1. The result is a pure function of it, the data
-        and the parameters, on any number of workers.
-        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
+        Seed for all that is random. The result is a pure function of it, the data and the
+        parameters, on any number of workers. Or a numpy Generator, which draws one; ``rng=`` is
+        another name for it.
     unit : {"bag", "point"}, optional
         "point" pools the points of bags, all the same.
     embedding : embedding, its spec, or None
-        Of bags. Default a `MeanMapEmbedding`; a fitted one or a spec is used as it is.
+        Embedding of bags. Default a `MeanMapEmbedding`; a fitted one or a spec is used as it is.
     thin : bool or int ≥ 1, default True
         Points to which bags are thinned, as a bag's size changes its embedding's noise, and sizes
         alone would pass for a difference; see `drift_test`. Smaller bags are left out.

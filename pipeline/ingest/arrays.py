@@ -134,7 +134,7 @@ def ingest_arrays(
         return one, or arrays of ``dask.array``. Data frames keep the names of their columns, which
         are taken in the order of the first frame.
     url : str or path
-        Of the store.
+        URL of the store.
     targets : mapping, array or iterable, optional
         Instead of targets in the items: a mapping from name to (n_bags,), an array (n_bags,) or
         (n_bags, n_targets), or an iterable with the target of one bag after the other. NaN is
@@ -247,7 +247,7 @@ def ingest_npz(
     path : str or path
         A local path or any URL fsspec knows.
     url : str or path
-        Of the new store.
+        URL of the new store.
     target_names : sequence of str
         Default "target", or "target_0", … if there are several.
     mode : {"create", "append", "overwrite"}

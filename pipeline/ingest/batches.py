@@ -74,7 +74,7 @@ def batches_of(
     rows : iterator, optional
         The target, or the targets, of one bag after the other.
     names : sequence of str
-        Of the targets; if empty, see `default_names`.
+        Names of the targets; if empty, see `default_names`.
     ids : iterator, optional
         One per bag; default 0, 1, ….
     responses : iterator, optional
@@ -157,7 +157,7 @@ def columns_of(
     ----------
     targets : mapping from name to (n_bags,), array (n_bags,) or (n_bags, n_targets), or None
     names : sequence of str
-        Of the columns of an array; if empty, see `default_names`.
+        Names of the columns of an array; if empty, see `default_names`.
     classes : dict
         Those that are given; a target not in it has its own labels.
     n_bags : int, optional

@@ -108,7 +108,7 @@ class DoubleBasis(BaseEstimator):
     def predict(self, X: BagsLike) -> Array:
         """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array.
 
-        Of a classifier the class of the largest score, shape (n_bags,).
+        For a classifier, the class of the largest score, shape (n_bags,).
         """
         return self._fitted.predict(X)
 

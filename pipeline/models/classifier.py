@@ -116,7 +116,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def decision_function(self, X: BagsLike) -> Array:
         """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
 
-        Of two classes the second's less the first's, shape (n_bags,): positive for the second.
+        For two classes, the second's score less the first's, shape (n_bags,): positive for the
+        second.
         """
         model, n = self._fitted, len(self.classes_)
         return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))

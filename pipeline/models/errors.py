@@ -28,8 +28,9 @@ class Sample:
     index : int64, shape (n,)
         Positions of the bags, ascending.
     true, predicted : float64, shape (n, number of targets)
-        Of the first nine targets. Of a class its code; the predicted one is followed by the share
-        that the model gives it, in [0, 1], and by the Brier score, Σ (share − truth)² over classes.
+        True and predicted values of the first nine targets. Of a class its code; the predicted one
+        is followed by the share that the model gives it, in [0, 1], and by the Brier score, Σ
+        (share − truth)² over classes.
     """
 
     index: Integers
@@ -60,12 +61,12 @@ class Errors:
     n_unlabelled : int
         Bags left out because they have no label.
     exponents : int64, shape (k,)
-        Of the units 2^e that the next three are in: 0 of numbers between 2^-64 and 2^64, and of
-        all that are no numbers.
+        Exponents e of the units 2^e of the next three arrays: 0 for numbers between 2^-64 and 2^64,
+        and of all that are no numbers.
     losses : shape (k,), or (1,) of classes
         Sums of `Outcome.losses`.
     mean, scatter : shape (k,)
-        Of the encoded labels: their mean, and sum of squares about it.
+        Mean of the encoded labels, and their sum of squares about it.
     details : Details
     sample : Sample
         For pictures.

@@ -201,7 +201,7 @@ def evaluate_together(
     bags : LabelledBags
         At least one.
     weights : Weights, optional
-        Of the bags.
+        Weights of the bags.
     """
     reduction = Reduction(
         name="errors",

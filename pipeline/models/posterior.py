@@ -160,7 +160,7 @@ class Posterior(OptionalPart):
         Parameters
         ----------
         residuals, spread : float64, shape (m, k)
-            Of some bags that were fitted.
+            Residuals of some bags that were fitted, and their spread.
         leverage : float64, shape (m,)
         """
         exponents = np.array(self.exponents)

@@ -87,8 +87,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have
         their own statistics, so the path takes one pass, and the final fit uses all bags.
     precision : {"float32", "float64"}, default "float32"
-        Of features and products. Sums are float64 always, and products too where bags are no
-        more than features. float32 resolves penalties down to about n · 10^−6.
+        Precision of features and products. Sums are always float64, and so are products if there
+        are no more bags than features. float32 resolves penalties down to about n · 10^−6.
     solver : {"auto", "cholesky", "cg"}, default "auto"
         "cholesky" solves exactly, from the sums of one pass. "cg" takes conjugate gradients, a
         pass a step over features that are kept as far as there is memory: for many features, and
@@ -116,7 +116,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     Attributes
     ----------
     coef_ : float64, shape (n_targets, n_features) or (n_features,)
-        Of the random features, then of the baseline's columns; one row of one target.
+        Coefficients of the random features, then of the baseline's columns; one-dimensional for one
+        target.
     intercept_ : float64, shape (n_targets,), or float
         Not penalised.
     n_features_in_ : int
@@ -340,14 +341,15 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
         From bags held out, split conformal prediction (Lei et al. 2018): at least the share
         ``coverage`` of new bags has its label within, on average over what was held out, whatever
-        the law of the bags, as long as new bags are exchangeable with these. All intervals of a
-        target have one width.
+        the distribution of the bags, as long as new bags are exchangeable with these. All intervals
+        of a target have one width.
 
         From folds, CV+ (Barber et al. 2021): about that share, and at least 1 − 2 (1 − coverage)
-        less a small term, whatever the law; narrower, for no bag is lost, and wider where the
-        models of folds differ. `predict` need not be in the middle.
+        less a small term, whatever the distribution; narrower, for no bag is lost, and wider where
+        the models of folds differ. `predict` need not be in the middle.
 
-        Of several targets that is promised for each by itself. By groups, see `conformalize`.
+        For several targets, the guarantee holds for each target by itself. For groups, see
+        `conformalize`.
 
         Parameters
         ----------

@@ -74,7 +74,7 @@ class RidgeModel:
         What was learnt.
     solution : RidgeSolution
     precision : {"float32", "float64"}
-        Of features and products.
+        Precision of features and products.
     report : dict
         What the fit has counted.
     holdout : float or dict
@@ -84,15 +84,15 @@ class RidgeModel:
     mean_targets : float64, shape (k,), or None
         The mean of the encoded labels fitted, where the outcome keeps it.
     posterior : Posterior or None
-        Of a fit with ``uncertainty=True``.
+        Posterior of a fit with ``uncertainty=True``.
     calibration : Calibration, FoldCalibration or None
-        Of a model of numbers with bags held out, or that was calibrated by folds.
+        Calibration of a model of numbers with bags held out, or that was calibrated by folds.
     versions : dict
-        Of a loaded model: the packages that saved it.
+        Versions of the packages that saved a loaded model.
     trees : Trees or None
-        Of a fit with a ``head`` that has them.
+        Trees of a fit whose ``head`` has trees.
     line : Line or None
-        Of a fit with ``head="stack"``.
+        Linear model of a fit with ``head="stack"``.
     """
 
     features: FeatureMap
@@ -126,8 +126,9 @@ class RidgeModel:
     ) -> Array:
         """Return what a function of bags in memory makes of ``X``, rows of shape ``tail``.
 
-        Of a store that is a lazy dask.array, chunked by bags. A `BagbasisWarning` names bags of
-        which many points lie outside the box; for a store, one for each block that is computed.
+        For a store, the result is a lazy dask.array, chunked by bags. A `BagbasisWarning` names
+        bags of which many points lie outside the box; for a store, one for each block that is
+        computed.
 
         Raises
         ------

@@ -82,7 +82,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     response_spec_ : ProjectionSpec
         The third basis with everything decided.
     mean_coefficients_ : float64, shape (r,)
-        Of the average response density of the bags fitted.
+        Coefficients of the average response density of the bags fitted.
     features_, alpha_, alphas_, alpha_scores_, report_
         As in `DoubleBasisRegressor`.
     """

@@ -1,6 +1,6 @@
 """Networks: sequences, densities of points in many dimensions, and learned embeddings of bags.
 
-Nothing imports this room. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU, Optax for
+No other package imports this one. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU, Optax for
 the steps, and Equinox, whose networks are frozen dataclasses of arrays (Flax would bring a file
 format of its own and a dozen packages). A GPU is used where JAX's own extras are installed.
 """

@@ -70,7 +70,8 @@ class BagDensity(NeuralEstimator):
     n_condition : int from 1 to 100,000, default 16
         Length of φ(X).
     max_points : int from 2 to 10,000,000, default 128
-        Of a bag, and of a response, in a minibatch; larger ones are thinned.
+        Largest number of points of a bag, and of a response, in a minibatch; larger ones are
+        thinned.
     conditional : {"lam", "ram", "tied", "multi_ind", "single_ind"}, default "lam"
         See `TANDensity`, as for the next four.
     transformation : one of `transformations.CHAINS`, default "4xadd+re"
@@ -211,7 +212,7 @@ class BagDensity(NeuralEstimator):
         ----------
         X : Bags, list of arrays, or BagStore
         points : array_like, shape (m, k)
-            Of the bags' own space, or of the responses'.
+            Points in the bags' own space, or in that of the responses.
 
         Raises
         ------
@@ -228,7 +229,8 @@ class BagDensity(NeuralEstimator):
     def score(self, X: BagsLike, responses: LabelsLike = None) -> float:
         """Return the mean over bags of the mean log density of their points.
 
-        Of responses those of the response; without, that of each point given the other ones.
+        With responses, the densities of the points of the response; without, that of each point
+        given the other points.
 
         Raises
         ------
@@ -267,7 +269,7 @@ class BagDensity(NeuralEstimator):
         ----------
         X : Bags, list of arrays, or BagStore
         n : int from 1 to 10,000,000
-            Of each.
+            Number of points to draw for each bag.
         seed : int from 0 to 2^64 − 1, default 0
         """
         conditions = self.embed(X).astype(np.float32)

@@ -120,9 +120,9 @@ class LabelledNetwork(BagNetworkEstimator):
     report_ : dict
         Counts of bags and points, steps and loss, and the seconds.
     target_names_ : tuple of str
-        Of the store that was fitted to.
+        Names of the targets of the store that was fitted.
     versions_ : dict
-        Of a network that was loaded from a folder: the packages that saved it.
+        Versions of the packages that saved a loaded network.
     """
 
     holdout_: float | dict[str, Any]
@@ -217,11 +217,11 @@ class NetworkRegressor(RegressorMixin, LabelledNetwork):
         Parameters
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
-            Of a store minibatches are read as they are needed, unless it fits in a GiB.
+            Bags. From a store, minibatches are read as they are needed, unless it fits in a GiB.
         y : shape (n_bags,) or (n_bags, k)
-            Of bags in memory.
+            Labels of bags in memory.
         target : str or list of str, optional
-            Of a store with several.
+            Name of the target, or names, of a store with several.
         holdout : float in [0, 1) or mapping, default 0.0
             Bags that are left out, to be evaluated on; see `DoubleBasisRegressor.fit`. With
             groups, those that judge the network in training are whole groups, too.
@@ -282,11 +282,11 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         Parameters
         ----------
         X : Bags, list of (n_i, d) arrays, or BagStore
-            Of a store minibatches are read as they are needed, unless it fits in a GiB.
+            Bags. From a store, minibatches are read as they are needed, unless it fits in a GiB.
         y : shape (n_bags,)
             Text or integers, of bags in memory.
         target : str, optional
-            Of a store with several.
+            Name of the target, or names, of a store with several.
         holdout : float in [0, 1) or mapping, default 0.0
             See `NetworkRegressor.fit`.
         progress : callable (steps done, steps in all), optional

@@ -1,4 +1,4 @@
-"""Conditionals p(z_i | z_<i) as mixtures of normal laws (004, §8.2.1), and the whole network."""
+"""Conditionals p(z_i | z_<i) as normal mixtures (004, §8.2.1), and the whole network."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class MultiInd(Conditional):
 
 
 class SingleInd(Conditional):
-    """A standard normal law of each coordinate."""
+    """A standard normal distribution of each coordinate."""
 
     def __init__(
         self, n_dims: int, n_state: int, n_hidden: int, n_components: int, n_condition: int,
@@ -224,7 +224,7 @@ class TransformedDensity(eqx.Module):
 
 
 def log_mixture(z: jax.Array, mixture: jax.Array) -> jax.Array:
-    """Return the log density of a mixture of normal laws, (3, K), at a number."""
+    """Return the log density of a mixture of normal distributions, (3, K), at a number."""
     logits, means, logs = mixture
     logs = jnp.maximum(logs, LEAST_LOG_SCALE)
     terms = -0.5 * ((z - means) * jnp.exp(-logs)) ** 2 - logs - LOG_ROOT_2_PI

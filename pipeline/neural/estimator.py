@@ -1,4 +1,4 @@
-"""`NeuralEstimator`: what all estimators of this room share: parameters, training, saving."""
+"""`NeuralEstimator`: what all neural estimators share: parameters, training, saving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`load_network`: estimators of this room from their files."""
+"""`load_network`: read neural estimators from their files."""
 
 from __future__ import annotations
 

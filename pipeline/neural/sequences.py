@@ -39,7 +39,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
     n_stats : int from 1 to 100,000, default 64
         Statistics φ of "sru".
     n_recurrent : int from 0 to 100,000, default 32
-        Of r, by which statistics know the past; 0: they depend on the point alone.
+        Dimension of r, by which the statistics know the past; 0: they depend on the point alone.
     scales : list of float in [0, 1), default (0.0, 0.5, 0.9, 0.99, 0.999)
         A: how much of an average is kept at a point (004, §7.3).
     activation : {"relu", "tanh"}, default "relu"
@@ -50,7 +50,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
         Longer sequences keep their last points; default the longest there is. Memory and time
         grow with it.
     learning_rate : float in (0, 10], default 0.003
-        Of a step, at the beginning.
+        Initial size of a step.
     optimizer : {"adam", "sgd"}, default "adam"
         How steps follow gradients.
     decay : float in (0, 1], default 0.9
@@ -73,7 +73,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
         A folder, of any filesystem that fsspec knows; training started again there goes on, with
         the same bits on the same machine.
     seed : int from 0 to 2^64 − 1, default 0
-        Of weights, minibatches and dropout.
+        Seed for drawing weights, minibatches and dropout.
     """
 
     _per_point: ClassVar[bool] = False

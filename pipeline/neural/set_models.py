@@ -24,10 +24,10 @@ class SetEstimator(BagNetworkEstimator):
     n_pooled : int from 1 to 100,000, default 64
         Numbers that are averaged over points.
     n_hidden : int from 1 to 100,000, default 64
-        Of both nets' layers.
+        Number of units of the layers of both networks.
     max_points : int from 1 to 10,000,000, default 512
-        Of a bag in a minibatch: larger ones are thinned by evenly spread points. Predictions use
-        all points.
+        Largest number of points of a bag in a minibatch: larger bags are thinned by evenly spread
+        points. Predictions use all points.
     learning_rate : float in (0, 10], default 0.003
     optimizer : {"adam", "sgd"}, default "adam"
     decay : float in (0, 1], default 0.7

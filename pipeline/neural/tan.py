@@ -58,9 +58,9 @@ class TANDensity(NeuralEstimator):
     linear : bool, default True
         Whether z = L U x + b comes first ("L" in the tables).
     n_components : int from 1 to 10,000, default 10
-        Of each mixture.
+        Number of components of each mixture.
     n_hidden : int from 2 to 100,000, default 64
-        Of states and nets.
+        Number of units of states and networks.
     learning_rate : float in (0, 10], default 0.005
     optimizer : {"adam", "sgd"}, default "adam"
     decay : float in (0, 1], default 0.5
@@ -243,7 +243,7 @@ def points_of(X: ArrayLike, n_dims: int, names: Names) -> Floats:
     Raises
     ------
     DataError
-        Of another dimension, of other names, or not finite.
+        If the points have another dimension or other names, or are not finite.
     """
     order = order_of(names_of_table(X), names, "X", "the density was fitted on")
     points = as_array("X", X, np.float64)

@@ -1,4 +1,4 @@
-"""Minibatch descent of any network of this room: one loop, one state, checkpoints that resume.
+"""Minibatch descent of any neural network: one loop, one state, checkpoints that resume.
 
 A step is a function of (seed, number of the step): which examples it sees, and what is dropped. So
 training that goes on from a checkpoint has the same bits as training that was never interrupted,
@@ -107,11 +107,11 @@ class Trained:
     ----------
     network : equinox module
     loss : float
-        Of the validation examples; of the last minibatches without any.
+        Loss of the validation examples; without any, of the last minibatches.
     n_steps : int
     history : list of (step, loss)
     n_steps_resumed : int
-        Of them those that a checkpoint had.
+        Number of these steps that a checkpoint had.
     """
 
     network: Network
@@ -134,7 +134,7 @@ def train(
     Parameters
     ----------
     fingerprint : str
-        Of the estimator and the data: a checkpoint of another is refused.
+        Fingerprint of the estimator and the data: a checkpoint with another fingerprint is refused.
 
     Raises
     ------

@@ -54,14 +54,14 @@ class Field:
         Variance of an observation's error.
     n_components : int
     prior_mean : float
-        Of every component, everywhere.
+        Prior mean of every component, everywhere.
 
     Attributes
     ----------
     mean : float64, shape (n_places, n_components)
-        Of f at each place, given what was observed.
+        Mean of f at each place, given what was observed.
     covariance : float64, shape (n_places, n_places)
-        Of each component.
+        Covariance of each component.
     observations : tuple of Observation
 
     Raises

@@ -31,7 +31,7 @@ class PatternSearch:
     n_outer, n_inner : int
         Draws of an observation, and of f given each, unless the classifier has closed forms.
     n_draws : int
-        Of f, for the chances that flags are set by.
+        Number of draws of f, from which the probabilities are estimated that set flags.
     seed : int
 
     Attributes

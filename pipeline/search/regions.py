@@ -81,7 +81,7 @@ class RegionClassifier(ABC):
         candidates : int64
             Places that may be observed next.
         n_draws : tuple of int
-            Of z*, and of f given each.
+            Numbers of draws of z*, and of f given each.
         """
         n_outer, n_inner = n_draws
         before = field.draw(n_outer * n_inner, rng)
@@ -123,8 +123,9 @@ class BagRegions(RegionClassifier):
     label : int or str
         The class that is the pattern.
     coordinates : array_like, shape (n_places, n_dims), optional
-        Of each place, such as a field's ``places``. The first coordinates of a bag's points are
-        these, less their mean over the region; f's values follow. Without, f's values alone.
+        Coordinates of each place, such as a field's ``places``. The first coordinates of a bag's
+        points are these, less their mean over the region; f's values follow. Without, f's values
+        alone.
 
     Raises
     ------

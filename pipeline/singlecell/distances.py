@@ -74,7 +74,7 @@ def sample_distances(
     k : int, default 25
         Of "knn".
     seed : int, default 0
-        Of mixtures and their draws.
+        Seed for drawing mixtures and their samples.
     checkpoint, progress
         Of "knn", as for `divergence_blocks`.
 

@@ -100,7 +100,7 @@ class BagbasisSamples(_Samples):
     cell_group_key : str, optional
         Not used; of the interface.
     layer : str, default "X_pca"
-        Of obsm, else of layers; None or "X" is X.
+        Name of an array of obsm, or else of layers; None or "X" is X.
     seed : int, default 67
     method : str, default "knn"
         As for `sample_distances`; "knn" is GloScope's matrix.
@@ -242,7 +242,7 @@ class BagbasisSupervised(_Samples):
     seed : int, default 42
         Not used: fits have no chance in them but that of their random features' own seed.
     embedding : embedding, optional
-        Of the cells; default that of the estimators.
+        Embedding of the cells; default that of the estimators.
 
     Attributes
     ----------
@@ -283,8 +283,8 @@ class BagbasisSupervised(_Samples):
     def predict(self, label: str) -> pd.Series | pd.DataFrame:
         """Return the prediction for every sample, in patpy's form.
 
-        Of numbers a Series; of classes a DataFrame with ``prob_CLASS`` and ``LABEL_pred``. Samples
-        that the model was fitted to are among them: judge it by `cross_val_score`.
+        For numbers, a Series; for classes, a DataFrame with ``prob_CLASS`` and ``LABEL_pred``.
+        Samples that the model was fitted to are among them: judge it by `cross_val_score`.
 
         Raises
         ------

@@ -35,7 +35,7 @@ def information_retention(
     Parameters
     ----------
     distances : shape (n, n)
-        Of samples from each other, ≥ 0.
+        Distances of samples from each other, ≥ 0.
     target : shape (n,)
         Labels, or numbers; NaN or None is unknown.
     task : {"classification", "regression", "ranking"}
@@ -112,7 +112,7 @@ def trajectory_score(
     root : int
         The sample where the trajectory begins.
     n_neighbors : int, default 15
-        Of the graph; at most n − 1 are used.
+        Number of neighbours in the graph; at most n − 1 are used.
 
     Raises
     ------

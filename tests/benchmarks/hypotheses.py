@@ -124,4 +124,4 @@ def _beside(
         lambda: make().test(X, Y, reps=N_PERMUTATIONS, workers=1, auto=False),
         repeats=2,
     )
-    yield pair(f"{title}, an approximate law", ours(law), lambda: make().test(X, Y, auto=True))
+    yield pair(f"{title}, approximate null", ours(law), lambda: make().test(X, Y, auto=True))

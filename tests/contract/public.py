@@ -1,16 +1,16 @@
 """What people call, by rule: nothing is listed here, and no name is left out by hand.
 
-Public is what the ``__all__`` of a room with a door hands on, and the public methods of its
-classes. (An extra has no door, as no room imports it: its own tests give it the same values.) Each
-such callable needs an example, with whose arguments junk is tried, unless nobody can call it with
+Public is what the ``__all__`` of a package exports, and the public methods of its classes.
+(Extras are left out, as no other package imports them: their own tests give them the same values.)
+Each such callable needs an example, with whose arguments junk is tried, unless nobody can call it with
 things of their own:
 
 - a class with abstract methods, a protocol or an enumeration: what people make are its kinds,
 - a dataclass that checks none of its fields: the result of a call, which nobody makes,
 - a hook: a method that a class with abstract methods, or a protocol, defines for its kinds, so that
-  rooms call it,
-- a callable that needs what only rooms make: an array that is one already (people give
-  ``ArrayLike``), or an object of a class that no room hands on,
+  the library calls it,
+- a callable that needs what only the library makes: an array that is one already (people give
+  ``ArrayLike``), or an object of a class that no package exports,
 - a callable that is told which error to raise: only the library tells that,
 - a class that people open or create by its class methods, and whose constructor refuses others,
 - a callable without parameters.
@@ -37,7 +37,7 @@ HOME = Path(bagbasis.__file__).resolve().parent
 STUBS = sorted(HOME.glob("*/__init__.pyi"))
 # core is for packages that add components, and its functions check the others' parameters
 PACKAGES = [f"bagbasis.{one.parent.name}" for one in STUBS if one.parent.name != "core"]
-ROOMS = [import_module(name) for name in ("bagbasis", *PACKAGES, "bagbasis.jobs.runs")]
+MODULES = [import_module(name) for name in ("bagbasis", *PACKAGES, "bagbasis.jobs.runs")]
 CLASSES = {
     name
     for file in HOME.rglob("*.py")
@@ -46,7 +46,7 @@ CLASSES = {
 
 
 class PublicCallable(NamedTuple):
-    """A function or a class that a room hands on, or a method; ``owner`` is the method's class."""
+    """A function or a class that a package exports, or a method; ``owner`` is the method's class."""
 
     call: Any
     owner: type | None
@@ -78,7 +78,7 @@ def parameters_of(call: Any) -> list[inspect.Parameter]:
 def public_callables() -> Iterator[tuple[str, PublicCallable]]:
     """Yield what packages hand on to people, by "name" or "Class.method", each once."""
     seen: dict[str, Any] = {}
-    for module in ROOMS:
+    for module in MODULES:
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
             if not callable(thing) or not _is_ours(thing) or _is_error(thing):
@@ -129,8 +129,8 @@ def _is_made_by_rooms(parameter: inspect.Parameter) -> bool:
     return bool(kinds) and kinds <= MADE_BY_ROOMS
 
 
-HANDED_ON = [getattr(module, name) for module in ROOMS for name in getattr(module, "__all__", ())]
-"""All that the doors hand on to people; an object of a subclass counts as one of its bases."""
+HANDED_ON = [getattr(module, name) for module in MODULES for name in getattr(module, "__all__", ())]
+"""All that the packages export; an object of a subclass counts as one of its bases."""
 MADE_BY_ROOMS = {"NDArray", "Floats", "Integers", *CLASSES}.difference(
     base.__name__ for kind in HANDED_ON if inspect.isclass(kind) for base in kind.__mro__
 )

@@ -214,7 +214,7 @@ def test_attributes_before_a_fit():
 
 
 def test_attributes_are_few_and_a_page_explains_each():
-    """Rooms of ours take what is public for people; the guide's table has all of it and no more."""
+    """Our packages import what is public; the guide's table has all of it and no more."""
     fitted = small(DoubleBasisRegressor).fit(BAGS, Y)
     shown = {name for name in {*dir(fitted), *dir(type(fitted))} if not name.startswith("_")}
     assert len(shown - {"feature_names_in_"}) <= 40  # which tools of scikit-learn ask for

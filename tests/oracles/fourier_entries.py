@@ -1,4 +1,4 @@
-"""The random features room beside its oracles."""
+"""Random features next to their oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The regression room beside its oracles: statistics, solutions, scores, predictions."""
+"""Ridge regression next to its oracles: statistics, solutions, scores, predictions."""
 
 from __future__ import annotations
 

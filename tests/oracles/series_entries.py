@@ -1,4 +1,4 @@
-"""The bases room beside its oracles: projections, evaluations, leave-one-out scores."""
+"""Bases next to their oracles: projections, evaluations, leave-one-out scores."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ def test_peer_equals_the_oracle(name):
     assert_equals_oracle(entry, entry.peer)
 
 
-@pytest.mark.parametrize("room", FEATURES)
+@pytest.mark.parametrize("entries", FEATURES)
 @settings(max_examples=30)
 @given(st.data(), st.integers(0, 2**32 - 1), st.integers(1, 5))
-def test_drawn_bags(room, data, seed, n):
+def test_drawn_bags(entries, data, seed, n):
     """Features of any first n of the ragged sizes, of any points."""
     # a median is of all bags together
-    names = [entry.name for entry in room() if entry.name != "median distance"]
+    names = [entry.name for entry in entries() if entry.name != "median distance"]
     name = data.draw(st.sampled_from(names))
     entry = IMPLEMENTATIONS[name]
     assert_equals_oracle(entry, entry.implementation, np.random.default_rng(seed), n)
@@ -64,8 +64,8 @@ def assert_equals_oracle(entry: Implementation, function, rng=None, n=None):
 
 def test_every_kernel_is_kept():
     """What one process has compiled no other one compiles again: jobs and workers are many."""
-    rooms = pkgutil.walk_packages(bagbasis.__path__, "bagbasis.")
-    modules = [importlib.import_module(m.name) for m in rooms if m.name.endswith("_kernels")]
+    packages = pkgutil.walk_packages(bagbasis.__path__, "bagbasis.")
+    modules = [importlib.import_module(m.name) for m in packages if m.name.endswith("_kernels")]
     kernels = {k for module in modules for k in vars(module).values() if isinstance(k, Dispatcher)}
     assert len(kernels) > 50
     assert [k.py_func for k in kernels if isinstance(k._cache, NullCache)] == []

@@ -1,4 +1,4 @@
-"""``bags test two-sample``: whether the bags of two stores, or of two ranges, are of one law."""
+"""``bags test two-sample``: whether two sets of bags have the same distribution."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def serve_registry(
     Parameters
     ----------
     url : str
-        Of the registry.
+        URL of the registry.
     host, port
         Where to listen; port 0 is any that is free.
     token_file : str, optional

@@ -41,7 +41,8 @@ class CIFAR10(Dataset):
     Parameters
     ----------
     folder : str
-        Of the *binary version*: ``data_batch_1.bin`` … ``data_batch_5.bin``, ``test_batch.bin``.
+        Folder of the *binary version*: ``data_batch_1.bin`` … ``data_batch_5.bin``,
+        ``test_batch.bin``.
     split : {"train", "test"}
     classes : tuple of str
         The images to take, in the order of the files; default the cats and the dogs, as there.

@@ -30,7 +30,7 @@ def mixed_sources(sizes: Sequence[int], n: int, *, seed: int) -> tuple[Floats, F
 def amari(product: Floats, sizes: Sequence[int]) -> float:
     """Return the Amari index of W A by groups: 0 where each group found is one of the sources'.
 
-    Of the norms of blocks; from 0 to 1.
+    Largest of the norms of blocks; from 0 to 1.
     """
     ends = np.cumsum(sizes)
     cuts = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]

@@ -49,7 +49,7 @@ class Patches:
     closeness : float
         Dirichlet weight of the class in an image's distribution: large ones differ little.
     seed : int
-        Of the classes and parts, and with an index of the images.
+        Seed for drawing the classes and parts, and, with an index, of the images.
     """
 
     n_classes: int = 15

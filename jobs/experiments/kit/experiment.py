@@ -69,7 +69,7 @@ class Measure:
         needs of earlier points it finds in ``out_dir`` or makes again: a run that goes on after an
         interruption does not measure these.
     label : str
-        Of its points, a format of their parameters: ``"error L {L}"``.
+        Label of its points, a format of their parameters: ``"error L {L}"``.
     over : mapping
         The axes: values of a parameter, or of several that go together ("n_points d"). Points are
         the product of all axes.
@@ -127,11 +127,11 @@ class Experiment(ABC, Generic[S]):
     settings : Scale
         What ``configs/experiments/NAME.yaml`` says of the scale.
     seed : int
-        Of everything that is drawn.
+        Seed for everything that is drawn.
     out_dir : Path
         For stores and models in folders of its own, and for the pictures.
     cores : int
-        Of the machine that the points were measured on.
+        Number of cores of the machine that the points were measured on.
     pictures : list of Path
         Those that were drawn.
     """

@@ -59,7 +59,7 @@ class GramPeer:
         Parameters
         ----------
         own : float64, shape (N, N)
-            Of the training bags from each other.
+            Divergences of the training bags from each other.
         cross : float64, shape (n_test, N)
         targets : float64, shape (N, t)
         """

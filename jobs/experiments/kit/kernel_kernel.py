@@ -44,14 +44,14 @@ class Candidates(Section):
     alphas_a_bag : [lo, hi]
         Decimal exponents of λ / N; half decades between them.
     bandwidths : list of float
-        Of kernel density estimates, as shares of the box's side.
+        Bandwidths of kernel density estimates, as shares of the box's side.
     n_features : int
         D of the 2BE.
     n_choose, choose_features : int
         Bags, and D, that the bases are chosen with.
     precision : {"float32", "float64"}
-        Of the 2BE. Where labels have next to no noise the best λ lies below what the products of
-        float32 resolve.
+        Precision of the 2BE. Where labels have next to no noise the best λ lies below what the
+        products of float32 resolve.
     """
 
     n_per_dim: list[int]

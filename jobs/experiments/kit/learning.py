@@ -75,7 +75,7 @@ class Learner:
     kind : type
         Regressor or classifier.
     seed : int
-        Of the random features.
+        Seed for drawing the random features.
     alpha : {"validation", "gcv"}
         What chooses λ, and with it embedding and σ: a tenth of the bags that is held out (001, §5),
         or generalised cross-validation.

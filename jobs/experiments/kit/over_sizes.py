@@ -48,7 +48,7 @@ class Sizes(Scale):
     n_train, n_test : int
         Bags.
     n_classical : int
-        Of the test bags, the first ones, that the classical estimator gets.
+        Number of test bags, from the first, that the classical estimator is given.
     candidates : Candidates
     n_queries : int
         Bags predicted at once where batches are timed.
@@ -76,7 +76,7 @@ class AtSize:
     choices : mapping
         What the 2BE and KK chose.
     seconds : mapping
-        Of the 2BE and KK, see `kernel_kernel.measure_times`.
+        Seconds of the 2BE and KK, see `kernel_kernel.measure_times`.
     """
 
     n_points: int

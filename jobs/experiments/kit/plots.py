@@ -34,7 +34,7 @@ class Curve:
     spread : array_like or None
         Half the length of the bars at the points, or two of these: below and above.
     more : mapping
-        Of matplotlib's `Line2D`.
+        Further properties of matplotlib's `Line2D`.
     """
 
     x: Any
@@ -69,7 +69,7 @@ def lines(
     ticks : sequence of float
         All that the x axis has; none: matplotlib's own.
     levels : mapping from label to y
-        Of dotted horizontal lines.
+        Heights of dotted horizontal lines.
     legend : mapping or "at ends", optional
         Of `Axes.legend`; or labels stand beside the last points of the curves.
     """
@@ -127,7 +127,7 @@ def bars(
         None where there is no bar.
     spread : mapping from a label to distances below and above each height
     fmt : str
-        Of the numbers above the bars; "" writes none.
+        Format of the numbers above the bars; "" writes none.
     """
     width = 0.8 / len(series)
     for k, ((label, heights), color) in enumerate(zip(series.items(), colors, strict=False)):

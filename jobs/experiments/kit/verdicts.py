@@ -76,7 +76,7 @@ def order_verdict(
     claims : sequence of (method, relation, method)
         The relation is one of ≥, >, ≫, see `MEANING`.
     digits : int
-        Of the leads.
+        Number of decimals of the leads.
     """
     found: dict[bool, list[str]] = {True: [], False: []}
     for one, relation, other in claims:

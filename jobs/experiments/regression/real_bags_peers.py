@@ -53,7 +53,7 @@ class Peer:
         Predictions for bags, from a training set, the bags, the kind of the labels, the number of
         trees and a seed.
     kinds : sequence of {"classification", "regression"}
-        Of the labels that it takes.
+        Kinds of labels that it takes.
     """
 
     predict: Callable[[LabelledSet, Bags, Kind, int, int], Floats]

@@ -38,7 +38,7 @@ class FalkonModel:
     coef : float64, shape (M,)
     intercept : float
     gamma : float
-        Of the kernel 1 + exp(−γ‖a − b‖²).
+        Coefficient γ of the kernel 1 + exp(−γ‖a − b‖²).
     """
 
     centres: NDArray[Any]
@@ -75,7 +75,7 @@ def fit_falkon(
     alpha : float
         λ n of the algorithm: in the units of `KernelRidge`.
     seed : int
-        Of the centres, which are rows of X.
+        Seed for drawing the centres, which are rows of X.
     """
     n = len(X)
     mean = float(y.mean())

@@ -163,7 +163,7 @@ def task_cpu(loads: pd.DataFrame) -> pd.Series:
 def load_at_a_minute(loads: pd.DataFrame) -> pd.Series:
     """Return the share of a core that the scheduler takes when tasks take a minute, as a fit's do.
 
-    Of shorter tasks the events of a minute are not counted in full.
+    For shorter tasks, the events of a minute are not counted in full.
     """
     return loads["idle"] + task_cpu(loads) * loads["n_workers"] / MINUTE
 
@@ -224,7 +224,7 @@ class PaperCost:
     core_seconds, n_bytes : float
         A bag, measured: CPU of the pass, and bytes of the store.
     work, reading : float
-        Of all tasks on all nodes, one after the other on each node.
+        Seconds of all tasks on all nodes, one after the other on each node.
     scheduling : float
         CPU of the scheduler for all tasks, measured under simulated workers.
     merging, solve : float

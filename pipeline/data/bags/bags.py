@@ -425,7 +425,7 @@ class Bags(Ragged):
         Parameters
         ----------
         frame : table
-            Of pandas (the id may be in its index) or polars (also lazy), of Arrow or
+            Table of pandas (the id may be in its index) or polars (also lazy), of Arrow or
             ``pyarrow.dataset``, or an xarray.Dataset. Of a groupby each group is a bag.
         id_column : str or list of str, optional
             Rows of one bag have the same. None for a groupby alone.

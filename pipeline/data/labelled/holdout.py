@@ -35,7 +35,7 @@ class Holdout:
     Attributes
     ----------
     fraction : float in [0, 1)
-        Of the bags; 0 with groups holds nothing out, and chooses validation by groups.
+        Fraction of the bags; 0 with groups holds nothing out, and chooses validation by groups.
     groups : str, optional
         Column of the store whose equal values are held out together, of validation too.
     after : str or float, optional

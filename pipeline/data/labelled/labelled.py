@@ -254,8 +254,8 @@ class LabelledBags:
         rows_per_block : int
             Bags in a batch, at most.
         max_bytes : int
-            Of points and responses read at a time, at most, unless one bag has more. The next
-            ones are read while the caller works on a batch.
+            Largest number of bytes of points and responses that are read at a time, unless one bag
+            has more. The next ones are read while the caller works on a batch.
         """
         first = self.start if start is None else start
         last = self.end if stop is None else stop

@@ -62,9 +62,9 @@ class Targets:
     Attributes
     ----------
     names : tuple of str
-        Of a store's columns; empty for bags in memory.
+        Names of a store's columns; empty for bags in memory.
     values : shape (n_bags, k), optional
-        Of bags in memory, or in place of a store's columns.
+        Labels of bags in memory, or instead of a store's columns.
     class_names : tuple of str
         The classes of the one target are read as positions among these, which include all of the
         store's; empty: as the store's own numbers.

@@ -56,7 +56,7 @@ def storage_errors(
     consequence : str
         What is so now, or what to do: "nothing was saved".
     kind : type
-        Of the error that is raised.
+        Type of the error that is raised.
     passing : OSError type or tuple of them
         Errors that the caller handles: FileNotFoundError where absence is an answer.
 
@@ -219,7 +219,7 @@ def write_json(
     format : Format, optional
         Its version is the first key, for `read_json` to check.
     mode : int
-        Of a local file.
+        File mode of a local file.
 
     Raises
     ------
@@ -257,14 +257,14 @@ def read_json(
     Parameters
     ----------
     parse : callable
-        Of the object, without its format version. Its AttributeError, TypeError, KeyError and
-        ValueError say that the object is not what was written.
+        Function that parses the object, without its format version. Its AttributeError, TypeError,
+        KeyError and ValueError say that the object is not what was written.
     read : callable
         Gives the content at the URL.
     format : Format, optional
         That the object has to have.
     kind : type
-        Of the error that is raised for an object that cannot be parsed.
+        Type of the error that is raised for an object that cannot be parsed.
     damaged, remedy : str
         What the message calls the object, and what to do about it.
 

@@ -44,7 +44,7 @@ class Hold:
     Attributes
     ----------
     url : str
-        Of the folder.
+        URL of the folder.
     """
 
     def __init__(self, url: str) -> None:

@@ -43,7 +43,7 @@ class WriterStore(WrapperStore[Store]):
     Parameters
     ----------
     url : str
-        Of the bag store, for messages.
+        URL of the bag store, for messages.
     store : Store
     still_ours : callable
         Raises when the writer has lost the store; asked before every write and deletion.

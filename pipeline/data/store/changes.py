@@ -48,7 +48,8 @@ class Changes:
     Attributes
     ----------
     rows : float64, shape (n, 3)
-        Of each change the bag's index, the target's column or -1 for a removal, and the new value.
+        For each change, the bag's index, the target's column or -1 for a removal, and the new
+        value.
     """
 
     rows: Floats

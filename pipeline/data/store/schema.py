@@ -76,9 +76,8 @@ class StoreMeta(Saved):
     array by its name, in hexadecimal digits; arrays of stores of earlier versions have none.
     ``ranges`` has the least and the largest coordinates of the points, and of the responses, by
     their arrays' names, where no box was given: an empty list before the first. Their box is then
-    measured from these, as that of bags in memory.
-    Of an empty store whose dtype nobody chose, it is open: the
-    first points decide between float32 and float64.
+    measured from these, as that of bags in memory. The dtype of an empty store for which nobody
+    chose one is open: the first points decide between float32 and float64.
     """
 
     n_dims: int

@@ -180,7 +180,7 @@ class BagStore(Exported):
             ``_FillValue``, ``scale_factor`` and their like are honoured, see "What is read from
             each format". A warning names the variables that are left out. It is read into memory.
         url : str or path
-            Of the new store.
+            URL of the new store.
         overwrite : bool
             As for `create`.
 

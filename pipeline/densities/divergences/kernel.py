@@ -99,7 +99,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     scale_ : float
         σ.
     bandwidth_ : float or None
-        Of the MMDs' point kernel.
+        Bandwidth of the MMDs' point kernel.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class SearchableBags:
     met : shape (n,)
         Sizes of the bags that these will meet.
     name : str
-        Of the argument, for refusals.
+        Name of the argument, for refusals.
 
     Raises
     ------

@@ -60,7 +60,7 @@ class PSDRepair(KernelDecomposition):
     Attributes
     ----------
     eigenvalues_ : shape (N,)
-        Of the training matrix, ascending: how indefinite it is.
+        Eigenvalues of the training matrix, ascending: how indefinite it is.
     negative_vectors_ : shape (N, r)
         Eigenvectors of the r eigenvalues below zero.
     kernel_ : shape (N, N)

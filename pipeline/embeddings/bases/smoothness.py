@@ -115,9 +115,9 @@ class Candidates:
     values : float64, shape (m,)
         Ascending: max_norm or n_per_dim of series, bandwidths of kernel estimates.
     limits : (n_per_dim, max_norm)
-        Of the index set of all functions.
+        Limits of the index set of all functions.
     shape : {"ball", "tensor"}
-        Of a series' index set.
+        Shape of a series' index set.
     basis : {"cosine", "trigonometric", "legendre"}
     """
 

@@ -133,7 +133,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns; sums are in double.
+        Data type of what `transform` returns; sums are in double.
 
     Attributes
     ----------

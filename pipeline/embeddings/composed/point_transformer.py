@@ -45,9 +45,9 @@ class PointTransformerSpec(EmbeddingSpec):
     ----------
     steps : tuple of PointStep
     n_coordinates : int
-        Of a point before them.
+        Number of coordinates of a point before them.
     embedding : EmbeddingSpec
-        Of the points after them, which its box is of.
+        Embedding of the points after them; its box is a box of those points.
     """
 
     steps: Annotated[tuple[PointStep, ...], ListOf(Instance("PointStep"))]
@@ -170,15 +170,15 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         log10, sqrt, cbrt or arcsinh, or a Pipeline of these. Others cannot be fitted in one pass
         and saved without pickle.
     embedding : embedding, optional
-        Of the transformed points. Not fitted; without a box of its own. Default
+        Embedding of the transformed points. Not fitted; without a box of its own. Default
         `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of transformed points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
-        Of the transformed points. Default: around those of up to 4,096 bags, where a few outliers
-        do not stretch it, as ingest measures boxes; a store's own box is not used.
+        Box of the transformed points. Default: around those of up to 4,096 bags, where a few
+        outliers do not stretch it, as ingest measures boxes; a store's own box is not used.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------

@@ -89,9 +89,9 @@ def measure_moments(
     cost : Cost
         Of ``rows_of``, the squares of the rows included.
     ranges : list of (start, stop), optional
-        Of the bags; default all.
+        Ranges of bags; default all.
     progress : Progress, optional
-        Of the pass.
+        Progress reporter of the pass.
     diagonal : bool
         Whether the diagonal of the scatter is enough.
     """

@@ -96,7 +96,7 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     embedding : Embedding, optional
-        Of the bags of moments. None: `MeanMapEmbedding` of its own parameters.
+        Embedding of the bags of moments. None: `MeanMapEmbedding` of its own parameters.
     time, lags
         As for `bags_of_series`.
 

@@ -116,7 +116,7 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------

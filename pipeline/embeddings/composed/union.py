@@ -143,7 +143,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         "moments", and "js1", "js2" where two are alike. Default: ``HDDEmbedding("js")`` as "js"
         and ``MomentsEmbedding()`` as "moments".
     join : {"product", "sum"}, default "product"
-        Of the parts' kernels. Without random features both are the joined vector.
+        How to join the parts' kernels. Without random features, both give the joined vector.
     scales : list of float > 0, optional
         s, by which each part is divided. None: the median distance of two bags in the part, from
         up to 1,024 bags of a sample.
@@ -154,7 +154,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for all parts. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
-        Of what `transform` returns.
+        Data type of what `transform` returns.
 
     Attributes
     ----------

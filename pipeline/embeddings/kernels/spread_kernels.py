@@ -110,7 +110,7 @@ def spread_bags(
         exp(−(k / h n_grid)² / 2): a point reaches ``half`` midpoints to either side, a multiple
         of CHUNK / 2.
     scale : float
-        Of a Gaussian's peak: (√2π h)^−g.
+        Height of a Gaussian's peak: (√2π h)^−g.
     out : float32 or float64, shape (n_bags, n_groups · n_grid^g), written
         Its dtype is the working precision; sums are in double. NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written

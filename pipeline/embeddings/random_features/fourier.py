@@ -128,7 +128,7 @@ class RandomFourierFeatures(RandomFeatures):
         σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
         times ``scale_multiplier``.
     scale_multiplier : float > 0, default 1.0
-        Of the median; not used when scale is a number.
+        Factor that multiplies the median; not used when scale is a number.
     orthogonal : bool, default False
         Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
         less variance still for smooth kernels.

@@ -32,7 +32,8 @@ def choose_by_cholesky(
     """Return indices of rows by a randomly pivoted Cholesky factorisation (Chen et al. 2022).
 
     Each pivot is drawn in proportion to what those before leave of the diagonal. Blocks of them
-    are proposed at once and thinned by rejection, which gives the same law (Epperly et al. 2024).
+    are proposed at once and thinned by rejection, which gives the same distribution (Epperly et al.
+    2024).
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def choose_by_cholesky(
     n_rows, n_chosen : int
         Fewer are chosen once no more than the ``tolerance`` of the trace is left.
     seed : int
-        Of the counter-based generator.
+        Seed of the counter-based generator.
     """
     generator = np.random.Generator(np.random.Philox(key=seed))
     factor = np.empty((n_rows, n_chosen), order="F")  # of the kernel: columns of the pivots

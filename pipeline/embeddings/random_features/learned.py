@@ -117,19 +117,19 @@ class LearnedFourierFeatures(RandomFeatures):
         σ of the Gaussian kernel that learning begins with. "median": the median distance times
         whichever of ⅛ … 4 has the largest evidence.
     scale_multiplier : float > 0, default 1.0
-        Of the median; not used when scale is a number.
+        Factor that multiplies the median; not used when scale is a number.
     n_sweeps : int from 0 to 10,000, default 20
         Passes. 0: the Gaussian kernel.
     n_bags : int ≥ 1, default 100000
         Bags that are learnt from, in evenly spread runs; all, where there are no more.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Of the mixture's components; "full" for up to 100 inputs.
+        Type of covariance of the mixture's components; "full" for up to 100 inputs.
     concentration : float in (0, 10000], default 1.0
         α of the Dirichlet process: about α log D components.
     tightness : float in (0, 10000], default 0.1
         κ₀: their means have 1/κ₀ times their variance.
     seed : int from 0 to 2^64 − 1, default 0
-        Of the frequencies to begin with, and of the sweeps.
+        Seed for drawing the initial frequencies, and of the sweeps.
 
     Attributes
     ----------

@@ -241,7 +241,7 @@ class NystroemFeatures(RandomFeatures):
         σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
         the rows sampled, times ``scale_multiplier``.
     scale_multiplier : float > 0, default 1.0
-        Of the median; not used when scale is a number.
+        Factor that multiplies the median; not used when scale is a number.
     kernel : {"gaussian", "laplacian", "matern", "cauchy"}, default "gaussian"
         exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), Matérn's with ν and length σ, or 1 / (1 + ‖Δ‖₂² / σ²).
     nu : float ≥ 0.5, default 1.5
@@ -250,7 +250,7 @@ class NystroemFeatures(RandomFeatures):
         How they are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
         factorisation of their kernel, or by the seeding of k-means++.
     seed : int from 0 to 2^64 − 1, default 0
-        Of the choice.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------

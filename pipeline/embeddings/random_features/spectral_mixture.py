@@ -73,7 +73,7 @@ class Diagonal:
 
 @dataclass(frozen=True)
 class Full:
-    """Full covariances, by the inverse Wishart law of the thesis: O(d³)."""
+    """Full covariances, by the inverse Wishart distribution of the thesis: O(d³)."""
 
     tightness: float  # κ₀
 
@@ -136,7 +136,7 @@ class Mixture:
     labels : int64, shape (m,)
     means : list of arrays (d,)
     roots : list of arrays
-        Of the covariances, as the family has them.
+        Square roots of the covariances, as the family has them.
     """
 
     family: Family
@@ -180,9 +180,9 @@ class Mixture:
         """Draw another frequency, with its component, for each: shape (m, d).
 
         Half of them come from the whole mixture, the others from a step of any length in their own
-        component, along one or more of its coordinates. Neither changes the prior's law, so the
-        ratio of the evidence alone decides whether one is accepted; and none depends on what was
-        decided for another.
+        component, along one or more of its coordinates. Neither changes the prior's distribution,
+        so the ratio of the evidence alone decides whether one is accepted; and none depends on what
+        was decided for another.
 
         The thesis draws ω_j from its own component: it cannot leave a mode that has no others.
         """

@@ -42,7 +42,7 @@ class SpectrumSums:
     n : int
         Rows.
     share : float
-        Of the targets that say something of their own: the evidence is counted so often.
+        Fraction of the targets that say something of their own: the evidence is counted so often.
     """
 
     gram: Floats
@@ -104,7 +104,7 @@ def accept_in_turn(sums: SpectrumSums, penalty: float, log_chances: Floats) -> N
     Parameters
     ----------
     sums : SpectrumSums
-        Of the m current frequencies and the m proposed, in this order.
+        Sums of the m current frequencies and the m proposed, in this order.
     log_chances : float64, shape (m,)
         Logarithms of uniform numbers: one below the gain of log evidence accepts.
 

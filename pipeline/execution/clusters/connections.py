@@ -66,7 +66,7 @@ def connect(
         In place of the profile's. A worker is one lane: it runs one task at a time, on all its
         cores. By default all cores of the machine in lanes of up to eight.
     memory_limit : str, optional
-        Of each worker, such as "3GiB"; default for local ones an even share.
+        Memory limit of each worker, such as "3GiB"; default for local ones an even share.
     dashboard : bool, optional
         Whether Dask's dashboard, with bokeh installed, is at ``client.dashboard_link``. It asks for
         no password: every account of this machine can read it. Default no.

@@ -170,9 +170,10 @@ class JobQueueProfile(_Tls):
     n_workers, cores_per_worker : int
         Jobs, and the cores of each.
     memory_limit : str
-        Of each job.
+        Memory limit of each job.
     walltime : str
-        Of each job; a worker leaves in good order before it ends, and its job is asked for again.
+        Time limit of each job; a worker leaves in good order before it ends, and its job is asked
+        for again.
     interface : str or None
         Network interface of scheduler and workers. Connections are encrypted: with the TLS files,
         or with certificates made for this run alone.
@@ -235,7 +236,7 @@ class KubernetesProfile(_Tls):
     cluster_spec : str
         The manifest's YAML file.
     name : str or None
-        Of the cluster, in place of the manifest's.
+        Name of the cluster, instead of the manifest's.
     address : str or None
         Where this machine reaches the scheduler; None: at its service, from within Kubernetes.
     """

@@ -85,7 +85,7 @@ class HSICFourier(FeatureHSIC):
     Parameters
     ----------
     n_features : even int ≥ 2
-        Of each variable.
+        Number of random features of each variable.
     """
 
     name: ClassVar[str] = "hsic_fourier"
@@ -200,7 +200,7 @@ class KCCAFourier(Correlation):
     ----------
     ridge : float > 0
     n_features : even int ≥ 2
-        Of each variable.
+        Number of random features of each variable.
     """
 
     name: ClassVar[str] = "kcca_fourier"
@@ -231,9 +231,9 @@ class RDC(Correlation):
     Parameters
     ----------
     n_features : int ≥ 1
-        Of each variable.
+        Number of random features of each variable.
     scale : float > 0
-        Of the sines' random weights.
+        Scale of the sines' random weights.
     """
 
     name: ClassVar[str] = "rdc"

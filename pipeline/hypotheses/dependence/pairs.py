@@ -29,7 +29,7 @@ class Pairs:
     Attributes
     ----------
     rows : tuple of float64, shape (n, d)
-        Of x, y and, for statistics of more variables, the others.
+        Rows of x, y and, for statistics of more variables, the others.
     units : int64, shape (n,)
         The exchangeable unit of each pair.
     kernel : str

@@ -125,7 +125,7 @@ def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
     Parameters
     ----------
     gram : shape (r, r)
-        Of the r landmarks.
+        Gram matrix of the r landmarks.
     columns : shape (n, r)
         Kernel values of the rows and the landmarks.
     """

@@ -62,7 +62,7 @@ class MixtureScore:
     means : shape (k, d), or (d,) of a single component
     covariances : shape (k, d, d), (d, d) for all components, or a number (its multiple of I)
     weights : shape (k,), optional
-        Of the components; default equal ones. They need not add up to 1.
+        Weights of the components; default equal ones. They need not add up to 1.
 
     Raises
     ------

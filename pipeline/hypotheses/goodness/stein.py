@@ -63,7 +63,7 @@ class SteinSums:
         Parameters
         ----------
         signs : shape (n_draws, n)
-            Of the wild bootstrap.
+            Signs of the wild bootstrap.
         """
         n = len(scored)
         rows, signed = np.zeros(n), np.zeros(len(signs))
@@ -102,7 +102,7 @@ def stein_wave_sums(
     units : shape (n,)
         From 0 on.
     frequencies : shape (d, R)
-        Of the widest kernel; each of the others has half the width of the one before.
+        Frequencies of the widest kernel; each of the others has half the width of the one before.
 
     Returns
     -------

@@ -127,7 +127,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
         None is "median": the median distance of two rows that differ (L1 for the Laplacian
         kernel), of up to 1,024 evenly spread rows.
     rows : shape (n, d)
-        Of all samples together.
+        Rows of all samples together.
 
     Raises
     ------

@@ -183,7 +183,7 @@ class GramSums:
     def moments(self) -> tuple[float, float]:
         """Return mean and variance of ⟨A, B⟩ over all n! orders of B's rows, exactly.
 
-        Of matrices whose rows add up to 0 (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995).
+        For matrices whose rows add up to 0 (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995).
         """
         n = len(self.products)
         (t, u), (t2, u2), (s2, v2) = self.traces, self.squares, self.diagonals

@@ -87,7 +87,7 @@ def normal_null(observed: float, standard_error: float, degrees: float = np.inf)
     Parameters
     ----------
     degrees : float > 0
-        Of freedom of the standard error.
+        Degrees of freedom of the standard error.
     """
     return _of_law("normal", observed, stats.t(degrees, 0.0, standard_error))
 
@@ -116,7 +116,7 @@ def chi_square_null(observed: float, n_features: float, degrees: float, scale: f
     n_features : float
         J, the degrees of the χ².
     degrees : float ≥ J
-        Of freedom of the covariance that T² divides by, which is estimated.
+        Degrees of freedom of the covariance that T² divides by, which is estimated.
     """
     rest = degrees - n_features + 1
     law = stats.f(n_features, rest, scale=scale * degrees * n_features / rest)

@@ -53,7 +53,7 @@ def compare_means(
     Parameters
     ----------
     rows : shape (n, k)
-        Of mean square norm about 1.
+        Rows, whose mean square norm is about 1.
     is_first : shape (n,)
         At least two rows in each set.
     n_permutations, level
@@ -85,7 +85,7 @@ def staged_p_values(
     ----------
     rows : shape (n, n_comparisons, k)
     n_permutations : int
-        Of the first stage.
+        Number of permutations of the first stage.
     level : float, optional
         The smallest that p-values are compared with; None: there is one stage.
 

@@ -87,7 +87,7 @@ def mmd_squared_of_splits(
     Parameters
     ----------
     sums : shape (n_splits, D)
-        Of the features over the m rows of each split's first set.
+        Sums of the features over the m rows of each split's first set.
     total : shape (D,)
         Over all rows.
     n_reference, n_new : int, or shape (n_splits,)

@@ -82,7 +82,7 @@ def spread_squares(values: Floats, degrees: float, seed: int) -> Floats:
     ----------
     values : shape (n_draws, K)
     degrees : float
-        Of one variance.
+        Degrees of freedom of one variance.
 
     Returns
     -------

@@ -66,7 +66,7 @@ def derivative_norms(
     X : Bags or list of arrays
         Where the derivatives are taken; in memory.
     n_draws : int from 1 to 10,000, default 4
-        Of signs, for each coordinate; each takes two predictions of all bags.
+        Number of draws of signs for each coordinate; each takes two predictions of all bags.
     step : float in (0, 1], default 0.02
         In standard deviations of the coordinate. Much smaller ones drown in the rounding of
         float32 embeddings.

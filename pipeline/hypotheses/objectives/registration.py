@@ -41,7 +41,7 @@ class Registration:
         Degrees, from rows to columns.
     scale : float
     dependence : float
-        Of the pixels that overlap, from 0 to 1.
+        Dependence of the pixels that overlap, from 0 to 1.
     measure : str
     """
 
@@ -89,7 +89,7 @@ def register_images(
     Parameters
     ----------
     reference, image : array_like, shape (rows, columns)
-        Of one channel each; their sizes may differ.
+        Images of one channel each; their sizes may differ.
     measure : {"kcca", "hsic"}, default "kcca"
         The largest canonical correlation of features of both intensities, or the alignment of
         their kernels.
@@ -100,7 +100,7 @@ def register_images(
     max_scale : float in [1, 4], default 1.2
         Scales from its inverse to it.
     n_features : even int from 2 to 1,000, default 10
-        Of each intensity.
+        Number of random features of each intensity.
 
     Raises
     ------

@@ -108,7 +108,7 @@ def select_coordinates(
         "hsic_lasso": those that enter a sparse sum of Gram matrices first. "permutation": those
         whose exchange between rows costs an additive model most; copies share their importance.
     embedding : Embedding, optional
-        Of bags; default five cosines of each coordinate by itself.
+        Embedding of bags; default five cosines of each coordinate by itself.
     n_features : even int from 2 to 10,000, default 20
         Random features of each variable.
     n_folds : int from 3 to 100, default 5

@@ -37,7 +37,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     dims : int ≥ 1 or list of int ≥ 1, optional
-        Of the groups: one number for groups of equal size, or one per group. None: components
+        Sizes of the groups: one number for groups of equal size, or one per group. None: components
         are linked where they depend on each other beyond chance.
     n_features : even int from 2 to 10,000, default 30
         Random features of each component.

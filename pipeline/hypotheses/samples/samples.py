@@ -57,7 +57,7 @@ class Sample:
     n_units : int
     unit : {"point", "bag", "group"}
     positions : int64, shape (n,)
-        Of each row among the points or bags that were given.
+        Position of each row among the points or bags that were given.
     n_left_out : int
         Bags that are too small, and pairs that lack one of their variables.
     bucket_length : int
@@ -164,7 +164,7 @@ def read_samples(
     groups : mapping of str to shape (n,), optional
         A label per point or bag of each sample: what shares a label is moved as one.
     embedding, thin, seed
-        Of bags; see `two_sample_test`.
+        For samples of bags; see `two_sample_test`.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def as_sample(
     groups : shape (n_given,), optional
         A label per point or bag that was given.
     positions : shape (n,), optional
-        Of the rows among these; default 0, 1, ….
+        Positions of the rows among these; default 0, 1, ….
     n_given : int, optional
         Default n.
     """
@@ -242,7 +242,7 @@ def label_codes(
     what : str
         What errors call the labels.
     labels : shape (n_given,)
-        Of all points or bags that were given.
+        Labels of all points or bags that were given.
     where : shape (n,)
         Those of them that the rows are of.
 

@@ -65,7 +65,7 @@ class ThinnedBags:
     bags : Bags
     is_reference : bool, shape (n_bags,)
     positions : int64, shape (n_bags,)
-        Of each bag in its set's source.
+        Position of each bag in its set's source.
     """
 
     bags: Bags

@@ -76,7 +76,7 @@ class Aggregated:
         −log of the smallest p-value of a kernel, between those of its rank and the next.
     null : Null
     p_values : shape (K,)
-        Of each kernel alone.
+        p-value of each kernel alone.
     corrected : shape (K,)
         The same, for the number of kernels.
     """
@@ -127,7 +127,7 @@ def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> 
 def _scores(column: Floats) -> Floats:
     """Return −log of the p-value of each of a kernel's values among all of them.
 
-    Of few permutations many kernels share the smallest one. So a score lies between that of its
+    With few permutations, many kernels share the smallest one. So a score lies between that of its
     rank and that of the next, by how far the value is from the others in standard deviations.
     """
     n = len(column)

@@ -40,7 +40,7 @@ class TwoSamples:
     Attributes
     ----------
     memory : float
-        Of the wild bootstrap: the units over which a series forgets itself.
+        Correlation length for the wild bootstrap, in units.
     kernel : str
         The kernel that is asked for, or kernels, of a statistic that chooses their widths.
     """

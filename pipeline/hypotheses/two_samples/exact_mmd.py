@@ -238,8 +238,8 @@ def null_variance(centred: Floats, factor: float) -> float:
 def u_centred(gram: Floats) -> Floats:
     """Centre the values off the diagonal, which would add to every λ (Székely and Rizzo).
 
-    Of the result, Σ g_ij² / n(n − 3) estimates Σλ² without bias, and Σ g_ij g_jk g_ki /
-    n(n − 1)(n − 2) estimates Σλ³.
+    From the result, Σ g_ij² / n(n − 3) estimates Σλ² without bias, and Σ g_ij g_jk g_ki / n(n −
+    1)(n − 2) estimates Σλ³.
     """
     n = len(gram)
     centred = gram.copy()

@@ -135,7 +135,7 @@ class FusedDifference:
     statistic, p_value, effect : float
         See `HypothesisResult`.
     scales : mapping of str to list
-        Of each scale its kernel, bandwidth, MMD² and weight.
+        For each scale, its kernel, bandwidth, MMD² and weight.
     """
 
     statistic: float

@@ -29,7 +29,7 @@ class TSquared:
     per_row : shape (n_splits,)
         1/m + 1/n of each split's rows.
     degrees : float
-        Of freedom, of the first split.
+        Degrees of freedom of the first split.
     difference : shape (J,)
         Δ, the mean features of the first sample less those of the second.
     weights : shape (J,)

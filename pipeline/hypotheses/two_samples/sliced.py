@@ -30,7 +30,7 @@ class Sliced(TwoSampleStatistic):
     Parameters
     ----------
     n_directions : int from 1 to 10,000, default 64
-        Of rows with one number there is one direction.
+        Number of directions. For rows with one number there is one direction.
     """
 
     name: ClassVar[str] = "sliced"

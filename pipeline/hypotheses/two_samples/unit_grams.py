@@ -28,7 +28,7 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
     ----------
     rows : shape (n, d)
     units : shape (n,)
-        Of each row, from 0 to n_units − 1.
+        Unit of each row, from 0 to n_units − 1.
 
     Returns
     -------

@@ -46,12 +46,12 @@ class UnitSums:
     sizes : shape (n_units + 2,)
         Rows of each unit.
     own : shape (n_units + 2, K)
-        Of the pairs in ‖sum‖² that are left out: those of a row with itself, or of a group with
-        itself, whose rows are alike.
+        Sums of the pairs in ‖sum‖² that are left out: those of a row with itself, or of a group
+        with itself, whose rows are alike.
     own_pairs : shape (n_units + 2,)
         Their number.
     is_first : shape (n_units,)
-        Of the units that move.
+        Which of the units that move are in the first set.
     n_independent : int
         Rows, or groups, of the smaller sample.
     """

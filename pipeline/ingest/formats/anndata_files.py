@@ -54,11 +54,12 @@ class Cells:
     n_obs : int
     genes : pandas.Index
     columns : list of str
-        Of obs.
+        Names of columns of obs.
     matrices, layers : list of str
-        Of obsm and of layers.
+        Names of matrices of obsm and of layers.
     column : callable
-        Of obs: its name to a callable that returns it for a range of cells.
+        Function that maps the name of a column of obs to a function of a range of cells, which
+        returns the column's values.
     matrix : callable
         ("obsm" or "layers", name) or ("X", "") to a matrix.
     """

@@ -29,7 +29,7 @@ class FileIngest:
     Attributes
     ----------
     ENDINGS : tuple of str
-        Of the files that are taken from a folder.
+        Endings of the files that are read from a folder.
     """
 
     PARAMETERS: ClassVar[Table] = FILES

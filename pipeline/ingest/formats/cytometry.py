@@ -99,9 +99,9 @@ class FcsIngest(FileIngest):
         results). Other files may have them in another order. A line of the log (INFO) names the
         channels that were taken, those that were left out and those that were transformed.
     cofactor : float > 0 or mapping from channel to float, optional
-        Of the transform arcsinh(x / cofactor). A number is for all channels but scatter and time;
-        a mapping for those it names. 150 is usual for fluorescence, 5 for mass cytometry. None:
-        the numbers stay as they are.
+        Cofactor of the transform arcsinh(x / cofactor). A number is for all channels but scatter
+        and time; a mapping for those it names. 150 is usual for fluorescence, 5 for mass cytometry.
+        None: the numbers stay as they are.
     compensate : bool
         Whether the spillover matrix of a file is divided out, before the transform.
     target_table : path, data frame or mapping, optional

@@ -32,7 +32,7 @@ def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dic
         Folders, which are searched with all that is in them but hidden files; globs or files; at
         any URL of fsspec. A file that is named is taken, hidden or not.
     endings : sequence of str
-        Of the files that are taken, in small letters.
+        Endings of the files that are read, in lower case.
 
     Raises
     ------

@@ -112,7 +112,8 @@ def join_tables(
     Parameters
     ----------
     tables, rows : mapping
-        Of the tables "points", and "targets" and "responses" if there are any.
+        Names and numbers of rows of the tables "points", and "targets" and "responses" if there are
+        any.
     classes : mapping from target to sequence of str
         The labels of those in the table of points that are text.
     unknown : UnknownIds

@@ -142,7 +142,7 @@ def range_starts(
     Parameters
     ----------
     samples : iterable of (n_rows, ids)
-        Of each piece of a table, the number of rows, and the ids of some of them.
+        For each piece of a table, the number of rows, and the ids of some of them.
     n_ranges : int
     ids : {"number", "text"}
     """

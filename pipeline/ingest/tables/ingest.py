@@ -121,11 +121,11 @@ class TableIngest:
         points a target is the same in all rows of a bag, unless ``target_rules`` says what is
         taken. Text in a column most of whose values are numbers is refused.
     target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
-        Of targets that differ in the rows of a bag: the mean, 1 if one is not 0, the last, or how
-        many there are. Rows without a value do not count.
+        How to combine the values of a target that differ in the rows of a bag: their mean, 1 if any
+        value is not 0, the last value, or the number of values. Rows without a value do not count.
     target_types : mapping from target to {"number", "class"}, optional
-        Of targets whose values do not say it: text in one of numbers is refused, and numbers
-        are taken for labels of classes.
+        Types of targets whose values do not tell the type: text in one of numbers is refused, and
+        numbers are taken for labels of classes.
     target_table : str, path or list of str, optional
         Tables with the targets, one row per bag. Bags without a row are not labelled.
     target_id_column : str or list of str, optional

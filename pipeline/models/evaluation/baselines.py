@@ -44,7 +44,7 @@ class MeansRidge:
     ridge : Pipeline
         Fitted to means, shape (n_bags, d), and encoded labels, shape (n_bags, k), in ``units``.
     mean_targets, variances : float64, shape (k,)
-        Of these labels.
+        Means and variances of these labels.
     units : float64, shape (k,)
         What their errors are divided by where a penalty is chosen.
     """

@@ -52,7 +52,7 @@ def drop_of_score(
     exchanged : shape (n_repeats, n, k)
         Losses with values of the bags ``donors``, shape (n_repeats, n).
     weights, codes : shape (n,)
-        Of bags, and of their independent groups, 0, 1, ….
+        Weights of bags, and codes of their independent groups, 0, 1, ….
 
     Returns
     -------

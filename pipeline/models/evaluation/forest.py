@@ -49,7 +49,7 @@ class MomentsForest:
     forest : RandomForestRegressor
         Fitted to encoded labels, shape (n_bags, k), in ``units``.
     mean_targets : float64, shape (k,)
-        Of these labels.
+        Means of these labels.
     units : float64, shape (k,)
         So that no target decides alone where trees split.
     n_bags : int

@@ -46,7 +46,7 @@ class Importance:
         The k that are scored: one of classes, and of densities.
     measure : {"R²", "accuracy"}
     score : float64, shape (k,)
-        Of the bags as they are.
+        Score of the bags as they are.
     drop, standard_error : float64, shape (m, k)
     n, n_groups : int
         Bags that were scored, and groups that are independent of each other; of bags without
@@ -115,7 +115,7 @@ def permutation_importance(
     Parameters
     ----------
     model : fitted estimator
-        Of numbers, classes or densities.
+        Fitted estimator of numbers, classes or densities.
     data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
     y : optional
         Labels, or responses, of bags in memory; as for `evaluate`.
@@ -130,8 +130,8 @@ def permutation_importance(
     n_repeats : int from 1 to 1000
         Exchanges that are averaged for each coordinate.
     max_bags : int ≥ 2
-        Of a larger store as many bags are read into memory, from all over it; fewer if their
-        points would take more than 256 MiB.
+        Largest number of bags. From a larger store, as many bags are read into memory, from all
+        over it; fewer if their points would take more than 256 MiB.
     subset, sample_weight
         As for `evaluate`.
     progress : callable (bags done, bags in all), optional

@@ -1,4 +1,4 @@
-"""`evaluate` and `Errors`, which the room of models has for the scores of estimators."""
+"""`evaluate` and `Errors`, under the names of this package."""
 
 from __future__ import annotations
 

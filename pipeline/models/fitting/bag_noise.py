@@ -33,7 +33,7 @@ def bag_variances(
     features : FeatureMap
     bags : Bags
     embeddings : array (n, n_embedded)
-        Of the bags.
+        Embeddings of the bags.
     predict : callable
         Features (n, D) to predictions (n, k), in double.
 

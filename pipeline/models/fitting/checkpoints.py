@@ -61,9 +61,9 @@ class Checkpoints:
     url : str or path
         A folder, on any filesystem that all workers see; made when it is not there.
     seconds : float > 0
-        Of work on one core, by the cost model, between two checkpoints of a lane, at most: what a
-        lane loses. At least one task, about a minute. Fits of few tasks keep every one, so that
-        there are groups of them for all lanes.
+        Largest number of seconds of work on one core, by the cost model, between two checkpoints of
+        a lane: what a lane can lose. At least one task, about a minute. Fits of few tasks keep
+        every one, so that there are groups of them for all lanes.
 
     Notes
     -----

@@ -44,7 +44,7 @@ class RowBlock:
     index : int64, shape (n,)
         Positions of the bags in the data.
     n_fitted : int
-        Of the first rows.
+        Number of the first rows, which were fitted.
     y : float64, shape (n, k)
     embeddings : array (n, s)
     z : array (n, D), or None
@@ -88,11 +88,11 @@ class Keeping:
     Attributes
     ----------
     token : str
-        Of the fit.
+        Identity of the fit.
     share : float
-        Of the rows whose features are kept; of the others it is the embeddings.
+        Fraction of the rows whose features are kept; of the other rows, the embeddings are kept.
     max_bytes : int
-        Of a lane.
+        Largest number of bytes of a lane.
     """
 
     token: str

@@ -97,7 +97,8 @@ class FoldErrors:
     Attributes
     ----------
     losses : float64, shape (n,)
-        Of each row by models not fitted to it, with the best penalty: 1 on average of the mean.
+        Loss of each row by models not fitted to it, with the best penalty: 1 on average of the
+        mean.
     error : float
         Their mean.
     alpha : float

@@ -57,9 +57,9 @@ class LearningPasses:
     left : callable
         What a baseline leaves of the sums of such features.
     progress : Progress, optional
-        Of each pass.
+        Progress reporter of each pass.
     keeper : StateKeeper, optional
-        Of what learning has come to.
+        Keeper of the state of learning.
     """
 
     plan: FitPlan

@@ -69,7 +69,7 @@ class MatrixFreeFit:
     rank : int, optional
         Rows of the preconditioner; by default `default_rank`.
     progress : Progress, optional
-        Of each pass.
+        Progress reporter of each pass.
     keeper : StateKeeper, optional
     """
 

@@ -45,7 +45,7 @@ class FitPlan:
         Whether it leaves `RidgeRows`, for a fit to few bags; else `RidgeStatistics`, which can be
         subtracted and do not grow.
     weights : Weights, optional
-        Of the bags.
+        Weights of the bags.
     holdout : Holdout
         Which bags are left out.
     choice : dict, optional

@@ -140,13 +140,13 @@ class Product:
     directions : array, shape (D, c)
         In the working precision.
     shift : float64, shape (c,)
-        Of each direction with the mean of the rows.
+        Product of each direction with the mean of the rows.
     psi : array, shape (D, c), or None
         Coefficients that are judged on the rows held apart, in the working precision.
     constants : float64, shape (c,)
         Their intercepts.
     exponents : int64, shape (k,)
-        Of the targets' units.
+        Exponents of the targets' units.
     """
 
     directions: NDArray[Any]

@@ -1,9 +1,10 @@
 """Intervals of a promised coverage from the errors of held-out bags (split conformal prediction).
 
 If a new bag and the m calibration bags are exchangeable, its error is at most the ⌈(m + 1) c⌉-th
-smallest of theirs with a probability of at least c, whatever the model and the law of the bags
-(Vovk et al. 2005; Lei et al. 2018). Bags of one group are not exchangeable with those of another:
-one bag of each group then counts, and the promise is to a bag of a new group (Dunn et al. 2023).
+smallest of theirs with a probability of at least c, whatever the model and the distribution of the
+bags (Vovk et al. 2005; Lei et al. 2018). Bags of one group are not exchangeable with those of
+another: one bag of each group then counts, and the promise is to a bag of a new group (Dunn et al.
+2023).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Calibration(OptionalPart):
     Attributes
     ----------
     errors : float64, shape (m, k)
-        Of each of k targets, ascending; one bag per group where bags have groups.
+        Errors of each of k targets, ascending; one bag per group where bags have groups.
     """
 
     errors: Floats

@@ -54,11 +54,11 @@ class FoldCalibration(OptionalPart):
     Attributes
     ----------
     coef : float64, shape (K, k, D)
-        Of the models that each lack one of K folds.
+        Coefficients of the models that each lack one of K folds.
     intercept : float64, shape (K, k)
     errors : float64, shape (m, k)
-        Of each of k targets, fold by fold, ascending within it; one bag per group where bags have
-        groups.
+        Errors of each of k targets, fold by fold, ascending within it; one bag per group where bags
+        have groups.
     sizes : list of int
         Errors of each fold.
     """

@@ -42,7 +42,7 @@ class Prediction:
     values : shape (n,) or (n, k)
         Targets, classes, or coefficients of densities.
     probabilities : float64, shape (n, n_classes), or None
-        Of classes only.
+        Class probabilities; None for other outcomes.
     more : mapping
         Columns that were asked for, such as "std", of n rows each.
     """
@@ -147,9 +147,9 @@ class Outcome(ABC):
         ----------
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
         labels : array, list or None
-            Of bags in memory: targets, or responses.
+            Labels of bags in memory: targets, or responses.
         target : str, list of str or None
-            Of a store.
+            Name of the target, or names, for a store.
 
         Raises
         ------
@@ -210,7 +210,8 @@ class Outcome(ABC):
         ----------
         data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
         labels : optional
-            Of bags in memory, as for ``fit``; targets in place of those of a store.
+            Labels of bags in memory, as for ``fit``; for a store, targets instead of those of a
+            store.
 
         Raises
         ------
@@ -240,7 +241,7 @@ class Outcome(ABC):
         Parameters
         ----------
         labels : shape (n, number of targets), or `Responses`
-            Of bags that all have one.
+            Labels of bags, none of which is missing.
 
         Returns
         -------
@@ -340,7 +341,7 @@ class Outcome(ABC):
         targets : shape (n, k)
             Encoded labels of all bags that are scored.
         weights : shape (n,)
-            Of the bags.
+            Weights of the bags.
         mean_targets : shape (k,), or None
             `ScoringModel.mean_targets`.
         """

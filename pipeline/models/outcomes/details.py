@@ -39,13 +39,13 @@ class Judged:
     scores, targets : float64, shape (n, k)
         Raw rows of the model, and encoded labels.
     weights : float64, shape (n,), or None
-        Of the bags.
+        Weights of the bags.
     names : tuple of str
-        Of the targets.
+        Names of the targets.
     class_names : tuple of str
         What people call the classes 0, 1, …
     box : Box
-        Of the bags.
+        Box of the bags.
     mean_targets : float64, shape (k,), or None
         `ScoringModel.mean_targets`.
     """
@@ -261,9 +261,9 @@ class DensityDetails(Sums):
     Attributes
     ----------
     average : float
-        Of the average response density of the bags fitted.
+        Error of the average response density of the bags fitted.
     own : float
-        Of the bag's own density; NaN where bags and responses do not share a box.
+        Error of the bag's own density; NaN where bags and responses do not share a box.
     noise : float
         How far the series of a Poisson sample of as many points lies from that of its density, by
         the variance of the functions over the points: a floor of the error only where a

@@ -20,7 +20,7 @@ MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unles
 def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
     """Raise DataError for labels that are numbers, and no classes.
 
-    Of a store that does not name its classes these are fractions, or many whole numbers. In memory
+    In a store that does not name its classes these are fractions, or many whole numbers. In memory
     they are many fractions, or fractions of which most bags have one of their own.
     """
     [name] = source.target_names or ("",)

@@ -77,8 +77,8 @@ class DensityPrediction(Generic[Model]):
         grid : int
             midpoints per dimension of the response box (`Densities.grid_axes`).
         project : bool
-            Of the nearest valid densities: nowhere negative, and in L2 not farther from any
-            density, the true one too, than those predicted.
+            Whether to return the nearest valid densities: nowhere negative, and in L2 not farther
+            from any density, the true one too, than those predicted.
 
         Returns
         -------

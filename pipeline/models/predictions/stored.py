@@ -71,7 +71,7 @@ class PredictedBlock:
         Positions of the bags in the store, ascending.
     prediction : shape (n,) or (n, k)
     probabilities : float64, shape (n, n_classes), or None
-        Of classes only.
+        Class probabilities; None for other outcomes.
     more : mapping
         The columns that were asked for, float64.
     outside : Outside

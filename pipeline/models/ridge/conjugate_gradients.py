@@ -92,11 +92,11 @@ class Iterate(KeptState):
     ----------
     psi, residual, direction : float64, shape (D, c)
     product : float64, shape (c,)
-        Of each residual with its preconditioned self.
+        Product of each residual with its preconditioned self.
     objective : float64, shape (c,)
         ‖y − Zψ‖² + λ‖ψ‖².
     falls : float64, shape (2, c)
-        Of the objective in the last two steps.
+        Decrease of the objective in the last two steps.
     scores : float64, shape (2, c)
         On rows held out: of the coefficients before the last step, and before the one before.
     step : int

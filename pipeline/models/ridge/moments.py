@@ -37,10 +37,10 @@ class RidgeMoments(Sums):
         YᵀZ.
     sum_yy : shape (k,)
     exponents : int64, shape (k,)
-        Of the targets' units: ``sum_y``, ``cross`` and ``sum_yy`` are of y / 2^e.
+        Exponents of the targets' units: ``sum_y``, ``cross`` and ``sum_yy`` are of y / 2^e.
     weights : float64, shape (2,), optional
-        Of rows with weights, which all other sums are multiplied by: their sum, and how many are
-        not 0. None: all are 1.
+        For weighted rows, the sum of the weights, which multiply the rows in all other sums, and
+        the number of weights that are not 0. None: all are 1.
     """
 
     n: int

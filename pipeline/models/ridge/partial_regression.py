@@ -55,7 +55,7 @@ class PartialSummary:
     Attributes
     ----------
     whole : RidgeStatistics or RidgeRows
-        Of all columns.
+        Statistics of all columns.
     left : RidgeStatistics or RidgeRows
         What the baseline leaves, to be solved.
     complete : callable

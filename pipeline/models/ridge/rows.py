@@ -32,7 +32,7 @@ class RidgeRows:
     z : float32 or float64, shape (n, D)
     y : float64, shape (n, k)
     exponents : int64, shape (k,)
-        Of the targets' units, see `units_of`.
+        Exponents of the targets' units, see `units_of`.
     weights : float64, shape (n,), optional
         None: all are 1.
     """

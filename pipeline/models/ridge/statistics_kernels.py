@@ -51,7 +51,7 @@ def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
     edges : int64, shape (panels + 1,)
         Where each panel of features begins.
     n_chunks : int
-        Of them, that are filled.
+        Number of chunks that are filled.
     panel : int
         In which the rows lie.
     """

@@ -42,7 +42,7 @@ class SmootherModel:
     centre : shape (s,)
         What embeddings are counted from.
     exponents : int64, shape (k,)
-        Of the targets' units, see `units_of`.
+        Exponents of the targets' units, see `units_of`.
     mean_targets : float64, shape (k,)
         The mean of some encoded labels.
     bandwidth : float

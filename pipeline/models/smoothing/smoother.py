@@ -76,7 +76,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
         As in `TripleBasisRegressor`.
     precision : {"float32", "float64"}, default "float32"
-        Of embeddings and products. Sums over blocks of bags are float64 always.
+        Precision of embeddings and products. Sums over blocks of bags are always float64.
     in_memory : bool, default False
         Keep a store's embeddings and targets in this process, N · (s + k) numbers, so that
         predictions read nothing.

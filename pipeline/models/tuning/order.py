@@ -76,7 +76,7 @@ def run_order(n_bags: int, first_bags: int, row_bytes: int, seed: int) -> RunOrd
     first_bags : int
         Bags of the first rung.
     row_bytes : int
-        Of what is kept of a bag, by the longest embedding.
+        Bytes that are kept of a bag by the longest embedding.
     """
     fits = MAX_BLOCK_BYTES // (RUNS_PER_BLOCK * row_bytes)
     wanted = min(max(MIN_RUN, first_bags // RUNS_PER_RUNG), MAX_RUN)

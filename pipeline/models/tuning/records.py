@@ -26,7 +26,7 @@ class Score(Saved):
         Mean squared error on the bags held out over the targets' variance there (the mean over
         targets or classes; of densities the squared L2 distances of both), of the best penalty.
     n_bags, n_train, n_held_out : int
-        Of the rung, and the labelled ones that were fitted and held out.
+        Number of bags of the rung, and of labelled bags that were fitted and held out.
     alpha : float
         The best penalty; ``alphas`` and ``errors`` are the whole path.
     seconds : float
@@ -52,7 +52,7 @@ class Lead:
     gap : float
         Error of the candidate less that of the winner.
     standard_error : float
-        Of the gap, over bags, or over the groups of ``holdout``.
+        Standard error of the gap, over bags, or over the groups of ``holdout``.
     """
 
     candidate: int
@@ -71,7 +71,7 @@ class Tuning:
     candidates : list of Candidate
     rungs : list of Rung
     scores : list of dict
-        Of each rung, the `Score` of each candidate compared there, by its position.
+        For each rung, the `Score` of each candidate compared there, by its position.
     winner : int
         Position of the winning candidate.
     model : fitted estimator
@@ -101,7 +101,7 @@ class Records:
     path : path or None
         A local file; None keeps nothing.
     identity : str
-        Of the data; scores of other data are dropped.
+        Identity of the data; scores of other data are dropped.
 
     Raises
     ------

@@ -37,18 +37,18 @@ class Search:
         Bags of the first rung. Default: as many as make the rungs end when one candidate is left
         for the fit to all bags, and at least 2,000.
     seed : int from 0 to 2^64 − 1, default 0
-        Of the order in which bags are taken.
+        Seed for drawing the order of the bags.
     linear : sequence of embeddings
         Tried besides, without random features.
     join : bool, default False
         After the rungs the best embedding is joined with others by `EmbeddingUnion`, one at a
         time, as long as that lowers the error by more than its standard error.
     heads : list of {"ridge", "trees", "stack"}, optional
-        Of the winner, see `DoubleBasisRegressor`, compared by five folds of all bags, whole groups
-        where there are groups. The cheapest that is behind the best by less than half a standard
-        error is taken; where ``choose`` compares nothing else, the stack. Where trees cannot be
-        grown, as rows do not fit in memory, the model's report says why, and the ridge is taken.
-        None: the estimator's own.
+        Heads to compare for the winner, see `DoubleBasisRegressor`, compared by five folds of all
+        bags, whole groups where there are groups. The cheapest that is behind the best by less than
+        half a standard error is taken; where ``choose`` compares nothing else, the stack. Where
+        trees cannot be grown, as rows do not fit in memory, the model's report says why, and the
+        ridge is taken. None: the estimator's own.
     choose : bool, default False
         Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
         2,000 bags nothing else is compared, as a tenth held out would be a few bags.

@@ -79,7 +79,7 @@ def coordinate_shifts(
         Of `means_and_spreads`.
     is_reference : shape (n_bags,)
     sums : shape (1 + n_permutations, 2 n_dims)
-        Of the `standardised` moments, by `split_sums`.
+        Sums of the `standardised` moments, by `split_sums`.
     """
     # standardised columns sum to zero: the sum over one set is, but for a factor, the difference
     p = p_values(np.abs(sums[0]), np.abs(sums[1:]).max(axis=1))

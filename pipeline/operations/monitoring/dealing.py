@@ -26,7 +26,7 @@ class Deal:
     n_apart : int
         The first rows of the order, which are in no bucket.
     length, count : int
-        Of the buckets that follow; what is left is in no bucket either.
+        Length and number of the buckets that follow; the remaining rows are in no bucket either.
     seed : int
     """
 

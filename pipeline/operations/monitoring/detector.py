@@ -75,7 +75,7 @@ class DriftDetector(BaseEstimator):
     Parameters
     ----------
     embedding : embedding, its spec, or None
-        Of bags; default a `MeanMapEmbedding`.
+        Embedding of bags; default a `MeanMapEmbedding`.
     alpha : float in (0, 1), default 0.05
         Of `predict`: how often it may find a drift where there is none.
     n_permutations : int from 1 to 1,000,000, default 999
@@ -172,7 +172,7 @@ class DriftDetector(BaseEstimator):
     # ------------------------------------------------------------------ test
 
     def test(self, new: Any) -> HypothesisResult:  # noqa: ANN401 - as `fit`
-        """Test whether new rows or bags come from the law of the reference.
+        """Test whether new rows or bags come from the distribution of the reference.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class DriftDetector(BaseEstimator):
         Parameters
         ----------
         url : str or path
-            Of any storage that fsspec knows.
+            URL of any storage that fsspec knows.
         overwrite : bool
             Replace a saved detector; nothing else is replaced.
 

@@ -41,8 +41,8 @@ class DriftResult(Saved):
     Attributes
     ----------
     statistic : float
-        Of the two sets of bag embeddings, "fuse" or "mmd_u": about 0 (and at times below) without
-        drift.
+        Statistic of the two sets of bag embeddings, "fuse" or "mmd_u": about 0 (and at times below)
+        without drift.
     p_value : float
         In (0, 1]: how often chance alone gives such a statistic.
     effect : float
@@ -136,8 +136,8 @@ def drift_test(
         What the p-value is compared with, where that is less than these permutations can show:
         they go on, to 2 / level at most, while fewer than ten reach the statistic.
     seed : int or numpy Generator
-        Of points drawn, frequencies and permutations; from 0 to 2^64 − 1. The result is a pure
-        function of it, the points and the parameters: the order of the bags in a set matters
+        Seed for drawing points, frequencies and permutations; from 0 to 2^64 − 1. The result is a
+        pure function of it, the points and the parameters: the order of the bags in a set matters
         only to which of more than 4,096 are looked at.
     thin : bool or int, default True
         Points to which bags are thinned; smaller bags are left out and counted. True: the

@@ -43,7 +43,7 @@ class Reference:
         The sums over the rows that widths were chosen on, which they do not move.
     n_fixed : int
     blocks : shape (K, n_buckets, 2 R)
-        Of all other rows.
+        Sums of features of all other rows.
     sizes : shape (n_buckets,)
     length : int
         Rows in a bucket; 1 where all rows are kept, and there are no buckets.

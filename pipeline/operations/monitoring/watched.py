@@ -116,9 +116,10 @@ class Watched:
     kind : {"points", "bags"}
     n_dims : int
     columns : tuple of str
-        Of a frame, or of bags whose coordinates have names; none of an array.
+        Names of the columns of a frame, or of the coordinates of bags that have names; empty for an
+        array.
     spec : EmbeddingSpec or None
-        Of bags.
+        Specification of the embedding of bags.
     size : int or None
         Points that bags are thinned to.
     seed : int

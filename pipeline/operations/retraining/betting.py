@@ -36,9 +36,9 @@ class Betting(Saved):
     learnt : shape (..., M, p)
         Σ features of new rows less those of the reference, of each memory.
     centre, spread : shape (..., M)
-        Of the products of features with ``learnt``.
+        Centre and spread of the products of features with ``learnt``.
     log_capital : shape (..., M, L)
-        Of the players of each memory and stake.
+        Logarithm of the capital of the players of each memory and stake.
     """
 
     n_rounds: int

@@ -94,14 +94,14 @@ class GateResults:
     spending : Spending
         After this round.
     level : float
-        Of each gate.
+        Level of each gate.
     gates : mapping of str to GateResult
     inputs : DriftResult or None
-        Of the gate "inputs": where the bags differ.
+        Result of the gate "inputs": where the bags differ.
     n_passed : int
         Bags that went through the bases.
     wealth : mapping of str to float
-        Of gates that bet, the logarithm to base 10 of their capital.
+        For gates that bet, the logarithm to base 10 of their capital.
     bets : mapping of str to dict
         What these go on from in the next round.
     """
@@ -165,7 +165,7 @@ def measure_drift(
     reference : LabelledBags
         Bags before that the champion was not fitted to.
     spending : Spending
-        Of the rounds before.
+        Spending of the rounds before.
     """
     both = take_range(bags, ranges[0]), take_range(bags, ranges[1])
     if min(one.n_bags for one in both) < LEAST_ROWS:

@@ -60,7 +60,7 @@ class GateBets(Saved):
     size : int or None
         Points that bags are thinned to.
     effect : (float, float)
-        Of the last rounds, the difference and the spread within.
+        For the last rounds, the difference and the spread within.
     """
 
     first: int

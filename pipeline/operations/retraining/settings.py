@@ -114,7 +114,8 @@ class DriftGate:
     n_bags : int ≥ 2, default 1000
         Sampled of each side.
     n_permutations : int from 1 to 1,000,000, default 999
-        Of each test; where a p-value that is small enough is in sight, more follow.
+        Number of permutations of each test; more follow where the p-value could become small
+        enough.
     action : {"report", "refuse"}, default "report"
         What a drift does: stand in the report, or keep the champion.
     statistic : {"fuse", "mmd_u"}, optional

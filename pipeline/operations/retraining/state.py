@@ -55,15 +55,15 @@ class Round(Saved):
     decision : {"promoted", "kept", "overtaken"}
     n_new, n_new_labelled : int
     error, champion_error : float or None
-        Of challenger and champion on the same bags; None where nothing was judged.
+        Errors of challenger and champion on the same bags; None where nothing was judged.
     p_value : float or None
-        Of the gate "inputs".
+        p-value of the gate "inputs".
     p_values : dict
-        Of each gate against drift; rounds of earlier versions have none.
+        p-value of each gate against drift; rounds of earlier versions have none.
     level : float or None
-        Of each of these gates.
+        Level of each of these gates.
     wealth : dict
-        Of each gate that bets, the logarithm to base 10 of its capital.
+        For each gate that bets, the logarithm to base 10 of its capital.
     """
 
     number: int
@@ -88,7 +88,7 @@ class State(Saved):
     Attributes
     ----------
     settings : dict
-        Of the config, as far as its models depend on them.
+        Settings of the config that its models depend on.
     model : str
         The last model of the line, whose features the sums are of.
     sums : str
@@ -98,17 +98,17 @@ class State(Saved):
     n_summed : int
         Rounds since the sums were computed from all of these bags.
     version : str
-        Of this package, which computed them.
+        Version of this package that computed them.
     store : dict
         See `fingerprint`.
     rounds : tuple of Round
         Oldest first.
     spending : Spending
-        Of the gates against drift.
+        Spending of the gates against drift.
     gate_statistic : str
         What these compare by; lines of earlier versions go on with theirs.
     bets : dict
-        Of each gate that bets, what it goes on from; see `GateBets`.
+        For each gate that bets, the state that it resumes from; see `GateBets`.
     """
 
     settings: dict[str, Any]
@@ -185,7 +185,7 @@ class StateFolder:
     Parameters
     ----------
     hold : Hold
-        Of the folder.
+        Lock of the folder.
     """
 
     def __init__(self, hold: Hold) -> None:

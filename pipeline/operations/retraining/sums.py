@@ -56,7 +56,7 @@ class ModelLine:
     holdout : Holdout
         The bags that enter no model.
     weights : Weights, optional
-        Of the bags.
+        Weights of the bags.
     """
 
     estimator: DoubleBasis
@@ -153,7 +153,7 @@ class Check:
     Attributes
     ----------
     differences : dict
-        Of each array the largest difference, relative to the largest value that its entries may
+        For each array, the largest difference, relative to the largest value that its entries may
         have (by the Cauchy-Schwarz inequality, from Σz² and Σy²); ``counts`` is 0 or 1.
     bound : float
         Rounding stays below it.

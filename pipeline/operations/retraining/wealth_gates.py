@@ -63,7 +63,7 @@ class WealthGates:
         The first bag of the reference of gates that begin.
     models : (challenger,), or (challenger, champion)
     held_out : Membership
-        Of the bags that the models were not fitted to.
+        Membership of the bags that the models were not fitted to.
     """
 
     gate: DriftGate
@@ -81,7 +81,7 @@ class WealthGates:
         before : mapping of str to dict
             What the gates go on from.
         spending : Spending
-            Of the tests by permutation, which stays as it is.
+            Spending of the permutation tests, which stays as it is.
         """
         found: dict[str, GateResult] = {}
         after, wealth, n_passed = dict(before), {}, 0
@@ -169,7 +169,7 @@ class WealthGates:
         Parameters
         ----------
         kept : Membership
-            Of the bags since ``bets.first``, those that are never bet on.
+            Membership of the bags since ``bets.first``, those that are never bet on.
         per_new : int
             Bags of the reference per new bag, at most.
         """

@@ -31,7 +31,7 @@ class Displacements(NamedTuple):
 def wavenumbers(n: int, box_size: float) -> tuple[Floats, Floats]:
     """Return k in h/Mpc along an axis of n cells, and along the halved last one.
 
-    Of shapes (n,) and (n // 2 + 1,).
+    Arrays of shapes (n,) and (n // 2 + 1,).
     """
     spacing = box_size / n
     return 2 * np.pi * fft.fftfreq(n, spacing), 2 * np.pi * fft.rfftfreq(n, spacing)

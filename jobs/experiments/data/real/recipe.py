@@ -59,7 +59,7 @@ class Recipe:
     package : str
         The distribution whose files are read.
     licence : str
-        Of the data, as far as one is stated, and of the package.
+        Licence of the data, as far as one is stated, and of the package.
     source : str
         Who collected it.
     task : str

@@ -40,7 +40,7 @@ class Choosable:
     ----------
     name : str
     embedding : Embedding
-        Of points on that scale, not fitted.
+        Embedding of points on that scale, not fitted.
     scale : str
     linear : bool
         Whether the model is linear in it, without random features.

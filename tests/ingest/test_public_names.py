@@ -1,4 +1,4 @@
-"""What the room shows of itself."""
+"""The public names of the package."""
 
 import bagbasis.ingest
 
