@@ -1,8 +1,8 @@
 """Networks: sequences, densities of points in many dimensions, and learned embeddings of bags.
 
-No other package imports this one. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU, Optax for
-the steps, and Equinox, whose networks are frozen dataclasses of arrays (Flax would bring a file
-format of its own and a dozen packages). A GPU is used where JAX's own extras are installed.
+No other package imports this one. It needs ``pip install 'bagbasis[neural]'``: JAX on the CPU,
+Optax for the steps, and Equinox, whose networks are frozen dataclasses of arrays (Flax would bring
+a file format of its own and a dozen packages). A GPU is used where JAX's own extras are installed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Public is what the ``__all__`` of a package exports, and the public methods of its classes.
 (Extras are left out, as no other package imports them: their own tests give them the same values.)
-Each such callable needs an example, with whose arguments junk is tried, unless nobody can call it with
-things of their own:
+Each such callable needs an example, with whose arguments junk is tried, unless nobody can call it
+with things of their own:
 
 - a class with abstract methods, a protocol or an enumeration: what people make are its kinds,
 - a dataclass that checks none of its fields: the result of a call, which nobody makes,
@@ -46,7 +46,7 @@ CLASSES = {
 
 
 class PublicCallable(NamedTuple):
-    """A function or a class that a package exports, or a method; ``owner`` is the method's class."""
+    """A function or a class that packages export, or a method; ``owner`` is the method's class."""
 
     call: Any
     owner: type | None
@@ -126,12 +126,12 @@ def _is_made_by_rooms(parameter: inspect.Parameter) -> bool:
     annotation = inspect.formatannotation(parameter.annotation).strip("'")
     plain = re.sub(r"\b(?:Sequence|list|tuple)\[(.*?)(?:, \.\.\.)?\]", r"\1", annotation)
     kinds = {re.match(r"\w*", one)[0] for one in plain.split(" | ")} - {"None"}  # type: ignore[index]
-    return bool(kinds) and kinds <= MADE_BY_ROOMS
+    return bool(kinds) and kinds <= MADE_BY_US
 
 
 HANDED_ON = [getattr(module, name) for module in MODULES for name in getattr(module, "__all__", ())]
 """All that the packages export; an object of a subclass counts as one of its bases."""
-MADE_BY_ROOMS = {"NDArray", "Floats", "Integers", *CLASSES}.difference(
+MADE_BY_US = {"NDArray", "Floats", "Integers", *CLASSES}.difference(
     base.__name__ for kind in HANDED_ON if inspect.isclass(kind) for base in kind.__mro__
 )
 PROTOCOLS = [
