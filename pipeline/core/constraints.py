@@ -16,6 +16,8 @@ from math import inf
 from numbers import Integral, Real as RealNumber
 from typing import Any, Generic, Literal, TypeVar
 
+from typing_extensions import override
+
 from .errors import ParameterError, shown
 
 T = TypeVar("T", covariant=True)
@@ -87,16 +89,16 @@ class Either(Constraint[T]):
 
     members: tuple[Constraint[Any], ...]
 
+    @override
     def take(self, value: object) -> T:
-        """See `Constraint.take`."""
         for member in self.members:
             if member.accepts(value):
                 taken: T = member.take(value)
                 return taken
         raise UnfitError
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         return " or ".join(member.words(name) for member in self.members)
 
 
@@ -108,8 +110,8 @@ class Integer(Constraint[int]):
     le: int | None = None
     even: bool = False
 
+    @override
     def take(self, value: object) -> int:
-        """See `Constraint.take`."""
         if not isinstance(value, Integral) or _is_no_number(value):
             raise UnfitError
         number = int(value)
@@ -119,8 +121,8 @@ class Integer(Constraint[int]):
             raise UnfitError
         return number
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         kind = "an even integer" if self.even else "an integer"
         if self.le is None:
             return kind if self.ge is None else f"{kind} ≥ {self.ge}"
@@ -139,8 +141,8 @@ class Real(Constraint[float]):
     lt: float | None = None
     kind: str = "number"
 
+    @override
     def take(self, value: object) -> float:
-        """See `Constraint.take`."""
         number = _as_float(value)
         if not (-inf < number < inf) or not self._is_within(number):
             raise UnfitError
@@ -154,8 +156,8 @@ class Real(Constraint[float]):
             and (self.lt is None or number < self.lt)
         )
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         least = "" if self.ge is None else f"{self.ge:g} ≤" if self.gt is None else ""
         lower = least or ("" if self.gt is None else f"{self.gt:g} <")
         upper = "" if self.lt is None else f"< {self.lt:g}"
@@ -177,15 +179,15 @@ class OneOf(Constraint[Any]):
     def __init__(self, *choices: str | int) -> None:
         object.__setattr__(self, "choices", choices)
 
+    @override
     def take(self, value: object) -> str | int:
-        """See `Constraint.take`."""
         is_integer = isinstance(value, Integral) and not isinstance(value, bool)
         if (isinstance(value, str) or is_integer) and value in self.choices:
             return self.choices[self.choices.index(value)]
         raise UnfitError
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         listed = list(self.choices)
         return repr(listed[0]) if len(listed) == 1 else f"one of {listed}"
 
@@ -306,14 +308,14 @@ class Instance(Constraint[Any]):
     name: str
     example: str = ""
 
+    @override
     def take(self, value: object) -> object:
-        """See `Constraint.take`."""
         if any(_is_ours(kind) and kind.__name__ == self.name for kind in type(value).__mro__):
             return value
         raise UnfitError
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         such = f" such as {self.example}" if self.example else ""
         return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}{such}"
 
@@ -328,12 +330,12 @@ class Open(Constraint[Any]):
     meaning: str = "anything"
     written: Constraint[Any] | None = None
 
+    @override
     def take(self, value: object) -> object:
-        """See `Constraint.take`."""
         return value
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         return self.meaning
 
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, KeysView, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from .constraints import Constraint, Items, Open, UnfitError, members_of
 
 
@@ -17,16 +19,16 @@ class ListOf(Constraint[Any]):
     item: Constraint[Any]
     least: int = 0
 
-    def take(self, value: object) -> Any:  # noqa: ANN401 - a tuple for a tuple, else a list
-        """See `Constraint.take`."""
+    @override
+    def take(self, value: object) -> Any:
         items = _listed(value)
         if len(items) < self.least:
             raise UnfitError
         taken = [self.item.take(one) for one in items]
         return tuple(taken) if isinstance(value, tuple) else taken
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         each = " or ".join(_many(one.words(name)) for one in members_of(self.item))
         least = f" ({self.least} or more)" if self.least else ""
         return f"a list of {each}{least}"
@@ -39,16 +41,16 @@ class Pair(Constraint[Any]):
     first: Constraint[Any]
     second: Constraint[Any]
 
-    def take(self, value: object) -> Any:  # noqa: ANN401 - a tuple for a tuple, else a list
-        """See `Constraint.take`."""
+    @override
+    def take(self, value: object) -> Any:
         items = _listed(value)
         if len(items) != 2:
             raise UnfitError
         taken = self.first.take(items[0]), self.second.take(items[1])
         return taken if isinstance(value, tuple) else list(taken)
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         return f"a pair ({self.first.words(name)}, {self.second.words(name)})"
 
 
@@ -59,14 +61,14 @@ class MappingOf(Constraint[Any]):
     key: Constraint[Any]
     value: Constraint[Any]
 
+    @override
     def take(self, value: object) -> dict[Any, Any]:
-        """See `Constraint.take`."""
         if not isinstance(value, Mapping):
             raise UnfitError
         return {self.key.take(k): self.value.take(v) for k, v in value.items()}
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         if isinstance(self.key, Open):
             return "a mapping"
         key, value = _many(self.key.words(name)), _many(self.value.words(name))

@@ -10,6 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
+from typing_extensions import override
+
 from .constraints import Constraint, UnfitError
 from .errors import ParameterError, closest, shown, warn
 
@@ -169,16 +171,16 @@ class NameIn(Constraint[str]):
         """All that is accepted."""
         return (*self.registry, *self.registry.short_names, *self.others)
 
+    @override
     def take(self, value: object) -> str:
-        """See `Constraint.take`."""
         if isinstance(value, str) and (
             value in self.others or value in self.registry or value in self.registry.short_names
         ):
             return str.__str__(value)
         raise UnfitError
 
+    @override
     def words(self, name: str) -> str:
-        """See `Constraint.words`."""
         return f"one of {list(self.choices)}"
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from ..core import (
     Instance,
@@ -335,8 +336,8 @@ class MarginalSpec(EmbeddingSpec):
 
     marginals: Marginals = None
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         check_marginals(self.marginals, self.n_dims)
 
     @property

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core import Integer, RandomSeed, Real
 from ..core.arrays import Floats, Integers
@@ -36,8 +37,8 @@ class ExtremesSpec(EmbeddingSpec):
     tail: Tail
     seed: RandomSeed
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         Integer(1, MAX_FUNCTIONS // N_SHARES).check("n_directions", self.n_directions)
 
     @property
@@ -51,17 +52,18 @@ class ExtremesSpec(EmbeddingSpec):
         return np.array([0.0, self.tail, 1.0 - self.tail, 1.0])
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return seconds_to_sort(self.n_directions, self.n_dims)
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         shares = ", ".join(f"{share:g}" for share in self.shares.tolist())
         return Description(f"quantiles {shares} along {self.n_directions} directions")
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`; directions that mix coordinates have numbers."""
+        # directions that mix coordinates have numbers
         n_axes = self.n_dims if self.n_dims <= self.n_directions else 0
         more = [f"direction{k}" for k in range(n_axes, self.n_directions)]
         names = [*coordinates[:n_axes], *more]
@@ -71,8 +73,8 @@ class ExtremesSpec(EmbeddingSpec):
         """Return unit vectors, shape (n_directions, n_dims): the coordinates' first."""
         return _directions(self.n_dims, self.n_directions, self.seed)
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         columns = np.ascontiguousarray(self.directions().T)
         self.run_kernel(sliced_quantiles, bags, columns, 0, self.shares, out, outside)
 
@@ -130,7 +132,8 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     tail: Tail = 0.01
     seed: RandomSeed = 0
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ExtremesSpec:
-        """See `Embedding.decide`; nothing is chosen from the sample."""
+        # nothing is chosen from the sample
         n_directions = self.n_directions if box.n_dims > 1 else 1
         return ExtremesSpec(n_directions, self.tail, self.seed, out_of_box=out_of_box, box=box)

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
+from typing_extensions import override
 
 from ..core import Integer, None_, OneOf, RandomSeed, Real
 from ..core.errors import ParameterError
@@ -140,8 +141,9 @@ class HDDEmbedding(Embedding[HDDSpec]):
     seed: RandomSeed = 0
     marginals: Marginals = None
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HDDSpec:
-        """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""
+        # the sample is read only for bandwidth="auto"
         n_dims, marginals = box.n_dims, self.marginals
         check_marginals(marginals, n_dims)
         if marginals is None and n_dims > JOINT_DIMS:
@@ -181,8 +183,9 @@ class HDDEmbedding(Embedding[HDDSpec]):
         return replace(spec, bandwidth=bandwidth, n_coefficients=n_coefficients, grid=grid)
 
     @classmethod
+    @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; reads what versions with ``method`` wrote, too."""
+        # reads what versions with ``method`` wrote, too
         params = dict(params)
         if params.pop("method", "fast") != "fast":
             raise ParameterError(DIRECT_IS_GONE)

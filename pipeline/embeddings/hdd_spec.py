@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core import Integer, Real
 from ..core.errors import ParameterError
@@ -66,8 +67,8 @@ class HDDSpec(MarginalSpec):
     n_coefficients: Annotated[int, Integer(1)] | None
     grid: Annotated[int, Integer(2)]
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         super().check_together()
         if self.group_size > max(MAX_COEFFICIENTS):
             raise ParameterError(
@@ -102,8 +103,8 @@ class HDDSpec(MarginalSpec):
         return len(self.groups) * self.n_parts * len(self.indices)
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return 1e-10 * len(self.groups) * self._products_per_point
 
     @property
@@ -115,12 +116,13 @@ class HDDSpec(MarginalSpec):
         return super().scratch_bytes + blocks + 4 * 8 * side * self.grid
 
     @property
+    @override
     def seconds_per_bag(self) -> float:
-        """See `EmbeddingSpec.seconds_per_bag`: every bag has its grids, whatever its points."""
+        # every bag has its grids, whatever its points
         return 0.0 if self.is_linear else SECONDS_PER_VALUE * self._grid_values
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         each = "densities" if self.is_joint else f"densities of {self.group_size} coordinates"
         text = f"{self.distance} geometry of {each}, bandwidth {self.bandwidth:.3g} of the box"
         return Description(
@@ -202,8 +204,9 @@ class HDDSpec(MarginalSpec):
         return out
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`; reads what versions with ``method`` wrote, too."""
+        # reads what versions with ``method`` wrote, too
         fields = dict(values)
         if fields.pop("n_integration", None) is not None:
             raise ParameterError(DIRECT_IS_GONE)

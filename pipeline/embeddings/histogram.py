@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core import Integer, OneOf
 from ..core.arrays import Floats, Integers
@@ -43,8 +44,8 @@ class HistogramSpec(MarginalSpec):
     lambdas: NodesOfSpec
     weights: WeightsOfSpec
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         super().check_together()
         if self.n_features > MAX_FUNCTIONS:
             raise ParameterError(
@@ -64,18 +65,18 @@ class HistogramSpec(MarginalSpec):
         return len(self.groups) * count_parts(self.lambdas) * self.n_bins**self.group_size
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return 4e-9 * self.groups.size + 1e-11 * self.n_features
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         bins = f"{self.n_bins**self.group_size:,} bins"
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         return Description(f"histogram of {bins}{each} under {self.distance}")
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         self.run_kernel(
             histogram_powers,
             bags,
@@ -151,8 +152,9 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     n_lambdas: Annotated[int, Integer(1)] = 3
     marginals: Marginals = None
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HistogramSpec:
-        """See `Embedding.decide`; nothing is chosen from the sample."""
+        # nothing is chosen from the sample
         measure = MEASURES[self.distance]
         nodes = AT_ZERO if measure is None else lambda_nodes(measure, self.n_lambdas)
         return HistogramSpec(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances
+from typing_extensions import override
 
 from ..core import Boolean, Integer, KernelName, OneOf, RandomSeed, Real, checked
 from ..core.arrays import Floats, Integers
@@ -48,12 +49,12 @@ class MeanMapSpec(EmbeddingSpec):
     OMITTED: ClassVar = {"phase": False}
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return 1.5e-10 * self.n_features * (1 + self.n_dims / 8) + 5e-9
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         width = f"width {self.bandwidth:.3g} of the box"
         what = "phases" if self.phase else "mean"
         features = f"{self.n_features} features of a {self.kernel} kernel"
@@ -65,8 +66,8 @@ class MeanMapSpec(EmbeddingSpec):
             self.kernel, self.n_dims, self.n_features // 2, self.bandwidth, self.seed, self.nu
         )
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         turns = _turns(self, out.dtype.name)
         self.run_kernel(MEAN_MAPS[out.itemsize], bags, turns, out, outside, paired=True)
         if self.phase:
@@ -153,8 +154,9 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
     seed: RandomSeed = 0
     phase: bool = False
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MeanMapSpec:
-        """See `Embedding.decide`; the sample is read only for bandwidth="median"."""
+        # the sample is read only for bandwidth="median"
         bandwidth = self.bandwidth
         spec = MeanMapSpec(
             self.kernel,

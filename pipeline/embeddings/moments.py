@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core import ListOf, Real
 from ..core.arrays import Integers
@@ -36,8 +37,8 @@ class MomentsSpec(EmbeddingSpec):
 
     OMITTED: ClassVar = {"center": None, "scale": None}
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         for name in ("center", "scale"):
             given = getattr(self, name)
             if given is not None and len(given) != self.n_features:
@@ -52,23 +53,23 @@ class MomentsSpec(EmbeddingSpec):
         return d + d * (d + 1) // 2 if self.covariance else d
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return 1.3e-9 * (5 + self.n_dims + self.n_features)
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         text = "mean and covariance" if self.covariance else "mean"
         return Description(text if self.scale is None else f"standardised {text}")
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`."""
         means = [f"mean({name})" for name in coordinates]
         pairs = combinations_with_replacement(coordinates, 2) if self.covariance else ()
         return means + [f"cov({a},{b})" for a, b in pairs]
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         self.run_kernel(moments, bags, self.covariance, out, outside)
         if self.center is not None and self.scale is not None:
             out -= np.array(self.center, out.dtype)
@@ -115,14 +116,16 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     covariance: bool = True
     standardize: bool = True
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MomentsSpec:
-        """See `Embedding.decide`; the sample is read only to standardise."""
+        # the sample is read only to standardise
         spec = MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)
         return _standardized(spec, sample()) if self.standardize else spec
 
     @classmethod
+    @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; versions without ``standardize`` did not."""
+        # versions without ``standardize`` did not
         return cls(**{"standardize": False, **params})
 
 

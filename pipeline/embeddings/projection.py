@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core import Integer, OneOf, Real
 from ..core.arrays import Integers
@@ -41,8 +42,8 @@ class ProjectionSpec(MarginalSpec):
     bandwidth: Bandwidth | None = None
     OMITTED: ClassVar = {"bandwidth": None}
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         super().check_together()
         _check_bandwidth(self.bandwidth, self.basis)
         self.indices  # noqa: B018 - too many functions are refused here, not at transform
@@ -58,28 +59,29 @@ class ProjectionSpec(MarginalSpec):
         return len(self.groups) * len(self.indices)
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return projection_seconds(self.n_features, self.n_dims)
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         series = SeriesShape(self.basis, self.n_per_dim, self.max_norm, self.is_joint)
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         smoothed = "" if self.bandwidth is None else f", smoothed by {self.bandwidth:.3g}"
         text = f"{len(self.indices):,} {self.basis} coefficients{each}{smoothed}"
         return Description(text, series)
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`: the basis and the index α, as in ``cosine(1,0)``."""
+        # the basis and the index α, as in ``cosine(1,0)``
         names = []
         for group in self.groups.tolist():
             of = "" if self.is_joint else "[" + ",".join(coordinates[j] for j in group) + "]"
             names += [f"{self.basis}{of}({','.join(map(str, a))})" for a in self.indices.tolist()]
         return names
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         drop = self.out_of_box == "drop"
         outside[:] = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)
         if self.bandwidth is not None:
@@ -134,8 +136,9 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     bandwidth: Bandwidth | Auto | None = None
     marginals: Marginals = None
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
-        """See `Embedding.decide`; the sample is read only for "auto"."""
+        # the sample is read only for "auto"
         _check_bandwidth(self.bandwidth, self.basis)
         bandwidth = self.bandwidth
         spec = self._choose_index_set(sample, out_of_box, box)

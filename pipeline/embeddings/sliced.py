@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core import Integer, RandomSeed
 from ..core.arrays import Floats, Integers
@@ -32,8 +33,8 @@ class SlicedWassersteinSpec(EmbeddingSpec):
     n_quantiles: Quantiles
     seed: RandomSeed
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         Integer(1, MAX_FUNCTIONS // self.n_quantiles).check("n_directions", self.n_directions)
 
     @property
@@ -42,25 +43,25 @@ class SlicedWassersteinSpec(EmbeddingSpec):
         return self.n_directions * self.n_quantiles
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return seconds_to_sort(self.n_directions, self.n_dims)
 
     @property
+    @override
     def seconds_per_bag(self) -> float:
-        """See `EmbeddingSpec.seconds_per_bag`."""
         return 2e-9 * self.n_features
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         return Description(f"{self.n_quantiles} quantiles along {self.n_directions} directions")
 
     def directions(self) -> Floats:
         """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims."""
         return unit_vectors(self.n_dims, self.n_directions, self.seed)
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         columns = np.ascontiguousarray(self.directions().T)
         given = columns, self.n_quantiles, np.empty(0), out, outside
         self.run_kernel(sliced_quantiles, bags, *given)
@@ -130,8 +131,9 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     n_quantiles: Quantiles = 16
     seed: RandomSeed = 0
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> SlicedWassersteinSpec:
-        """See `Embedding.decide`; nothing is chosen from the sample."""
+        # nothing is chosen from the sample
         n_directions = self.n_directions if box.n_dims > 1 else 1
         return SlicedWassersteinSpec(
             n_directions, self.n_quantiles, self.seed, out_of_box=out_of_box, box=box

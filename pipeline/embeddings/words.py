@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
+from typing_extensions import override
 
 from ..core import Integer, ListOf, RandomSeed, Real
 from ..core.arrays import Floats, Integers
@@ -38,8 +39,8 @@ class BagOfWordsSpec(EmbeddingSpec):
 
     centres: Annotated[tuple[float, ...], ListOf(Real(), 1)]
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         if len(self.centres) % self.n_dims:
             raise ParameterError(
                 f"centres is {shown(self.centres)}; expected points of {self.n_dims} coordinates"
@@ -51,16 +52,16 @@ class BagOfWordsSpec(EmbeddingSpec):
         return len(self.centres) // self.n_dims
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return 1e-9 * len(self.centres)
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         return Description(f"shares of points nearest to each of {self.n_features} words")
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         centres = np.array(self.centres).reshape(-1, self.n_dims)
         self.run_kernel(word_shares, bags, centres, out, outside)
 
@@ -104,8 +105,9 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     n_words: Annotated[int, Integer(1, MAX_FUNCTIONS)] = 64
     seed: RandomSeed = 0
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> BagOfWordsSpec:
-        """See `Embedding.decide`; points of the sample become words."""
+        # points of the sample become words
         n_words = Integer(1, MAX_FUNCTIONS // box.n_dims).check("n_words", self.n_words)
         points = spread_rows(_points(sample, out_of_box, box), POINTS_PER_WORD * n_words)
         n_words = min(n_words, len(np.unique(points, axis=0)))

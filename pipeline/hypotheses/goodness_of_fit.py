@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from typing_extensions import override
 
 from ..core import (
     Boolean,
@@ -101,8 +102,9 @@ class KSD(FitStatistic):
 
     PARAMETERS: ClassVar[Table] = {"memory": Real(ge=0)}
 
+    @override
     def measure(self, points: ScoredSample) -> Measured:
-        """See `FitStatistic`; memory for tiles and for the signs, O(n n_draws)."""
+        # memory for tiles and for the signs, O(n n_draws)
         scored, sample = points.scored, points.sample
         signs = wild_signs(sample.n_units, points.n_draws, self.memory, points.seed)
         sums = SteinSums.of(scored, points.kernel.bandwidth, signs[:, sample.units])
@@ -145,8 +147,8 @@ class FSSD(FitStatistic):
 
     PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1, MOST_LOCATIONS), "learn": ShareOrZero}
 
+    @override
     def measure(self, points: ScoredSample) -> Measured:
-        """See `FitStatistic`."""
         training, tested = split_units(points.sample.units, self.learn, points.seed)
         x = points.scored.points[training]
         rng = np.random.default_rng(points.seed)
@@ -199,8 +201,8 @@ class KSDAggregate(FitStatistic):
         "memory": Real(ge=0), "n_frequencies": Integer(1, 4096), "exact": Boolean | None_,
     }  # fmt: skip
 
+    @override
     def measure(self, points: ScoredSample) -> Measured:
-        """See `FitStatistic`."""
         widths = [float(points.kernel.bandwidth * 2.0**k) for k in range(-3, 4)]
         exact = len(points.sample) <= EXACT_POINTS if self.exact is None else self.exact
         values, drawn = (self._of_pairs if exact else self._of_waves)(points, widths)

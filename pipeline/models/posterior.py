@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core.arrays import Floats
 from ..core.units import in_units
@@ -117,8 +118,8 @@ class Posterior(OptionalPart):
         exponents = summary.exponents.tolist()
         return cls(summary.weight, solution.alpha, mean, directions, kept, noise, exponents)
 
+    @override
     def check(self, n_targets: int, n_features: int) -> None:
-        """See `OptionalPart.check`."""
         r = len(self.eigenvalues)
         shapes = [getattr(self, name).shape for name in self.arrays]
         if shapes != [(n_features,), (r, n_features), (r,), (n_targets,)]:

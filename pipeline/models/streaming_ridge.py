@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from ..core import Integer, ListOf, OneOf, Real, Table, check_parameters
 from ..core.arrays import Floats
@@ -54,8 +55,8 @@ class _ShiftedStatistics(RidgeStatistics):
         origins = np.zeros(sums.n_features), np.zeros(sums.n_targets)
         return cls(**values, origin_z=origins[0], origin_y=origins[1])
 
+    @override
     def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
-        """See `Sums`."""
         moved = type(self).of(other).about(self.origin_z, self.origin_y)
         return super().combined(moved, combine)  # type: ignore[arg-type]  # no class below
 

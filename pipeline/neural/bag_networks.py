@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from typing_extensions import override
 
 from ..core import Function, ListOf, None_, Text, check_parameters, checked
 from ..core.arrays import Floats, Integers
@@ -158,8 +159,8 @@ class LabelledNetwork(BagNetworkEstimator):
     def decision_rows(self, X: BagsLike) -> Floats:
         """Return the rows that the outcome reads, shape (n_bags, k)."""
 
+    @override
     def header(self) -> dict[str, Any]:
-        """See `NeuralEstimator.header`."""
         return {**super().header(), "holdout": self.holdout_, "report": self.report_}
 
     def _read_header(self, header: dict[str, Any]) -> None:
@@ -245,8 +246,8 @@ class NetworkRegressor(RegressorMixin, LabelledNetwork):
         rows = self.decision_rows(X)
         return self.outcome_.predict(rows).values
 
+    @override
     def decision_rows(self, X: BagsLike) -> Floats:
-        """See `LabelledNetwork`."""
         outputs = self._joined_outputs(X)
         return self._standards["labels"].back(outputs)
 
@@ -307,8 +308,9 @@ class NetworkClassifier(ClassifierMixin, LabelledNetwork):
         assert isinstance(outcome, Classes)
         self.classes_ = outcome.values
 
+    @override
     def decision_rows(self, X: BagsLike) -> Floats:
-        """See `LabelledNetwork`: the probability of each class."""
+        # the probability of each class
         return np.asarray(jax.nn.softmax(self._joined_outputs(X), axis=1), np.float64)
 
     def predict_proba(self, X: BagsLike) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from typing_extensions import override
 
 from .transformations import Transformation, small_net
 
@@ -79,14 +80,14 @@ class LAM(Conditional):
         self.of_condition = condition_layer(n_condition, n_state, keys[2])
         self.heads = Heads(n_dims, n_state, n_hidden, n_components, keys[3])
 
+    @override
     def states(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Conditional`."""
         before = jnp.tril(jnp.ones((len(z), len(z))), -1)
         h = jnp.einsum("ipj,ij,j->ip", self.weights, before, z) + self.bias
         return h + self.of_condition(padded_condition(condition))
 
+    @override
     def mixture(self, h: jax.Array, i: jax.Array | int) -> jax.Array:
-        """See `Conditional`."""
         return self.heads(h, i)
 
 
@@ -108,14 +109,14 @@ class Tied(Conditional):
         self.of_condition = condition_layer(n_condition, n_state, keys[1])
         self.heads = Heads(n_dims, n_state, n_hidden, n_components, keys[2])
 
+    @override
     def states(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Conditional`."""
         sums = jnp.cumsum(self.weights * z[:, None], axis=0)
         before = jnp.concatenate([jnp.zeros((1, sums.shape[1])), sums[:-1]])
         return before + self.bias + self.of_condition(padded_condition(condition))
 
+    @override
     def mixture(self, h: jax.Array, i: jax.Array | int) -> jax.Array:
-        """See `Conditional`."""
         return self.heads(h, i)
 
 
@@ -136,8 +137,8 @@ class RAM(Conditional):
         self.of_condition = condition_layer(n_condition, n_state, keys[1])
         self.heads = Heads(n_dims, n_state, n_hidden, n_components, keys[2])
 
+    @override
     def states(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Conditional`."""
 
         def step(h: jax.Array, z_i: jax.Array) -> tuple[jax.Array, jax.Array]:
             return self.cell(z_i[None], h), h
@@ -145,8 +146,8 @@ class RAM(Conditional):
         first = self.of_condition(padded_condition(condition))
         return jax.lax.scan(step, first, z)[1]
 
+    @override
     def mixture(self, h: jax.Array, i: jax.Array | int) -> jax.Array:
-        """See `Conditional`."""
         return self.heads(h, i)
 
 
@@ -163,13 +164,13 @@ class MultiInd(Conditional):
         self.mixtures = first_mixtures(n_dims, n_components)
         self.of_condition = condition_layer(n_condition, 3 * n_components, key)
 
+    @override
     def states(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Conditional`."""
         shift = self.of_condition(padded_condition(condition))
         return jnp.broadcast_to(shift, (len(z), len(shift)))
 
+    @override
     def mixture(self, h: jax.Array, i: jax.Array | int) -> jax.Array:
-        """See `Conditional`."""
         return self.mixtures[i] + h.reshape(3, -1)
 
 
@@ -182,12 +183,12 @@ class SingleInd(Conditional):
     ) -> None:  # fmt: skip
         """Take what the others take; nothing is learnt."""
 
+    @override
     def states(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Conditional`."""
         return jnp.zeros((len(z), 1))
 
+    @override
     def mixture(self, h: jax.Array, i: jax.Array | int) -> jax.Array:
-        """See `Conditional`."""
         return jnp.zeros((3, 1))
 
 

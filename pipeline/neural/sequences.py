@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from typing_extensions import override
 
 from ..core import Function, None_, check_parameters, checked, component
 from ..core.errors import DataError
@@ -96,8 +97,9 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
         return {"length": examples.longest if self.max_length is None else self.max_length}
 
     @property
+    @override
     def numbers_per_point(self) -> int:
-        """See `BagNetworkEstimator`: the state and the outputs."""
+        # the state and the outputs
         state = {"sru": self.n_stats * len(self.scales), "gru": self.n_units}
         return state.get(self.unit, 2 * self.n_units) + self.n_units
 

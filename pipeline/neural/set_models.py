@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import jax
 import numpy as np
+from typing_extensions import override
 
 from ..core import Integer, component
 from ..data.bags.bags import Bags
@@ -52,8 +53,9 @@ class SetEstimator(BagNetworkEstimator):
         return DeepSet(d, self.n_pooled, self.n_hidden, k, key)
 
     @property
+    @override
     def numbers_per_point(self) -> int:
-        """See `BagNetworkEstimator`: hidden layers and what is averaged."""
+        # hidden layers and what is averaged
         return 2 * self.n_hidden + self.n_pooled
 
     def _sizes(self, examples: Examples) -> dict[str, Any]:

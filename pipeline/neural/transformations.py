@@ -9,6 +9,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from typing_extensions import override
 
 LEAK = 0.3  # slope of the leaky unit below 0: (8.9)'s α
 HIDDEN = 2  # layers of the nets m
@@ -48,13 +49,13 @@ class Linear(Transformation):
         diagonal = jnp.array(self.signs) * jnp.exp(self.log_diagonal)
         return jnp.tril(self.lower, -1) + jnp.eye(n), jnp.triu(self.upper, 1) + jnp.diag(diagonal)
 
+    @override
     def forward(self, x: jax.Array, condition: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See `Transformation`."""
         L, U = self._factors()
         return L @ (U @ x) + self.shift, self.log_diagonal.sum()
 
+    @override
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Transformation`."""
         L, U = self._factors()
         inner = jax.scipy.linalg.solve_triangular(L, z - self.shift, lower=True, unit_diagonal=True)
         return jax.scipy.linalg.solve_triangular(U, inner)
@@ -83,8 +84,8 @@ class Recurrent(Transformation):
         self.V = scale * jax.random.normal(keys[2], (n_state, n_state))
         self.a = jnp.zeros(n_state)
 
+    @override
     def forward(self, x: jax.Array, condition: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See `Transformation`."""
 
         def step(s: jax.Array, x_i: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
             t = jnp.exp(self.log_y) * x_i + self.w @ s + self.b
@@ -94,8 +95,8 @@ class Recurrent(Transformation):
         _, (z, logs) = jax.lax.scan(step, jnp.zeros(len(self.w)), x)
         return z, logs.sum() + len(x) * self.log_y
 
+    @override
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Transformation`."""
 
         def step(s: jax.Array, z_i: jax.Array) -> tuple[jax.Array, jax.Array]:
             t = jnp.where(z_i >= 0, z_i, z_i / LEAK)
@@ -124,16 +125,16 @@ class RecurrentShift(Transformation):
     def _shift(self, s: jax.Array, condition: jax.Array) -> jax.Array:
         return self.net(jnp.concatenate([s, condition]))[0]
 
+    @override
     def forward(self, x: jax.Array, condition: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See `Transformation`."""
 
         def step(s: jax.Array, x_i: jax.Array) -> tuple[jax.Array, jax.Array]:
             return self.cell(x_i[None], s), x_i + self._shift(s, condition)
 
         return jax.lax.scan(step, jnp.zeros(self.n_state), x)[1], jnp.array(0.0)
 
+    @override
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Transformation`."""
 
         def step(s: jax.Array, z_i: jax.Array) -> tuple[jax.Array, jax.Array]:
             x_i = z_i - self._shift(s, condition)
@@ -160,14 +161,14 @@ class Additive(Transformation):
         seen = jnp.concatenate([first, condition])
         return self.net(seen if len(seen) else jnp.zeros(1))
 
+    @override
     def forward(self, x: jax.Array, condition: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See `Transformation`."""
         first = x[: self.half]
         z = jnp.concatenate([first, x[self.half :] + self._shift(first, condition)])
         return z, jnp.array(0.0)
 
+    @override
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Transformation`."""
         first = z[: self.half]
         return jnp.concatenate([first, z[self.half :] - self._shift(first, condition)])
 
@@ -175,12 +176,12 @@ class Additive(Transformation):
 class Reverse(Transformation):
     """The coordinates from the last to the first."""
 
+    @override
     def forward(self, x: jax.Array, condition: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See `Transformation`."""
         return x[::-1], jnp.array(0.0)
 
+    @override
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Transformation`."""
         return z[::-1]
 
 
@@ -192,12 +193,12 @@ class Rescale(Transformation):
     def __init__(self, n_dims: int) -> None:
         self.logs = jnp.zeros(n_dims)
 
+    @override
     def forward(self, x: jax.Array, condition: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """See `Transformation`."""
         return x * jnp.exp(self.logs), self.logs.sum()
 
+    @override
     def inverse(self, z: jax.Array, condition: jax.Array) -> jax.Array:
-        """See `Transformation`."""
         return z * jnp.exp(-self.logs)
 
 

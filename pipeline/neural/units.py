@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from typing_extensions import override
 
 ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "relu": jax.nn.relu,
@@ -89,12 +90,12 @@ class SRU(Unit):
         self.scales, self.n_stats = tuple(scales), n_stats
         self.n_outputs, self.activation = n_outputs, activation
 
+    @override
     def initial(self) -> jax.Array:
-        """See `Unit`."""
         return jnp.zeros(self.n_stats * len(self.scales))
 
+    @override
     def step(self, state: jax.Array, point: jax.Array) -> jax.Array:
-        """See `Unit`."""
         f = ACTIVATIONS[self.activation]
         inner = self.of_point(point)
         if self.recurrent is not None and self.of_recurrent is not None:
@@ -103,8 +104,8 @@ class SRU(Unit):
         alphas = jnp.repeat(jnp.array(self.scales), self.n_stats)
         return alphas * state + (1 - alphas) * jnp.tile(statistics, len(self.scales))
 
+    @override
     def output(self, state: jax.Array) -> jax.Array:
-        """See `Unit`."""
         return ACTIVATIONS[self.activation](self.of_averages(state))
 
 
@@ -117,16 +118,16 @@ class GRU(Unit):
     def __init__(self, n_dims: int, n_outputs: int, key: jax.Array) -> None:
         self.cell, self.n_outputs = eqx.nn.GRUCell(n_dims, n_outputs, key=key), n_outputs
 
+    @override
     def initial(self) -> jax.Array:
-        """See `Unit`."""
         return jnp.zeros(self.n_outputs)
 
+    @override
     def step(self, state: jax.Array, point: jax.Array) -> jax.Array:
-        """See `Unit`."""
         return self.cell(point, state)
 
+    @override
     def output(self, state: jax.Array) -> jax.Array:
-        """See `Unit`."""
         return state
 
 
@@ -139,17 +140,17 @@ class LSTM(Unit):
     def __init__(self, n_dims: int, n_outputs: int, key: jax.Array) -> None:
         self.cell, self.n_outputs = eqx.nn.LSTMCell(n_dims, n_outputs, key=key), n_outputs
 
+    @override
     def initial(self) -> jax.Array:
-        """See `Unit`."""
         return jnp.zeros(2 * self.n_outputs)
 
+    @override
     def step(self, state: jax.Array, point: jax.Array) -> jax.Array:
-        """See `Unit`."""
         h, c = self.cell(point, (state[: self.n_outputs], state[self.n_outputs :]))
         return jnp.concatenate([h, c])
 
+    @override
     def output(self, state: jax.Array) -> jax.Array:
-        """See `Unit`."""
         return state[: self.n_outputs]
 
 

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
+from typing_extensions import override
 
 from ..core import Integer, Real, checked
 from ..core.arrays import Floats, Integers
@@ -80,8 +81,8 @@ class ProbitRegions(RegionClassifier):
                 f"{expected}"
             )
 
+    @override
     def salience(self, draws: Floats, regions: Integers) -> Floats:
-        """See `RegionClassifier.salience`."""
         linear = np.tensordot(draws, self.weights[regions], ([1, 2], [1, 2]))
         return np.asarray(ndtr(linear + self.offsets[regions]))
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from ..core import Instance, Integer, Text, checked, is_iterable
 from ..core.arrays import Floats, Integers
@@ -148,8 +149,8 @@ class BagRegions(RegionClassifier):
         self.regions = as_regions(regions)
         self._coordinates = self._relative(coordinates)
 
+    @override
     def salience(self, draws: Floats, regions: Integers) -> Floats:
-        """See `RegionClassifier.salience`."""
         chosen = [self.regions[i] for i in regions.tolist()]
         if not chosen:
             return np.empty((len(draws), 0))

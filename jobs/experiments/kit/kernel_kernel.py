@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from bagbasis import Bags, BagStore, Box, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
 from bagbasis.embeddings import Embedding, ProjectionSpec
@@ -191,8 +192,9 @@ class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     def __init__(self, bandwidth: float = 0.05) -> None:
         self.bandwidth = bandwidth
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
-        """See `Embedding.decide`; nothing is chosen from the sample."""
+        # nothing is chosen from the sample
         reach = REACH / (np.pi * self.bandwidth)
         common: Any = {"out_of_box": out_of_box, "box": box}
         return ProjectionSpec("cosine", None, reach, self.bandwidth, **common)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core import Integer, Open, Share
 from ...core.arrays import Floats, Integers
@@ -81,8 +82,9 @@ class CoefficientPCASpec(InnerSpec):
         return self.n_components
 
     @property
+    @override
     def cost(self) -> Cost:
-        """See `EmbeddingSpec.cost`; the coefficients stand beside the output."""
+        # the coefficients stand beside the output
         k = self.n_features
         return self.embedding.cost + Cost(
             seconds_per_bag=2 * k * self.embedding.n_features * SECONDS_PER_PRODUCT,
@@ -90,17 +92,18 @@ class CoefficientPCASpec(InnerSpec):
             bytes_per_task=2 * (len(self.principal_axes) + len(self.principal_mean)),
         )
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`; densities are drawn as the coefficients describe them."""
+        # densities are drawn as the coefficients describe them
         inner = self.embedding.describe()
         return Description(f"{self.n_features} principal components of {inner.text}", inner.series)
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`."""
         return [f"pca{j}" for j in range(self.n_features)]
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         rows = np.empty((len(bags), self.embedding.n_features), out.dtype)
         self.embedding.fill(bags, rows, outside)
         rows -= self.mean.astype(out.dtype, copy=False)
@@ -154,8 +157,9 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     whiten: bool = False
     max_bags: Annotated[int, Integer(1)] | None = None
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> CoefficientPCASpec:
-        """See `Embedding.decide`; takes a pass over the bags."""
+        # takes a pass over the bags
         wanted, max_bags = self.n_components, self.max_bags
         inner = check_inner(self.embedding, self)
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
@@ -180,8 +184,9 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         )
 
     @classmethod
+    @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; the embedding is {name, params} there."""
+        # the embedding is {name, params} there
         return cls(**{**params, "embedding": from_params(params["embedding"])})
 
 

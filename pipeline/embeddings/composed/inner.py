@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from ...core import Instance
 from ...core.arrays import Floats
@@ -36,8 +37,8 @@ class InnerSpec(EmbeddingSpec):
     made: ClassVar[str]
     """What messages call its numbers."""
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         inner = self.embedding
         if not is_below(type(inner), self.nesting):
             raise ParameterError(f"there are no {self.made} of a {type(inner).__name__}")
@@ -51,8 +52,8 @@ class InnerSpec(EmbeddingSpec):
                 raise ParameterError(f"{name} is {shown(given)}; expected rows of {row} bytes")
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return self.embedding.seconds_per_point
 
     @property
@@ -61,8 +62,9 @@ class InnerSpec(EmbeddingSpec):
         joined = b"".join(getattr(self, name) for name in self.array_names)
         return hashlib.sha256(joined).hexdigest()[:32]
 
+    @override
     def arrays(self) -> dict[str, Floats]:
-        """See `EmbeddingSpec.arrays`; those of several rows have shape (k, s)."""
+        # those of several rows have shape (k, s)
         s = self.embedding.n_features
         return {
             **self.embedding.arrays(),
@@ -73,8 +75,9 @@ class InnerSpec(EmbeddingSpec):
         flat = np.frombuffer(getattr(self, name))
         return flat if name == self.array_names[0] else flat.reshape(-1, s)
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`; the digest stands for the arrays."""
+        # the digest stands for the arrays
         return {
             "embedding": with_name(self.embedding),
             **{name: getattr(self, name) for name in self.described},
@@ -83,8 +86,9 @@ class InnerSpec(EmbeddingSpec):
         }
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`; ParameterError for arrays of another spec."""
+        # ParameterError for arrays of another spec
         fields = {name: value for name, value in values.items() if name not in cls.described}
         for name in set(cls.array_names) & set(fields):
             if isinstance(fields[name], np.ndarray):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from ...core import Instance, Integer, ListOf, Open, check_parameters
 from ...core.arrays import Floats, Integers
@@ -54,8 +55,8 @@ class PointTransformerSpec(EmbeddingSpec):
     n_coordinates: Annotated[int, Integer(1)]
     embedding: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         inner = self.embedding
         if not is_below(type(inner), self.nesting):
             raise ParameterError(f"points are not transformed for a {type(inner).__name__}")
@@ -81,18 +82,18 @@ class PointTransformerSpec(EmbeddingSpec):
         return self.embedding.n_features
 
     @property
+    @override
     def blocks(self) -> tuple[tuple[int, float], ...]:
-        """See `EmbeddingSpec.blocks`."""
         return self.embedding.blocks
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return self.embedding.seconds_per_point + _seconds(self.steps, self.n_dims)
 
     @property
+    @override
     def cost(self) -> Cost:
-        """See `EmbeddingSpec.cost`."""
         widest = max(self.n_dims, self.embedding.n_dims)
         return self.embedding.cost + Cost(
             seconds_per_point=_seconds(self.steps, self.n_dims),
@@ -100,24 +101,26 @@ class PointTransformerSpec(EmbeddingSpec):
             bytes_per_task=4 * 8 * widest * POINTS_AT_ONCE,
         )
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`; densities of transformed points are not drawn."""
+        # densities of transformed points are not drawn
         inner = self.embedding.describe()
         return Description(f"{inner.text} of transformed points", None, "transformed points")
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`; coordinates that are mixed have names of their own."""
+        # coordinates that are mixed have names of their own
         if any(step.axes is not None for step in self.steps):
             coordinates = [f"pca{j}" for j in range(self.embedding.n_dims)]
         return self.embedding.feature_names(coordinates)
 
+    @override
     def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
-        """See `EmbeddingSpec.are_outside`."""
         bags = Bags.trusted(points, np.array([0, len(points)]))
         return self.embedding.are_outside(self.mapped(bags).points)
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         for start, stop in plan_partitions(bags.offsets, 1, POINTS_AT_ONCE):
             try:
                 mapped = self.mapped(bags[start:stop])
@@ -126,27 +129,27 @@ class PointTransformerSpec(EmbeddingSpec):
             self.embedding.fill(mapped, out[start:stop], outside[start:stop])
 
     @property
+    @override
     def is_uncertain(self) -> bool:
-        """See `EmbeddingSpec.is_uncertain`."""
         return self.embedding.is_uncertain
 
+    @override
     def deviations(self, n_points: Integers) -> Floats:
-        """See `EmbeddingSpec.deviations`."""
         return self.embedding.deviations(n_points)
 
+    @override
     def arrays(self) -> dict[str, Floats]:
-        """See `EmbeddingSpec.arrays`."""
         return self.embedding.arrays()
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`."""
         steps = [step.to_dict() for step in self.steps]
         inner = with_name(self.embedding)
         return {**super().to_dict(), "steps": steps, "embedding": inner}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`."""
         steps = values.get("steps")
         if isinstance(steps, list):
             values = {**values, "steps": tuple(map(PointStep.from_dict, steps))}
@@ -201,13 +204,15 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     )
     embedding: InnerEmbedding = field(default=None, kw_only=False)
 
+    @override
     def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> PointTransformerSpec:
-        """See `Embedding.resolve`; ``box``, which is of points as they are, is not used."""
+        # ``box``, which is of points as they are, is not used
         check_parameters(self)
         return self._decided(sample, self.out_of_box, self.box)
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> PointTransformerSpec:
-        """See `Embedding.decide`; takes a pass over the bags. ``box`` is of transformed points."""
+        # takes a pass over the bags. ``box`` is of transformed points
         return self._decided(sample, out_of_box, box)
 
     def _decided(
@@ -237,8 +242,9 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         return self.spec_.mapped(bags)
 
     @classmethod
+    @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; transformers are a list of {name, parameters} there."""
+        # transformers are a list of {name, parameters} there
         given = params["transformer"]
         transformer: BaseEstimator | None = None if given is None else transformer_of(given)
         inner = from_params(params["embedding"])

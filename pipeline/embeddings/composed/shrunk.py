@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core import Open
 from ...core.arrays import Floats, Integers
@@ -51,40 +52,42 @@ class ShrunkSpec(InnerSpec):
         return self.embedding.n_features
 
     @property
+    @override
     def blocks(self) -> tuple[tuple[int, float], ...]:
-        """See `EmbeddingSpec.blocks`."""
         return self.embedding.blocks
 
     @property
+    @override
     def cost(self) -> Cost:
-        """See `EmbeddingSpec.cost`; weights stand beside the output."""
+        # weights stand beside the output
         s = self.n_features
         own = Cost(seconds_per_bag=s * SECONDS_PER_NUMBER, bytes_per_bag=HELD * ITEM * s)
         return self.embedding.cost + own
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         inner = self.embedding.describe()
         return Description(f"{inner.text}, shrunk by bag size", inner.series, inner.points)
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`."""
         return self.embedding.feature_names(coordinates)
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
         self.embedding.fill(bags, out, outside)
         mean = np.frombuffer(self.shrunk_mean)
         kept, _ = self._kept(self.points_embedded(bags, outside))
         np.add(mean, kept * (out - mean), out=out, casting="same_kind")
 
     @property
+    @override
     def is_uncertain(self) -> bool:
-        """See `EmbeddingSpec.is_uncertain`."""
         return True
 
+    @override
     def deviations(self, n_points: Integers) -> Floats:
-        """See `EmbeddingSpec.deviations`: √(A − A (A + S/n)⁻¹ A)."""
+        # √(A − A (A + S/n)⁻¹ A)
         kept, noise = self._kept(n_points)
         return np.sqrt(kept * noise)
 
@@ -135,8 +138,9 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
 
     embedding: InnerEmbedding = field(default=None, kw_only=False)
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ShrunkSpec:
-        """See `Embedding.decide`; reads the sample."""
+        # reads the sample
         inner = check_inner(self.embedding, self)
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
         mean, between, within = _variances(spec, sample)
@@ -144,8 +148,9 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
         return ShrunkSpec(spec, *of_bytes, out_of_box=out_of_box, box=box)
 
     @classmethod
+    @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; the embedding is {name, params} there."""
+        # the embedding is {name, params} there
         return cls(**{**params, "embedding": from_params(params["embedding"])})
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core import (
     Boolean,
@@ -53,8 +54,8 @@ class UnionSpec(EmbeddingSpec):
     scales: Annotated[tuple[float, ...], PerPart]
     weights: Annotated[tuple[float, ...], PerPart]
 
+    @override
     def check_together(self) -> None:
-        """See `EmbeddingSpec.check_together`."""
         for part in self.parts:
             if (part.box, part.out_of_box) != (self.box, self.out_of_box):
                 raise ParameterError("the parts of a union share its box and its out_of_box")
@@ -68,39 +69,42 @@ class UnionSpec(EmbeddingSpec):
         return sum(part.n_features for part in self.parts)
 
     @property
+    @override
     def blocks(self) -> tuple[tuple[int, float], ...]:
-        """See `EmbeddingSpec.blocks`."""
         if self.join == "product":
             return ()
         return tuple((part.n_features, w) for part, w in zip(self.parts, self.weights, strict=True))
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return sum(part.seconds_per_point for part in self.parts)
 
     @property
+    @override
     def cost(self) -> Cost:
-        """See `EmbeddingSpec.cost`; a part's rows stand beside the output while it is filled."""
+        # a part's rows stand beside the output while it is filled
         whole = sum((part.cost for part in self.parts), Cost())
         return whole + Cost(bytes_per_bag=PART_BYTES * self.n_features)
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`; densities are drawn as the first part that has any."""
+        # densities are drawn as the first part that has any
         each = [part.describe() for part in self.parts]
         series = next((one.series for one in each if one.series is not None), None)
         return Description(JOINS[self.join].join(f"({one.text})" for one in each), series)
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`."""
         return [
             f"{name}:{column}"
             for name, part in zip(self.names, self.parts, strict=True)
             for column in part.feature_names(coordinates)
         ]
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`; all parts count the same points outside."""
+        # all parts count the same points outside
         start = 0
         for part, scale, weight in zip(self.parts, self.scales, self.weights, strict=True):
             rows = np.empty((len(bags), part.n_features), out.dtype)
@@ -109,13 +113,13 @@ class UnionSpec(EmbeddingSpec):
             np.multiply(rows, factor, out=out[:, start : start + part.n_features])
             start += part.n_features
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.to_dict`."""
         return {**super().to_dict(), "parts": [with_name(part) for part in self.parts]}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`."""
         if "parts" in values:
             values = {
                 **values,
@@ -186,8 +190,9 @@ class EmbeddingUnion(Embedding[UnionSpec]):
                 params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
         return params
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> UnionSpec:
-        """See `Embedding.decide`; the sample is read by parts that need it, and for the scales."""
+        # the sample is read by parts that need it, and for the scales
         given = _check_parts(self.parts)
         parts = tuple(part.decide(sample, out_of_box, box) for _, part in given)
         weights = np.array(_one_each("weights", self.weights, len(parts)))
@@ -205,8 +210,9 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         return replace(spec, scales=_median_distances(parts, sample()))
 
     @classmethod
+    @override
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `Embedding.from_params`; parts are {name, params}, or (name, {name, params})."""
+        # parts are {name, params}, or (name, {name, params})
         parts = params["parts"]
         if parts is not None:
             parts = [

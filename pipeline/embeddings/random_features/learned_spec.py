@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
@@ -40,8 +41,8 @@ class LearnedSpec(BegunWhole, ArraySpec):
         return 2 * self.frequencies.shape[1]
 
     @property
+    @override
     def plain(self) -> object:
-        """See `ArraySpec`."""
         return self.scale
 
     def cost_in(self, precision: str) -> Cost:
@@ -63,8 +64,8 @@ class LearnedSpec(BegunWhole, ArraySpec):
         names = ("n_inputs", "n_features", "scale", "digest")
         return {"name": "learned", **{name: getattr(self, name) for name in names}}
 
+    @override
     def arrays(self) -> dict[str, Floats]:
-        """See `FeatureSpec`."""
         return {"frequencies": self.frequencies}
 
     @classmethod

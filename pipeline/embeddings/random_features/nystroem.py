@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, lapack
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from ...core import Integer, OneOf, Real, check_parameters
 from ...core.arrays import Floats
@@ -137,8 +138,8 @@ class NystroemSpec(ArraySpec):
         return len(self.landmarks)
 
     @property
+    @override
     def plain(self) -> object:
-        """See `ArraySpec`."""
         return (self.scale, self.kernel)
 
     def cost_in(self, precision: str) -> Cost:
@@ -203,8 +204,8 @@ class NystroemSpec(ArraySpec):
         blocks = [list(block) for block in self.kernel.blocks]
         return {"name": "nystroem", **kernel, "blocks": blocks, **values}
 
+    @override
     def arrays(self) -> dict[str, Floats]:
-        """See `FeatureSpec`."""
         return {"landmarks": self.landmarks, "whitening": self.whitening}
 
     @classmethod

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.special import softmax
+from typing_extensions import override
 
 from ...core import Boolean, Integer, None_, Table
 from ...core.arrays import Floats
@@ -103,8 +104,8 @@ class HSICAggregate(ManyWidths):
 
     name: ClassVar[str] = "hsic_agg"
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         values, drawn = self._draw(pairs)
         found = aggregate(values, drawn, pairs.null)
         widths = pairs_of_widths(pairs)
@@ -135,8 +136,8 @@ class HSICFuse(ManyWidths):
 
     name: ClassVar[str] = "hsic_fuse"
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         values, drawn = self._draw(pairs)
         scores = standard_scores(np.vstack([values, drawn]))
         joined = fused(scores, np.ones(len(values)), SHARPNESS)

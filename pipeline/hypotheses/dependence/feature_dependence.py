@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
+from typing_extensions import override
 
 from ...core import Integer, Real, Table
 from ...core.arrays import Floats
@@ -38,8 +39,8 @@ class FeatureHSIC(DependenceStatistic):
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
         """Return the features of rows."""
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         X, Y = (
             self._features(rows, kernel, (pairs.seed + i) % 2**64)
             for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
@@ -93,12 +94,12 @@ class HSICFourier(FeatureHSIC):
 
     PARAMETERS: ClassVar[Table] = {"n_features": Integer(2, MOST_FEATURES, even=True)}
 
+    @override
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
-        """See `FeatureHSIC`."""
         return fourier_rows(rows, kernel, self.n_features, seed)
 
+    @override
     def pair_map(self, pairs: Pairs) -> FourierPairs | None:
-        """See `DependenceStatistic`."""
         if pairs.null != "spectral":
             return None
         x, y = (
@@ -107,8 +108,8 @@ class HSICFourier(FeatureHSIC):
         )
         return FourierPairs(x, y)
 
+    @override
     def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         assert isinstance(sums, CrossMoments)
         observed = sums.hsic()
         null = product_null(observed, sums.spectra(), sums.n, pairs)
@@ -131,8 +132,8 @@ class HSICNystroem(FeatureHSIC):
 
     PARAMETERS: ClassVar[Table] = {"n_landmarks": Integer(1)}
 
+    @override
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
-        """See `FeatureHSIC`."""
         landmarks = np.unique(rows, axis=0)
         if len(landmarks) > self.n_landmarks:
             drawn = generator_of(seed, "features").choice(
@@ -152,8 +153,8 @@ class Correlation(DependenceStatistic):
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """Return the whitened features."""
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         pair = self._row_pair(pairs)
         observed = pair.value()
         null = pairs.order_null(observed, pair.values(pairs.orders()), 1.0)
@@ -176,8 +177,8 @@ class KCCA(Correlation):
 
     PARAMETERS: ClassVar[Table] = {"ridge": Real(gt=0)}
 
+    @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
-        """See `Correlation`."""
         n, sides = len(pairs), []
         for kernel, rows in zip(pairs.kernels, pairs.rows, strict=True):
             values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
@@ -212,8 +213,8 @@ class KCCAFourier(Correlation):
         "n_features": Integer(2, MOST_FEATURES, even=True),
     }
 
+    @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
-        """See `Correlation`."""
         X, Y = (
             fourier_rows(rows, kernel, self.n_features, (pairs.seed + i) % 2**64)
             for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
@@ -243,8 +244,8 @@ class RDC(Correlation):
 
     PARAMETERS: ClassVar[Table] = {"n_features": Integer(1, MOST_FEATURES), "scale": Real(gt=0)}
 
+    @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
-        """See `Correlation`."""
         generator, n, sides = generator_of(pairs.seed, "features"), len(pairs), []
         for rows in pairs.rows:
             ranks = np.column_stack([rankdata(rows, axis=0) / n, np.ones(n)])

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import eigvalsh
+from typing_extensions import override
 
 from ...core import Integer, None_, Table
 from ...core.arrays import Floats
@@ -37,8 +38,9 @@ class HSICb(DependenceStatistic):
         """Return the kernel of each variable."""
         return pairs.kernels
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`; "gamma" and "pearson" need memory for tiles alone."""
+        # "gamma" and "pearson" need memory for tiles alone
         n = len(pairs)
         kernels = self._kernels_of(pairs)
         A, B = (
@@ -107,8 +109,9 @@ class DistanceCovariance(HSICb):
         """Return the kernel of each variable, whose signs cancel."""
         return tuple(NegativeDistance.of(rows) for rows in pairs.rows)
 
+    @override
     def _checked(self, gram: Floats, pairs: Pairs) -> Floats:
-        """See `HSICb`: of heavy tails a few pairs have nearly all of the distances."""
+        # of heavy tails a few pairs have nearly all of the distances
         own = np.diagonal(gram)
         many = own.sum() ** 2 / max(float((own**2).sum()), np.finfo(float).tiny)
         if many < min(LEAST_PAIRS, LEAST_SHARE * len(gram)):
@@ -138,8 +141,8 @@ class HSICBlock(DependenceStatistic):
 
     PARAMETERS: ClassVar[Table] = {"block": Integer(LEAST_BLOCK) | None_}
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         n = len(pairs)
         block = max(LEAST_BLOCK, int(n**0.5)) if self.block is None else self.block
         if n < 2 * block:
@@ -171,8 +174,9 @@ class Lancaster(DependenceStatistic):
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "shift")
     n_variables: ClassVar[int] = 3
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`; memory for five matrices of all pairs."""
+        # memory for five matrices of all pairs
         n = len(pairs)
         grams = [
             CentredGram.of(kernel, rows).whole()

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ...execution.passes import check_memory
@@ -31,8 +32,8 @@ class JointHSIC(DependenceStatistic):
     n_variables: ClassVar[int] = 3
     takes_more: ClassVar[bool] = True
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         n, k = len(pairs), len(pairs.rows)
         check_memory(f"{k} matrices of {n:,} × {n:,} pairs", 8 * (k + 2) * n**2, "take fewer rows")
         grams = [one(rows, rows) for one, rows in zip(pairs.kernels, pairs.rows, strict=True)]

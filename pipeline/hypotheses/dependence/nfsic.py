@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
+from typing_extensions import override
 
 from ...core import Integer, ShareOrZero, Table
 from ...core.arrays import Floats
@@ -260,8 +261,8 @@ class NFSIC(DependenceStatistic):
 
     PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1, MOST_LOCATIONS), "learn": ShareOrZero}
 
+    @override
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         halves = split_units(pairs.units, self.learn, pairs.seed)
         training, pairs = (pairs.take(half) for half in halves)
         at = self._drawn(training)
@@ -275,12 +276,12 @@ class NFSIC(DependenceStatistic):
         observed = sums.statistic()
         return _measured(sums, at, pairs, pairs.order_null(observed, values, observed))
 
+    @override
     def pair_map(self, pairs: Pairs) -> Locations | None:
-        """See `DependenceStatistic`."""
         return self._drawn(pairs) if pairs.null == "chi_square" and not self.learn else None
 
+    @override
     def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`."""
         assert isinstance(sums, LocationSums)
         assert isinstance(pair_map, Locations)
         n, n_locations = sums.n, self.n_locations

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import rankdata
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
@@ -42,8 +43,8 @@ class Aggregate(ManyScales):
 
     name: ClassVar[str] = "agg"
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         scales = self.choose_scales(samples)
         sums, drawn = self.draw(samples, scales)
         values = sums.observed()

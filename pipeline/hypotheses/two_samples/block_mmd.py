@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from ...core import Integer, None_, Table
 from ...core.arrays import Floats
@@ -28,8 +29,8 @@ class MeanOfEstimates(TwoSampleStatistic):
     nulls: ClassVar[tuple[str, ...]] = ("normal",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         assert kernel is not None
         require_rows(samples, 4, f"statistic {self.name!r}")
         n = min(len(samples.first), len(samples.second))
@@ -60,8 +61,8 @@ class LinearMMD(MeanOfEstimates):
 
     name: ClassVar[str] = "mmd_linear"
 
+    @override
     def estimates(self, X: Floats, Y: Floats, kernel: Kernel) -> tuple[Floats, float]:
-        """See `MeanOfEstimates.estimates`."""
         n = len(X) // 2 * 2
         x, other_x, y, other_y = X[0:n:2], X[1:n:2], Y[0:n:2], Y[1:n:2]
         own = kernel.paired(x, other_x) + kernel.paired(y, other_y)
@@ -85,8 +86,8 @@ class BlockMMD(MeanOfEstimates):
 
     PARAMETERS: ClassVar[Table] = {"block_size": Integer(2) | None_}
 
+    @override
     def estimates(self, X: Floats, Y: Floats, kernel: Kernel) -> tuple[Floats, float]:
-        """See `MeanOfEstimates.estimates`."""
         size = min(self.block_size or int(len(X) ** 0.5), len(X) // 2)
         values = np.empty(len(X) // size)
         own_sum = 0.0

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
@@ -34,8 +35,8 @@ class PairStatistic(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = ("permutation", WILD)
     unbiased: ClassVar[bool] = False
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         used: AnyKernel = kernel or NegativeDistance.of(samples.rows)
         is_permuted = samples.null == "permutation"
         splits = draw_splits(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from ...core import Integer, Table
 from ...core.arrays import Floats
@@ -47,8 +48,8 @@ class FourierMMD(TwoSampleStatistic):
 
     PARAMETERS: ClassVar[Table] = {"n_frequencies": Integer(1, MOST_FREQUENCIES)}
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         assert kernel is not None
         n = self.n_frequencies
         features = FourierFeatures(kernel, samples.n_dims, n, samples.seed, self.fast)

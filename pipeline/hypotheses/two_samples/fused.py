@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
+from typing_extensions import override
 
 from ...core import Boolean, Integer, None_, Table
 from ...core.arrays import Floats
@@ -116,8 +117,8 @@ class Fuse(ManyScales):
 
     name: ClassVar[str] = "fuse"
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         scales = self.choose_scales(samples)
         sums, drawn = self.draw(samples, scales)
         if samples.null == WILD:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from ...core import Integer, Open, ShareOrZero, Table
 from ...core.arrays import Floats
@@ -70,8 +71,8 @@ class LocationStatistic(TwoSampleStatistic):
         "learn": ShareOrZero,
     }
 
+    @override
     def check(self) -> None:
-        """See `Statistic.check`."""
         n = self.n_locations
         if self.locations is not None:
             given = as_array("locations", self.locations, np.float64)
@@ -80,10 +81,11 @@ class LocationStatistic(TwoSampleStatistic):
                     f"locations have shape {given.shape}; expected {n} lists of finite numbers"
                 )
 
+    @override
     def learn_on(
         self, samples: TwoSamples, kernel: Kernel | None
     ) -> tuple[TwoSampleStatistic, Kernel | None, TwoSamples, dict[str, Any]]:
-        """See `TwoSampleStatistic.learn_on`: what maximises T² of rows that are not tested."""
+        # what maximises T² of rows that are not tested
         if not self.learn:
             return self, kernel, samples, {}
         assert kernel is not None
@@ -102,8 +104,8 @@ class LocationStatistic(TwoSampleStatistic):
         details = {"learnt_on": learning.n, "tested_on": tested.n}
         return learnt, kernel.with_bandwidth(width), tested, details
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         assert kernel is not None
         locations = self.place(samples)
         features = self.features(samples, kernel, locations)
@@ -189,16 +191,16 @@ class MeanEmbeddings(LocationStatistic):
     name: ClassVar[str] = "me"
     is_in_space: ClassVar[bool] = True
 
+    @override
     def draw(self, samples: TwoSamples) -> Floats:
-        """See `LocationStatistic.draw`."""
         rows = near_rows(samples.sampled_rows)
         generator = generator_of(samples.seed, "locations")
         noise = generator.standard_normal((self.n_locations, len(rows)))
         # Σ ε_i (x_i − x̄) / √n is normal with the rows' covariance, of any rank
         return rows.mean(axis=0) + noise @ (rows - rows.mean(axis=0)) / len(rows) ** 0.5
 
+    @override
     def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:
-        """See `LocationStatistic.features`."""
         return KernelsAt(kernel, locations)
 
 
@@ -213,14 +215,15 @@ class SmoothedCharacteristicFunctions(LocationStatistic):
 
     name: ClassVar[str] = "scf"
 
+    @override
     def draw(self, samples: TwoSamples) -> Floats:
-        """See `LocationStatistic.draw`: unit frequencies, which the bandwidth scales."""
+        # unit frequencies, which the bandwidth scales
         return generator_of(samples.seed, "locations").standard_normal(
             (self.n_locations, samples.n_dims)
         )
 
+    @override
     def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:
-        """See `LocationStatistic.features`."""
         rows = samples.sampled_rows
         centre = rows.mean(axis=0)
         width = float(((rows - centre) ** 2).sum(axis=1).mean()) ** 0.5

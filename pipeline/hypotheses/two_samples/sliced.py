@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core import Integer, Table
 from ...core.arrays import Floats
@@ -40,8 +41,8 @@ class Sliced(TwoSampleStatistic):
 
     PARAMETERS: ClassVar[Table] = {"n_directions": Integer(1, 10_000)}
 
+    @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
-        """See `TwoSampleStatistic.measure`."""
         rows = samples.rows - samples.sampled_rows.mean(axis=0)
         splits = draw_splits(samples.is_first_unit, samples.n_permutations, samples.seed)
         values = sliced_distances(rows, splits[:, samples.units], self.n_directions, samples.seed)

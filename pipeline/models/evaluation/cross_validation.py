@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
+from typing_extensions import override
 
 from ...core import Function, Instance, Integer, ListOf, None_, Text, checked
 from ...core.errors import DataError, ParameterError
@@ -217,6 +218,7 @@ class _FoldSums(FitSums):
         self._folds = folds.of_bags
         self._of_folds = {j: self.new_sums() for j in folds.numbers}
 
+    @override
     def count(
         self,
         index: NDArray[np.int64],
@@ -225,7 +227,6 @@ class _FoldSums(FitSums):
         apart: NDArray[np.bool_] | None,
         weights: NDArray[np.float64] | None,
     ) -> None:
-        """See `FitSums`."""
         folds = self._folds[index]
         for j, sums in self._of_folds.items():
             rows = np.flatnonzero(folds == j)

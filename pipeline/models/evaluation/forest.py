@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ...data.bags.bags import Bags
@@ -32,8 +33,9 @@ class ForestFeatures(MomentsAndExtremes):
     """What a forest sees of a bag, and what its trees take."""
 
     @property
+    @override
     def cost(self) -> Cost:
-        """See `Summaries.cost`; a task holds the trees."""
+        # a task holds the trees
         return super().cost + Cost(seconds_per_bag=SECONDS_PER_BAG, bytes_per_task=2 * MOST_BYTES)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ...data.bags.bags import Bags
@@ -36,8 +37,8 @@ class MeanFeatures(Summaries):
         """What the means of bags take."""
         return Cost(SECONDS_PER_MEAN * self.n_features, 1e-7, 8 * self.n_features)
 
+    @override
     def of(self, bags: Bags) -> Floats:
-        """See `Summaries.of`."""
         return bags.means
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
+from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ..model_state import OptionalPart
@@ -72,8 +73,8 @@ class Line(OptionalPart):
         """Return the line's predictions for means (n, d), shape (n, k)."""
         return np.asarray(means, np.float64) @ self.coef.T + self.intercept
 
+    @override
     def check(self, n_targets: int, n_features: int) -> None:
-        """See `OptionalPart.check`."""
         if self.coef.ndim != 2 or (len(self.coef), *self.intercept.shape) != (n_targets,) * 2:
             raise ValueError(f"the line has coefficients of shape {self.coef.shape}")
         if not 0 <= self.weight <= 1:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ...data.bags.bags import Bags
@@ -48,18 +49,18 @@ class MomentsAndExtremes(Summaries):
         return n_pairs if n_pairs <= MOST_COVARIANCES else self.n_dims
 
     @property
+    @override
     def n_features(self) -> int:
-        """See `Summaries.n_features`."""
         return 3 * self.n_dims + self.n_second + 1
 
     @property
+    @override
     def cost(self) -> Cost:
-        """See `Summaries.cost`."""
         width = 2 * self.n_dims + self.n_second
         return Cost(SECONDS_PER_EXTREME * width, 1e-6, 16 * self.n_features, GAPS_BYTES)
 
+    @override
     def of(self, bags: Bags) -> Floats:
-        """See `Summaries.of`."""
         starts, sizes, means = bags.offsets[:-1], bags.sizes[:, None], bags.means
         gaps = bags.points - np.repeat(means, bags.sizes, axis=0)
         second = np.empty((len(bags), self.n_second))

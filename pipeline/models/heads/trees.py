@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
@@ -188,8 +189,9 @@ class Trees(OptionalPart):
         out /= self.divisor
         return out
 
+    @override
     def check(self, n_targets: int, n_features: int) -> None:
-        """See `OptionalPart.check`; also that every walk ends in a leaf with its values."""
+        # also that every walk ends in a leaf with its values
         shapes = self.nodes.shape[1:], self.starts.shape, self.base.shape
         if shapes != ((4,), self.columns.shape, (n_targets,)) or not len(self.starts):
             raise ValueError(f"trees have arrays of shapes {shapes}")

@@ -14,6 +14,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from ...core import Share
 from ...core.arrays import Floats
@@ -71,8 +72,8 @@ class Calibration(OptionalPart):
         reduction = Reduction(partial(_Errors, model), join_rows, cost, name="calibrate")
         return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
 
+    @override
     def check(self, n_targets: int, n_features: int) -> None:
-        """See `OptionalPart.check`."""
         if self.errors.ndim != 2 or self.errors.shape[1] != n_targets or not len(self.errors):
             raise ValueError(f"errors of held-out bags have shape {self.errors.shape}")
 

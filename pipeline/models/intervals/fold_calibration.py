@@ -17,6 +17,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
@@ -72,8 +73,8 @@ class FoldCalibration(OptionalPart):
     arrays: ClassVar[tuple[str, ...]] = ("coef", "intercept", "errors")
     uses_fitted: ClassVar[bool] = True
 
+    @override
     def check(self, n_targets: int, n_features: int) -> None:
-        """See `OptionalPart.check`."""
         shapes = self.coef.shape, self.intercept.shape
         n = len(self.sizes)
         if n < 2 or shapes != ((n, n_targets, n_features), (n, n_targets)):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.errors import DataError
 from ...core.saved import read_saved
@@ -64,6 +65,7 @@ class Classes(Outcome):
     score_measure: ClassVar[str] = "accuracy"
 
     @classmethod
+    @override
     def from_labels(
         cls,
         X: BagsLike | LabelledBags,
@@ -72,7 +74,6 @@ class Classes(Outcome):
         bags: Range | None,
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
-        """See `Outcome.from_labels`."""
         X, labels, target, *_ = from_frame(X, labels, target)
         names, has_booleans = None, False
         if labels is not None:
@@ -93,8 +94,8 @@ class Classes(Outcome):
         named = () if stored is None else tuple(stored[int(code)] for code in codes)
         return source, cls(tuple(classes.tolist()), source.target_names, named)
 
+    @override
     def named(self, names: Sequence[str]) -> Self:
-        """See `Outcome.named`."""
         return replace(self, names=tuple(names))
 
     @property
@@ -103,12 +104,13 @@ class Classes(Outcome):
         return len(self.classes)
 
     @property
+    @override
     def n_independent(self) -> int:
-        """See `Outcome`: the indicators add up to 1."""
+        # the indicators add up to 1
         return max(1, self.n_targets - 1)
 
+    @override
     def call(self, j: int) -> str:
-        """See `Outcome.call`."""
         return f"class {(self.class_names or self.classes)[j]!r}"
 
     @property
@@ -128,8 +130,9 @@ class Classes(Outcome):
         known = dict(zip(self.values.tolist(), self.codes.tolist(), strict=True))
         return np.array([known.get(value, -1.0) for value in values])
 
+    @override
     def take_labels(self, store: BagStore) -> LabelledBags:
-        """See `Outcome.take_labels`; a store with other numbers for classes is read with ours."""
+        # a store with other numbers for classes is read with ours
         bags = super().take_labels(store)
         theirs = store.meta.class_names.get(self.names[0])
         if theirs is None or not self.class_names:
@@ -141,8 +144,9 @@ class Classes(Outcome):
         names = [ours.get(code, "") for code in range(max(ours) + 1)] + new
         return replace(bags, labels=Targets(self.names, class_names=tuple(names)))
 
+    @override
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
-        """See `Outcome.label_again`; text is encoded by its positions among our classes."""
+        # text is encoded by its positions among our classes
         if labels is not None:
             names, codes = class_codes(as_targets(aligned(labels, bags, "y")))
             if names is not None:
@@ -157,29 +161,30 @@ class Classes(Outcome):
         is_named = isinstance(self.classes[0], (str, bool))
         return tuple(map(str, self.classes)) if is_named else ()
 
+    @override
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
-        """See `Outcome.encode`; a label of no class has a row of zeros."""
+        # a label of no class has a row of zeros
         return (labels == self.codes).astype(np.float64), 0
 
+    @override
     def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        """See `Outcome.find_new`."""
         found = np.empty(0)
         for block in blocks:
             found = np.union1d(found, block)
         return np.setdiff1d(found, self.codes)
 
+    @override
     def predict(self, scores: Rows) -> Prediction:
-        """See `Outcome.predict`."""
         probabilities = (self.probability_map or positive_shares)(scores)
         return Prediction(self.values[scores.argmax(axis=1)], probabilities)
 
+    @override
     def stored(self) -> dict[str, Layout]:
-        """See `Outcome.stored`."""
         probabilities = Layout((self.n_targets,), FLOAT)
         return {"predictions": Layout((), self.values.dtype), "probabilities": probabilities}
 
+    @override
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        """See `Outcome.columns`."""
         assert prediction.probabilities is not None
         columns = {self.names[0] if self.names else "prediction": prediction.values}
         for j, name in enumerate(self.class_names or self.classes):
@@ -191,20 +196,22 @@ class Classes(Outcome):
         return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
 
     @property
+    @override
     def scored_names(self) -> tuple[str, ...]:
-        """See `Outcome.scored_names`."""
         return self.names or ("target 1",)
 
+    @override
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
-        """See `Outcome.references`: 1, so that a score is the share that is right."""
+        # 1, so that a score is the share that is right
         return np.ones((len(targets), 1))
 
+    @override
     def sum_references(self, errors: ErrorSums) -> Rows:
-        """See `Outcome.sum_references`."""
         return np.array([errors.weight], dtype=np.float64)
 
+    @override
     def details(self, judged: Judged) -> Found:
-        """See `Outcome.details`: of each bag the class, its share, and the Brier score."""
+        # of each bag the class, its share, and the Brier score
         scores, targets, codes = judged.scores, judged.targets, self.codes
         true = judged.batch.labels[:, 0].astype(np.float64)
         predicted = codes[scores.argmax(axis=1)]
@@ -217,20 +224,21 @@ class Classes(Outcome):
         brier = ((shares - targets) ** 2).sum(axis=1) + unknown
         return Found(counts, true[:, None], np.column_stack([predicted, shares.max(axis=1), brier]))
 
+    @override
     def constant_error(self, mean: Rows, variances: Rows) -> float:
-        """See `Outcome.constant_error`: of the most frequent class."""
+        # of the most frequent class
         return 1.0 - float(mean.max())
 
+    @override
     def describe(self) -> dict[str, Any]:
-        """See `Outcome.describe`."""
         return {self.key: list(self.class_names or self.classes)}
 
+    @override
     def identify(self) -> dict[str, Any]:
-        """See `Outcome.identify`."""
         return {self.key: list(self.classes)}
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """See `Outcome.to_dict`."""
         more: dict[str, Any] = {}
         if self.class_names:
             more["class_names"] = list(self.class_names)
@@ -239,8 +247,9 @@ class Classes(Outcome):
         return {**self.identify(), **more}
 
     @classmethod
+    @override
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """See `Outcome.from_dict`; models saved by earlier versions have no class names."""
+        # models saved by earlier versions have no class names
         classes, class_names = values[cls.key], values.get("class_names", [])
         if len(classes) != k or len(class_names) not in (0, k):
             raise ValueError(f"{k} rows of coefficients, but classes {classes} {class_names}")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.arrays import Integers
 from ...core.errors import DataError
@@ -55,6 +56,7 @@ class Reals(Outcome):
     has_squared_losses: ClassVar[bool] = True
 
     @classmethod
+    @override
     def from_labels(
         cls,
         X: BagsLike | LabelledBags,
@@ -63,19 +65,18 @@ class Reals(Outcome):
         bags: Range | None,
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
-        """See `Outcome.from_labels`."""
         X, labels, target, *_ = from_frame(X, labels, target)
         source, single = with_targets(X, labels, target)
         refuse_classes(source)
         outcome = cls(n_targets_of(source), single, source.target_names)
         return take_range(source, bags), outcome
 
+    @override
     def named(self, names: Sequence[str]) -> Self:
-        """See `Outcome.named`."""
         return replace(self, names=tuple(names))
 
+    @override
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
-        """See `Outcome.label_again`."""
         source = super().label_again(bags, labels)
         n = n_targets_of(source)
         if n != self.n_targets:
@@ -89,67 +90,69 @@ class Reals(Outcome):
             return "RMSE"
         return "root of the targets' mean of squared error over variance"
 
+    @override
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
-        """See `Outcome.encode`."""
         return labels, 0
 
+    @override
     def predict(self, scores: Rows) -> Prediction:
-        """See `Outcome.predict`."""
         return Prediction(scores[:, 0] if self.single else scores)
 
+    @override
     def stored(self) -> dict[str, Layout]:
-        """See `Outcome.stored`."""
         return {"predictions": Layout(() if self.single else (self.n_targets,), FLOAT)}
 
+    @override
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        """See `Outcome.columns`."""
         if self.single:
             return {self.names[0] if self.names else "prediction": prediction.values}
         names = self.names or [f"prediction_{j}" for j in range(self.n_targets)]
         return dict(zip(names, prediction.values.T, strict=True))
 
+    @override
     def error(self, losses: Rows, variances: Rows) -> float:
-        """See `Outcome.error`."""
         if self.n_targets > 1:
             losses = losses / np.where(variances > 0, variances, 1.0)
         return float(np.sqrt(losses.mean()))
 
+    @override
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
-        """See `Outcome.references`: squared distances to the mean of the bags that are scored."""
+        # squared distances to the mean of the bags that are scored
         mean = np.average(targets, axis=0, weights=weights)
         gaps = targets - mean
         return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
 
+    @override
     def sum_references(self, errors: ErrorSums) -> Rows:
-        """See `Outcome.sum_references`."""
         return np.where(errors.scatter <= rounding_of(errors), 0.0, errors.scatter)
 
+    @override
     def score(self, errors: ErrorSums) -> Rows:
-        """See `Outcome.score`."""
         return determination(errors.losses, errors.scatter, rounding_of(errors))
 
+    @override
     def details(self, judged: Judged) -> Found:
-        """See `Outcome.details`."""
         gaps, shown, w = judged.scores - judged.targets, slice(SAMPLED_TARGETS), judged.weights
         sums = weighted_sum(np.abs(gaps), w), weighted_sum(gaps, w)
         true = judged.targets[:, shown].astype(np.float64)
         return Found(RealDetails(judged.names, *sums), true, judged.scores[:, shown])
 
+    @override
     def exponents(self, targets: Rows, scores: Rows | None = None) -> Integers:
-        """See `Outcome.exponents`: columns of zeros have the units of what is predicted."""
+        # columns of zeros have the units of what is predicted
         return units_of_labels(targets, targets if scores is None else scores)
 
+    @override
     def describe(self) -> dict[str, Any]:
-        """See `Outcome.describe`."""
         return {}
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """See `Outcome.to_dict`."""
         return {self.key: self.single}
 
     @classmethod
+    @override
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """See `Outcome.from_dict`."""
         return cls(k, values[cls.key], names)
 
 

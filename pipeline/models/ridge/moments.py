@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
@@ -115,8 +116,9 @@ class RidgeMoments(Sums):
         """See `Summary`."""
         return solution
 
+    @override
     def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
-        """See `Sums`; both are brought to one unit, without rounding."""
+        # both are brought to one unit, without rounding
         exponents = np.maximum(self.exponents, other.exponents)
         a, b = self.in_units(exponents), other.in_units(exponents)
         apart = ("exponents", "weights", *self.KEPT)

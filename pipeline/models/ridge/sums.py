@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
+from typing_extensions import override
 
 from ...core.arrays import Floats
 from ...data.store.sampling import spread_rows
@@ -64,8 +65,8 @@ class RidgeStatistics(RidgeMoments):
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
         return unpacked(self.gram, self.sum_z, float(self.weight), float(shift))
 
+    @override
     def completed(self, by: Completion) -> RidgeStatistics:
-        """See `RidgeMoments`."""
         if not by:
             return self
         square = unpacked(self.gram, np.zeros(self.n_features), 1.0)
