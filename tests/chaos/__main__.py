@@ -1,4 +1,4 @@
-"""``make chaos``: kill jobs, disks, objects and clusters for some minutes, and count what was lost.
+"""``make chaos``: kill jobs, flip bits, fail networks and clients, and count what was lost.
 
 ``python -m tests.chaos --minutes 5``; ``--seed S --only CAMPAIGN --trial N`` repeats one trial.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import disks, kills, networks, objects, runs, writers
+from tests.chaos import clients, disks, flips, kills, networks, objects, runs, writers
 from tests.chaos.accounting import Campaign, Fault, Tally
 from tests.chaos.jobs import warm
 from tests.memory import memory_folder
@@ -30,6 +30,8 @@ CAMPAIGNS: tuple[Campaign, ...] = (
     *writers.CAMPAIGNS,
     *disks.CAMPAIGNS,
     *networks.CAMPAIGNS,
+    *flips.CAMPAIGNS,
+    *clients.CAMPAIGNS,
 )
 
 COLUMNS = ("campaign", "trials", "kills", "lost", "wrong", "stuck", "junk bytes", "seconds")

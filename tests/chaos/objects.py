@@ -30,7 +30,10 @@ from tests.chaos.kills import Ground, Killed
 from tests.object_stores.moto_server import REGION, OneAtATime, serving
 
 BUCKET = "chaos"
-FAULTS = ("drop", "lose", "delay", "repeat", "truncate")
+# what may happen to any request; to one that reads; and to one that reads an object
+FAULTS = ("drop", "lose", "delay", "repeat", "truncate", "500", "503", "404")
+OF_READS = ("stale", "page")
+OF_OBJECTS = ("flip", "shorten")
 FAILED = ("append", "fit", "predict-zarr", "promote", "retrain")  # jobs that the network fails
 SLOW = ("fit", "refit", "predict-zarr", "tune", "promote", "retrain")  # several seconds for a kill
 SHARES = (0.02, 0.06, 0.2)  # of the requests that it fails
@@ -40,6 +43,14 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 EXPECTS = re.compile(rb"\r\nexpect: *100-continue", re.IGNORECASE)
 CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 CONNECTION = re.compile(rb"\r\nconnection: *[^\r]*", re.IGNORECASE)
+LISTING = re.compile(rb"^(GET [^ ]*[?&]list-type=2)")
+PAGE_KEYS = b"3"  # of a listing that has to come in pages
+CODES = {
+    "500": (b"500 Internal Server Error", b"InternalError"),
+    "503": (b"503 Slow Down", b"SlowDown"),
+    "404": (b"404 Not Found", b"NoSuchBucket"),
+}
+PORTAL = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Welcome</body></html>"
 
 
 @dataclass(frozen=True)
@@ -66,13 +77,19 @@ class Proxy:
     """A TCP proxy of HTTP: every request has a connection of its own to the server.
 
     drop: the request gets lost; lose: its answer does; delay: it takes a while; repeat: it is
-    sent twice, and the second answer counts; truncate: half of the answer comes.
+    sent twice, and the second answer counts; truncate: half of the answer comes; 500, 503, 404:
+    the server does nothing and answers so; stale: the first answer to this request comes again;
+    page: the page of a captive portal comes with status 200; flip: one bit of the object is
+    another; shorten: half of the object comes, as if it were all.
+
+    Where there are faults, listings come in pages of a few keys, so that a page may fail.
     """
 
     def __init__(self, port: int, plan: Plan) -> None:
         self._port, self._plan = port, plan
         self._numbers = itertools.count()
         self._rng = np.random.default_rng(plan.seed)
+        self._first: dict[bytes, bytes] = {}  # answers to requests that read
 
     async def serve(self) -> None:
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -107,20 +124,50 @@ class Proxy:
                 await asyncio.to_thread(ask, "now")  # until it is dead
                 return b""
             tell("write")
-        fault = None
-        if self._rng.random() < plan.share:
-            fault = FAULTS[self._rng.integers(len(FAULTS))]
+        fault = self._fault(head)
+        if fault is not None:
             tell(fault)
         if fault == "drop":
             return b""
+        if fault in CODES:
+            return refusal(head, *CODES[fault])
+        if fault == "page":
+            return response(b"200 OK", b"text/html", PORTAL)
         if fault == "delay":
             await asyncio.sleep(DELAY)
+        if plan.share:
+            head = LISTING.sub(rb"\1&max-keys=" + PAGE_KEYS, head)
         answer = await self._ask(head + body)
+        if head.startswith(b"GET "):
+            first = self._first.setdefault(request_of(head), answer)
+            answer = first if fault == "stale" else answer
         if fault == "repeat":
             answer = await self._ask(head + body)
         if fault == "lose":
             return b""
+        if fault == "flip":
+            return self._flipped(answer)
+        if fault == "shorten":
+            return shortened(answer)
         return answer[: len(answer) // 2] if fault == "truncate" else answer
+
+    def _fault(self, head: bytes) -> str | None:
+        """Draw what happens to a request; None in most cases."""
+        if self._rng.random() >= self._plan.share:
+            return None
+        kinds = FAULTS
+        if head.startswith(b"GET "):
+            kinds += OF_READS if LISTING.match(head) else OF_READS + OF_OBJECTS
+        return kinds[self._rng.integers(len(kinds))]
+
+    def _flipped(self, answer: bytes) -> bytes:
+        """Return an answer with one bit of its body changed, if it has a body."""
+        head, blank, body = answer.partition(b"\r\n\r\n")
+        if not body:
+            return answer
+        damaged = bytearray(body)
+        damaged[self._rng.integers(len(damaged))] ^= 1 << self._rng.integers(8)
+        return head + blank + damaged
 
     async def _ask(self, request: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
@@ -130,6 +177,31 @@ class Proxy:
         # the client has to look for another connection, too
         head, blank, body = answer.partition(b"\r\n\r\n")
         return CONNECTION.sub(b"", head) + b"\r\nConnection: close" + blank + body
+
+
+def request_of(head: bytes) -> bytes:
+    """Return what a request asks for: its line, and the range of bytes."""
+    span = re.search(rb"\r\nrange: *[^\r]*", head, re.IGNORECASE)
+    return head.split(b"\r\n", 1)[0] + (span[0] if span else b"")
+
+
+def response(status: bytes, kind: bytes, body: bytes, with_body: bool = True) -> bytes:
+    """Return an answer as a server sends it."""
+    head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    return head % (status, kind, len(body)) + (body if with_body else b"")
+
+
+def refusal(head: bytes, status: bytes, code: bytes) -> bytes:
+    """Return an error of S3."""
+    body = b'<?xml version="1.0"?><Error><Code>%b</Code><Message>%b</Message></Error>'
+    return response(status, b"application/xml", body % (code, code), not head.startswith(b"HEAD "))
+
+
+def shortened(answer: bytes) -> bytes:
+    """Return half of an object with the length of that half."""
+    head, blank, body = answer.partition(b"\r\n\r\n")
+    body = body[: len(body) // 2]
+    return LENGTH.sub(b"\r\nContent-Length: %d" % len(body), head) + blank + body
 
 
 @cache
@@ -260,7 +332,7 @@ class Failed(Killed):
 
             plan = Plan(share=float(rng.choice(SHARES)), seed=int(rng.integers(2**31)))
             end = self.ground.run_behind(plan, self.job.run, place, meet)
-            tally.kills += bool(met.intersection(FAULTS))
+            tally.kills += bool(met.intersection((*FAULTS, *OF_READS, *OF_OBJECTS)))
             seen = self._check(place, seen, end)
             if end.error is None:
                 break

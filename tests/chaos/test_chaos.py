@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.chaos import children, kills
+from bagbasis.core.errors import StoreError
+from tests.chaos import children, flips, kills
 from tests.chaos.accounting import Lost, Stuck, Tally, Wrong
 from tests.chaos.contents import Place
 from tests.chaos.jobs import Job
@@ -122,3 +123,34 @@ def test_what_may_be_seen_between(now, keeps, fault):
     else:
         with pytest.raises(fault):
             check_between(*given)
+
+
+# ---------------------------------------------------------------------- flips, and the proxy
+
+
+def test_a_flip_that_changes_a_number_in_silence(tmp_path):
+    """It counts as wrong; a reader that compares a checksum finds every flip."""
+    content = b"1234567890"
+
+    def careless(folder):
+        return (folder / "numbers").read_bytes()
+
+    def careful(folder):
+        if (folder / "numbers").read_bytes() != content:
+            raise StoreError("found")
+        return content
+
+    def broken(folder):
+        if (folder / "numbers").read_bytes() != content:
+            raise ZeroDivisionError
+
+    (tmp_path / "numbers").write_bytes(content)
+    ends = [
+        flips.flip(flips.Subject("", tmp_path, read), 5, 0) for read in (careless, careful, broken)
+    ]
+    assert [dict(end) for end in ends] == [
+        {"silent": 5},
+        {"found": 5},
+        {"raw ZeroDivisionError": 5},
+    ]
+    assert (tmp_path / "numbers").read_bytes() == content
