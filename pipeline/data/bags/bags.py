@@ -14,6 +14,7 @@ from ...core.errors import BagbasisError, DataError, shown
 from ...core.params import check_dtype
 from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
 from .awkward_arrays import join_lists, split_lists
+from .box import range_of
 from .checks import IdsLike, as_bag, as_offsets, as_points, check_finite
 from .coordinates import Names, checked_names, order_of
 from .frames import (
@@ -26,6 +27,7 @@ from .frames import (
 )
 from .html import html_table
 from .ids import BagIds, Ids, as_ids, comparable
+from .precision import check_integers_apart
 
 if TYPE_CHECKING:
     from awkward import Array
@@ -355,6 +357,8 @@ class Bags(Ragged):
                 raise DataError(f"bag {i} has dimension {part.shape[1]}, bag 0 has {n_dims}")
         sizes = np.array([len(part) for part in parts], dtype=np.int64)
         points = np.concatenate(parts)
+        if any(map(_has_integers, arrays)):
+            check_integers_apart("bags", *range_of(points), [True] * n_dims, names or ())
         if dtype is not None:
             with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
                 points = points.astype(dtype)
@@ -522,3 +526,10 @@ def offsets_of(sizes: Integers) -> Integers:
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
+
+
+def _has_integers(bag: object) -> bool:
+    """Return whether an array, or a column of a pandas frame, has integers."""
+    own = getattr(bag, "dtypes", None)
+    dtypes = [getattr(bag, "dtype", None)] if own is None else list(own)
+    return any(getattr(one, "kind", "") in ("i", "u") for one in dtypes)

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Integers
-from ...core.errors import DataError, closest, needing_extra, shown
+from ...core.errors import DataError, closest, needing_extra, shown, warn
 from .arrow_arrays import FOREIGN, library, plain_table
+from .box import range_of
 from .coordinates import Names
 from .ids import BagIds
 from .packed_attributes import decoded_dataset
+from .precision import check_integers_apart
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -167,7 +169,7 @@ def bags_of_frame(
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
     try:
         codes = rows.groupby(list(ids), observed=True, sort=True).ngroup().to_numpy()
-    except TypeError as error:
+    except (TypeError, NotImplementedError) as error:
         raise DataError(
             f"the id {' and '.join(ids)} has values that are not texts, numbers or dates ({error})"
         ) from error
@@ -176,6 +178,7 @@ def bags_of_frame(
     first = rows[list(ids)].iloc[order[np.cumsum(sizes) - sizes]]
     keys = list(zip(*(first[name].tolist() for name in ids), strict=True))
     points = numbers_of_frame(rows[list(chosen)])[order]
+    _check_apart(points, rows[list(chosen)])
     return points, sizes, list(chosen), BagIds.of_keys(keys, ids)
 
 
@@ -186,7 +189,7 @@ def _of_groups(
     keys = split_groups(groups)[1] or []
     if getattr(groups, "maintain_order", True) is False:
         raise DataError("groups of polars have no order: group_by(…, maintain_order=True)")
-    parts = list(groups)
+    parts = _parts_of(groups, keys)
     ids = BagIds.of_keys([key for key, _ in parts], keys)
     frames = [frame for _, frame in parts]
     if not frames:
@@ -196,7 +199,48 @@ def _of_groups(
     chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
     points = [numbers_of_frame(frame[chosen]) for frame in frames]
     sizes = np.array([len(one) for one in points], dtype=np.int64)
-    return np.concatenate(points), sizes, chosen, ids
+    whole = np.concatenate(points)
+    _check_apart(whole, frames[0][chosen])
+    return whole, sizes, chosen, ids
+
+
+def _check_apart(points: NDArray[Any], frame: Frame) -> None:
+    """Raise DataError for a column of integers that float64 would merge."""
+    are_integers = [getattr(one, "kind", "O") in "iu" for one in frame.dtypes]
+    if any(are_integers) and len(points):
+        check_integers_apart("table", *range_of(points), are_integers, [*map(str, frame.columns)])
+
+
+def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list[tuple[Any, Frame]]:
+    """Return the keys and frames of a groupby; ``is_heard``: warn of rows that it leaves out.
+
+    Raises
+    ------
+    DataError
+        The library cannot group by these values.
+    """
+    what = " and ".join(keys) or "the groups' key"
+    with _readable(f"the table cannot be grouped by {what}"):
+        parts = list(groups)
+        for key, frame in parts:
+            if any(map(_is_missing, key if isinstance(key, tuple) else (key,))):
+                raise DataError(
+                    f"groupby: a group of {len(frame)} rows has no {what}, and would be one bag; "
+                    "give these rows an id, or drop them before grouping"
+                )
+        n_rows = len(groups.obj) if hasattr(groups, "obj") else 0
+        n_without = n_rows - sum(len(frame) for _, frame in parts)
+        if is_heard and n_without > 0:
+            row = int(np.argmin(groups.ngroup().to_numpy() >= 0))
+            warn(
+                f"groupby: {n_without} of {n_rows} rows have no {what} and are left out, the first "
+                f"is row {row}; give these rows an id, or drop them before grouping"
+            )
+    return parts
+
+
+def _is_missing(key: object) -> bool:
+    return not isinstance(key, str) and str(key) in ("None", "nan", "NaT", "<NA>")
 
 
 def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -211,7 +255,7 @@ def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[s
         No such column, or one that is not constant within a bag; names the bag.
     """
     keys = split_groups(groups)[1] or []
-    parts = list(groups)
+    parts = _parts_of(groups, keys, is_heard=False)
     if not parts:
         raise DataError("no bags: there are no groups")
     with needing_extra("tables", "columns of groups"):
@@ -251,8 +295,8 @@ def _rows_in_order(groups: Frame, frames: Sequence[Frame]) -> tuple[Frame, Integ
         whole = pd.concat([frame.to_pandas() for frame in frames], ignore_index=True)
         return whole, np.arange(len(whole))
     codes = groups.ngroup().to_numpy()
-    order = np.argsort(codes, kind="stable")
-    return groups.obj, order[np.count_nonzero(codes < 0) :]
+    known = np.flatnonzero(codes >= 0)
+    return groups.obj, known[np.argsort(codes[known], kind="stable")]
 
 
 def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
@@ -304,7 +348,8 @@ def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pa
     )
     try:
         if is_time:
-            moments = pd.to_datetime(values, utc=True).to_numpy().astype("M8[us]")
+            instants = pd.to_datetime(values, utc=True).dt.tz_localize(None)
+            moments = instants.to_numpy().astype("M8[us]")
             known = moments.astype(np.int64) / MICROSECONDS_PER_DAY
         elif kind == "O" and all(isinstance(one, (Real, Decimal)) for one in values):
             known = np.array([float(one) for one in values], dtype=np.float64)
@@ -344,7 +389,7 @@ def _exploded(rows: Frame, lists: list[str], chosen: list[str]) -> Frame:
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
+def _readable(problem: str = "the table cannot be read") -> Iterator[None]:
     """Re-raise what other libraries raise for a table that they cannot convert."""
     try:
         yield
@@ -352,7 +397,7 @@ def _readable() -> Iterator[None]:
         raise
     except (library().ArrowException, *FOREIGN) as error:
         reason = " ".join(str(error).split())
-        raise DataError(f"the table cannot be read ({reason})") from error
+        raise DataError(f"{problem} ({reason})") from error
 
 
 def points_frame(

@@ -1,4 +1,4 @@
-"""Whether float32 can tell the given points apart: Julian dates of a night, Unix times."""
+"""Whether floats can tell the given points apart: Julian dates of a night, Unix times, integers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Floats
+from ...core.errors import DataError
 
 STEPS = 2**12  # fewer steps of float32 within the range of a coordinate merge points
 
@@ -54,6 +55,37 @@ def steps_of(lo: Floats, hi: Floats, span: Floats | None = None) -> Floats:
         width = np.fmax(hi - lo, 0.0 if span is None else span)
         width = np.where(width > 0, width, 1.0)
         return np.asarray(np.where(np.isfinite(largest), step * STEPS / width, 0.0))
+
+
+def check_integers_apart(
+    place: str, lo: Floats, hi: Floats, are_integers: Sequence[bool], names: Sequence[str]
+) -> None:
+    """Raise DataError for a coordinate of integers that float64 would merge.
+
+    Parameters
+    ----------
+    place : str
+        What messages call the points.
+    lo, hi : ndarray, shape (d,)
+        Range of all points.
+    are_integers : sequence of bool
+        Whether the values of a coordinate were given as integers.
+    names : sequence of str
+        Names of the coordinates; empty for coordinates without names.
+    """
+    if not any(are_integers):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = np.maximum(np.abs(lo), np.abs(hi))
+        step, width = np.spacing(largest), np.where(hi > lo, hi - lo, 1.0)
+        merged = (step > 1) & (step * STEPS > width) & are_integers
+    for j in np.flatnonzero(merged)[:1]:
+        name = repr(names[j]) if names else str(j)
+        raise DataError(
+            f"{place}: float64 merges integers: coordinate {name} ranges over {hi[j] - lo[j]:g} "
+            f"near {largest[j]:.17g}, where float64 has steps of {step[j]:g}; subtract an offset "
+            "such as the least value from the integers, or leave the coordinate out"
+        )
 
 
 def too_coarse(

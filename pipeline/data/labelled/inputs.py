@@ -93,7 +93,8 @@ def as_targets(y: LabelsLike) -> NDArray[Any]:
         if not isinstance(y, Ragged):
             values = as_array("y", y)  # type: ignore[arg-type]  # refuses others
             if values.ndim != 3:
-                return values
+                is_odd = values.dtype.kind == "f" and values.dtype not in (np.float32, np.float64)
+                return values.astype(np.float64) if is_odd else values
     except DataError:
         items = list(y) if isinstance(y, Sequence) else []
         if not any(isinstance(item, (np.ndarray, list, tuple)) for item in items):

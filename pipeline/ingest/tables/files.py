@@ -6,6 +6,7 @@ No rows are read here, only the header of a CSV file and the footer of a Parquet
 from __future__ import annotations
 
 import csv
+import logging
 import os
 import re
 import zlib
@@ -30,6 +31,8 @@ from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import Columns, inputs_of, no_column, read_expressions, spread
+
+logger = logging.getLogger(__name__)
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -227,6 +230,13 @@ def _find_files(source: str) -> list[str]:
         if fs.isdir(path):
             matches = visible_files(map(str, fs.find(path)), path)
             found = [match for match in matches if _is_part(match, path)]
+            others = [match for match in matches if match.lower().endswith(CSV)]
+            if others:
+                what = f"{source}: {len(others)} CSV files of the folder"
+                glob = f"{source}/*.{others[0].rsplit('/')[-1].partition('.')[2]}"
+                if not found:
+                    raise DataError(f"{what} are not read; name them, as by the glob {glob}")
+                logger.warning("%s are not read, such as %s; name them, too", what, others[0])
         elif fs.exists(path):
             found = [path]
         else:
@@ -364,6 +374,9 @@ def _value_type(column: pa.DataType) -> str:
 def _check_types(file: TableFile, columns: Columns) -> None:
     types = {name: file.type_of(name) for name in columns.names}
     for name in columns.ids:
+        if name in file.lists:
+            what = f"id column {name!r} has lists; ids are whole numbers, text or dates"
+            raise DataError(f"{file.url}: {what}")
         if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED, UUID) or _is_key(types[name])):
             what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
             raise DataError(f"{file.url}: {what}")

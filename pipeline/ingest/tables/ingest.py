@@ -305,6 +305,9 @@ class TableIngest:
             passes = TablePasses(columns, files, engines, self.progress, skips_unknown)
             boxes = {} if kept is not None else self._boxes(columns)
             passes.check(boxes, database)
+            for role, table in passes.tables.items():
+                if role != "targets":
+                    table.check_apart()
             dtype = self._dtype_of(passes, kept)
             passes.code(kept)
             if create is not None:

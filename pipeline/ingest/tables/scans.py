@@ -150,7 +150,13 @@ class Scan:
         if is_time(kind):
             day = f"CAST({column} AS DATE)"
             texts = f"CAST({day} AS VARCHAR) ELSE CAST({column} AS VARCHAR)"
-            return f"CASE WHEN {column} = {day} THEN {texts} END"
+            text = f"CASE WHEN {column} = {day} THEN {texts} END"
+            if not self._is_fine(name):
+                return text
+            raw = f"c{self.files[0].names.index(name)}"  # `_column` has whole microseconds
+            return (
+                f"CASE WHEN epoch_ns({raw}) % 1000 = 0 THEN {text} ELSE CAST({raw} AS VARCHAR) END"
+            )
         if is_binary(kind):  # printable bytes as they are, others as \\x00
             return f"CAST({column} AS VARCHAR)"
         if kind in FLOATS:
@@ -158,10 +164,15 @@ class Scan:
             return f"CASE WHEN {is_whole} THEN TRY_CAST({column} AS BIGINT) END"
         return column
 
+    def _is_fine(self, name: str) -> bool:
+        """Return whether a column of a file has instants of nanoseconds."""
+        is_part = name in dict(self.files[0].parts)
+        return not is_part and self.type_of(name).startswith("timestamp[ns, tz=")
+
     def _column(self, name: str) -> str:
         if name not in dict(self.files[0].parts):
             column = f"c{self.files[0].names.index(name)}"
-            is_fine = self.type_of(name).startswith("timestamp[ns, tz=")  # few functions take these
+            is_fine = self._is_fine(name)  # few functions take these
             return f"CAST({column} AS TIMESTAMP WITH TIME ZONE)" if is_fine else column
         values = [dict(file.parts)[name] for file in self.files]
         texts = ", ".join("NULL" if value is None else quoted(value) for value in values)

@@ -20,6 +20,7 @@ import numpy as np
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.bags.box import Box
+from ...data.bags.precision import check_integers_apart
 from .bad_rows import (
     BadRow,
     Problem,
@@ -30,7 +31,7 @@ from .bad_rows import (
     unfit_numbers,
 )
 from .database import Database, Report
-from .files import TEXTS, UNTYPED, TableFile, check_pages
+from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
 from .scans import Scan, is_missing, is_nan, scans_of
 from .values import MEDIAN, Columns, flag_of
 
@@ -124,6 +125,16 @@ class CheckedTable:
         n_flags = len(self.columns.flagged)
         ends = (np.fmin(lo, medians), np.zeros(n_flags)), (np.fmax(hi, medians), np.ones(n_flags))
         return np.concatenate(ends[0]), np.concatenate(ends[1])
+
+    def check_apart(self) -> None:
+        """Raise DataError for a coordinate of integers that float64 would merge."""
+        file, coordinates = self.surveys[0].file, self.columns.coordinates
+        are_integers = [
+            not one.sql and file.type_of(one.text) in (*INTEGERS, UNTYPED) for one in coordinates
+        ]
+        if len(coordinates):
+            names = [one.name for one in coordinates]
+            check_integers_apart(file.url, *self.cell_range, are_integers, names)
 
     @cached_property
     def sample(self) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -14,8 +15,9 @@ import pytest
 from scipy.sparse import csr_array, eye
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.core.errors import DataError, ParameterError
-from bagbasis.ingest import ingest_frame
+from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
+from bagbasis.data.bags.frames import take_columns
+from bagbasis.ingest import ingest_frame, ingest_tables
 
 ZONED = pd.to_datetime(["2026-01-01", "2026-01-01", "2026-02-01"]).tz_localize("Asia/Tokyo")
 NUMBERS = {
@@ -223,3 +225,104 @@ def test_a_column_is_named_once(names, tmp_path):
     labels = {"target_table": TABLE[::2], "targets": ["y"], "target_id_column": names}
     with pytest.raises(ParameterError, match=r"target_id_column is .*once"):
         ingest_frame(TABLE, tmp_path / "s.zarr", id_column="id", coordinates=["x"], **labels)
+
+
+@pytest.mark.parametrize("ids", [[1, None, 2, 2], ["a", None, "b", "b"], [pd.NaT, *ZONED]])
+def test_rows_that_a_groupby_leaves_out_are_told(ids):
+    """Rows without an id: pandas leaves them out, or polars makes one bag of all of them."""
+    frame = pd.DataFrame({"id": ids, "x": [1.0, 2, 3, 4], "y": 1.0})
+    row = int(np.argmax(frame["id"].isna()))
+    with pytest.warns(BagbasisWarning, match=f"1 of 4 rows have no id .* first is row {row};"):
+        bags = Bags.from_frame(frame.groupby("id"))
+    known = frame[frame["id"].notna()]
+    np.testing.assert_array_equal(bags.points[:, 0], known["x"])
+    for groups in (
+        frame.groupby("id", dropna=False),
+        frame.groupby(["id", "y"], dropna=False),
+        pl.from_pandas(frame).group_by("id", maintain_order=True),
+    ):
+        with pytest.raises(DataError, match="a group of 1 rows has no id"):
+            Bags.from_frame(groups, coordinates=["x"])
+
+
+def test_a_label_of_groups_without_some_rows_is_that_of_its_bag():
+    """Rows without an id stand between the others."""
+    ids = np.repeat([3.0, np.nan, 1, 2], 3)
+    frame = pd.DataFrame({"id": ids, "x": np.arange(12.0), "age": np.repeat([30.0, 99, 10, 20], 3)})
+    names, values = take_columns(frame.groupby("id"), ["age"])
+    assert names == ["x"]
+    assert values["age"].tolist() == [10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        np.array([1, 1, 2], np.float16),
+        [{"a": 1}] * 3,
+        pd.array(["a", "a", "b"], pd.ArrowDtype(pa.string_view())),
+    ],
+)
+def test_ids_that_pandas_cannot_group_by_are_refused(ids):
+    frame = pd.DataFrame({"id": ids, "x": [1.0, 2, 3]})
+    with pytest.raises(DataError, match="the table cannot be grouped by id"):
+        Bags.from_frame(frame.groupby("id"))
+
+
+def test_times_of_a_zone_are_numbers_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bags = Bags.from_frame(pd.DataFrame({"id": [1, 1, 2], "t": ZONED}), id_column="id")
+    np.testing.assert_array_equal(bags.points[:, 0], NUMBERS["times of a zone"][1])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble, ">f8"])
+def test_labels_of_every_float_are_learnt(dtype):
+    bags, y = [np.full((3, 1), float(i)) for i in range(9)], np.arange(9.0)
+    model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
+    expected = model.fit(bags, y).predict(bags)
+    np.testing.assert_array_equal(model.fit(bags, y.astype(dtype)).predict(bags), expected)
+
+
+NEAR = [2**60 + i for i in (1, 2, 3)]  # floats have steps of 256 there
+
+
+def near_frame():
+    return pd.DataFrame({"id": [1, 1, 2], "x": NEAR, "y": [1.0, 2, 3]})
+
+
+def of_near_csv(place):
+    near_frame().to_csv(place / "t.csv", index=False)
+    call = {"id_column": "id", "coordinates": ["x", "y"]}
+    return ingest_tables(place / "t.csv", place / "s.zarr", **call)
+
+
+NEAR_CALLS = {
+    "table": lambda _: Bags.from_frame(near_frame(), id_column="id"),
+    "groups": lambda _: Bags.from_frame(near_frame().groupby("id")),
+    "polars": lambda _: Bags.from_frame(pl.from_pandas(near_frame()), id_column="id"),
+    "list": lambda _: Bags.from_list([near_frame()[["x"]]] * 2),
+    "arrays": lambda _: DoubleBasisRegressor().fit([np.array([[one]]) for one in NEAR], NEAR),
+    "ingest_frame": lambda place: stored(near_frame(), place),
+    "csv": of_near_csv,
+}
+
+
+@pytest.mark.parametrize("call", NEAR_CALLS)
+def test_integers_that_float64_merges_are_refused(call, tmp_path):
+    """Each was the same number."""
+    what = "float64 merges integers: coordinate .* subtract an offset"
+    with pytest.raises(DataError, match=what):
+        NEAR_CALLS[call](tmp_path)
+
+
+def test_integers_less_an_offset_stay_apart(tmp_path):
+    call = {"id_column": "id", "coordinates": {"x": f"x - {2**60}"}}
+    store = ingest_frame(near_frame(), tmp_path / "s.zarr", **call)
+    assert store.read().points[:, 0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("x", [[2**60, 2**61, 2**62], [1.72e18, 1.721e18, 1.722e18], [2**53, 1, 2]])
+def test_large_integers_that_stay_apart_are_numbers(x):
+    frame = pd.DataFrame({"id": [1, 1, 2], "x": np.array(x).astype(np.int64)})
+    bags = Bags.from_frame(frame, id_column="id")
+    assert bags.points[:, 0].tolist() == [float(one) for one in x]

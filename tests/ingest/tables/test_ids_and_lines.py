@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from bagbasis.core.errors import DataError, ParameterError
@@ -33,6 +34,30 @@ def test_ids_that_are_dates_or_whole_floats(ids, expected, tmp_path, client, ing
     parts = {"id_column": ["one", "bag"], "coordinates": ["x"]}
     store = ingest_frame(frame, tmp_path / "t.zarr", **parts)
     assert store.ids().tolist() == sorted(f"1/{one}" for one in expected)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_instants_of_nanoseconds_are_ids_of_their_own(zone, tmp_path):
+    """Those of a zone were one bag where they differ by less than a microsecond."""
+    moments = [0, 1, 2, 1_720_000_000_123_456_789, 1_720_000_000_123_456_000]
+    table = pa.table({"bag": pa.array(moments, pa.timestamp("ns", zone)), "x": np.arange(5.0)})
+    store = ingest_frame(table, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
+    end = "" if zone is None else "+00"
+    assert store.ids().tolist() == [
+        "1970-01-01",
+        f"1970-01-01 00:00:00.000000001{end}",
+        f"1970-01-01 00:00:00.000000002{end}",
+        f"2024-07-03 09:46:40.123456{end}",
+        f"2024-07-03 09:46:40.123456789{end}",
+    ]
+    assert store.read().points.ravel().tolist() == [0, 1, 2, 4, 3]
+
+
+@pytest.mark.parametrize("item", [pa.int64(), pa.float64(), pa.string()])
+def test_lists_are_no_ids(item, tmp_path):
+    table = pa.table({"bag": pa.array([[1], [2]]).cast(pa.list_(item)), "x": [0.0, 1.0]})
+    with pytest.raises(DataError, match="id column 'bag' has lists; ids are whole numbers"):
+        ingest_frame(table, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
 
 
 @pytest.mark.parametrize("bad", [12.5, np.nan, np.inf, 1e300])

@@ -108,6 +108,19 @@ def test_rows_are_numbered_through_all_files(tmp_path):
     assert rows == [("a", row, float(x), 0.0) for row, x in enumerate(expected)]
 
 
+def test_csv_files_of_a_folder_are_told(tmp_path, caplog):
+    """A folder is read without them: they were left out without a word."""
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "a.CSV.gz").write_bytes(b"")
+    call = {"id_column": "id", "coordinates": ["x"]}
+    with pytest.raises(DataError, match=r"1 CSV files of the folder are not read; .*\*\.CSV\.gz"):
+        ingest_tables(tmp_path, tmp_path / "s.zarr", **call)
+    pd.DataFrame({"id": [1, 2], "x": [1.0, 2.0]}).to_parquet(tmp_path / "part" / "b.parquet")
+    store = ingest_tables(tmp_path, tmp_path / "s.zarr", **call)
+    assert len(store) == 2
+    assert "1 CSV files of the folder are not read, such as" in caplog.text
+
+
 def test_tables_on_another_filesystem():
     """Globs and files by URL, with the URL in errors."""
     fs = fsspec.filesystem("memory")
