@@ -302,7 +302,7 @@ NEAR_CALLS = {
     "polars": lambda _: Bags.from_frame(pl.from_pandas(near_frame()), id_column="id"),
     "list": lambda _: Bags.from_list([near_frame()[["x"]]] * 2),
     "arrays": lambda _: DoubleBasisRegressor().fit([np.array([[one]]) for one in NEAR], NEAR),
-    "ingest_frame": lambda place: stored(near_frame(), place),
+    "ingest_frame": lambda place: stored(near_frame().rename(columns={"id": "p"}), place / "s"),
     "csv": of_near_csv,
 }
 
