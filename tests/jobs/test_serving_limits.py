@@ -20,9 +20,10 @@ from uvicorn.server import ServerState
 from bagbasis import DoubleBasisRegressor
 from bagbasis.jobs.commands.serving import champion_app, limits as serving_limits
 from bagbasis.jobs.commands.serving.champion_app import MOST_LARGE, make_app
-from bagbasis.jobs.commands.serving.large_bodies import LargeBodies, parsed
-from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room
+from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies, parsed
+from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room, Turns
 from bagbasis.jobs.commands.serving.requests import Served, answer
+from tests.execution.gated import until
 
 TOKEN = "0123456789abcdef"
 HEADERS = [(b"authorization", f"Bearer {TOKEN}".encode())]
@@ -161,7 +162,10 @@ class Caller:
         self.asked, self.may, self.answers, self.parts = asyncio.Event(), asyncio.Event(), [], parts
         self.asked_again, self.may_again = asyncio.Event(), asyncio.Event()
         scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b""}
-        scope |= {"headers": HEADERS + headers, "app": app}
+        self.is_gone, self.is_dropped = False, asyncio.Event()
+        transport = SimpleNamespace(abort=self.is_dropped.set)
+        client = SimpleNamespace(is_gone=lambda: self.is_gone, transport=transport)
+        scope |= {"headers": HEADERS + headers, "app": app, "state": {"client": client}}
         self.task = asyncio.ensure_future(app(scope, self.receive, self.send))
 
     async def receive(self):
@@ -247,19 +251,202 @@ def test_slow_uploads_hold_nothing():
 
 
 def test_too_many_large_bodies(monkeypatch):
-    """Who would have to wait for a minute is told to come again."""
+    """Beyond those that may wait a client is told to come again, unless one of them has gone."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
-    monkeypatch.setattr(champion_app, "MOST_LARGE", 0)
-    monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(champion_app, "MOST_WAITING_LARGE", 2)
+    monkeypatch.setattr(champion_app, "BODY_SECONDS", 0.05)  # waiting takes none of it
+    monkeypatch.setattr(LargeBodies, "answer", answered)
 
     async def wait():
-        caller = Caller(app_of(), [], parts=2)
-        caller.give()
-        await caller.task
-        assert caller.status == 503
-        assert (b"retry-after", b"10") in caller.answers[0]["headers"]
+        app = app_of()
+        held = [Caller(app, [], parts=2) for _ in range(MOST_LARGE)]
+        for caller in held:
+            caller.give()
+            await caller.asked_again.wait()
+        waiting = [Caller(app, []) for _ in range(2)]
+        for caller in waiting:
+            caller.give()
+            await asyncio.sleep(0)
+        refused = Caller(app, [])
+        refused.give()
+        await refused.task
+        assert refused.status == 503
+        assert b"2 other large bodies wait" in refused.answers[1]["body"]
+        assert (b"retry-after", b"10") in refused.answers[0]["headers"]
+        waiting[0].is_gone = True
+        last = Caller(app, [])
+        last.give()
+        await waiting[0].task
+        assert waiting[0].status == 400
+        for caller in held:
+            await caller.task
+            assert caller.status == 408
+        for caller in (waiting[1], last):
+            await caller.task
+            assert caller.status == 200
 
     asyncio.run(wait())
+
+
+def turn_of(turns, order, name, is_gone=bool):
+    """A task that notes its name in its turn, and ends once the event that it returns is set."""
+    may_end = asyncio.Event()
+
+    async def take():
+        async with turns.taking(is_gone):
+            order.append(name)
+            await may_end.wait()
+
+    return asyncio.ensure_future(take()), may_end
+
+
+async def settled():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_turns_are_taken_in_order_by_those_who_stay():
+    """Those who have gone, or are cancelled, while they wait take no turn, and hold up nobody."""
+
+    async def take():
+        turns, order, gone = Turns(1, 10), [], set()
+        tasks = {}
+        for name in "abcdef":
+            tasks[name] = turn_of(turns, order, name, lambda name=name: name in gone)
+            await asyncio.sleep(0)
+        gone |= {"b", "c"}
+        tasks["d"][0].cancel()
+        await settled()
+        assert order == ["a"]
+        tasks["a"][1].set()
+        await settled()
+        assert order == ["a", "e"]
+        tasks["e"][1].set()
+        tasks["e"][0].cancel()  # in its turn
+        await settled()
+        assert order == ["a", "e", "f"]
+        for name in "bc":
+            with pytest.raises(ConnectionError, match="went away"):
+                await tasks[name][0]
+        tasks["f"][1].set()
+        await tasks["f"][0]
+        assert turns._free == 1
+        assert not turns._waiting
+
+    asyncio.run(take())
+
+
+def test_a_turn_that_is_handed_to_a_cancelled_client_goes_on():
+    async def take():
+        turns, order = Turns(1, 10), []
+        async with turns.taking(bool):
+            first, _ = turn_of(turns, order, "first")
+            second, may_end = turn_of(turns, order, "second")
+            await settled()
+        first.cancel()  # it has not run since the turn is its own
+        await settled()
+        assert order == ["second"]
+        may_end.set()
+        await second
+        assert turns._free == 1
+
+    asyncio.run(take())
+
+
+def test_clients_that_vanish_keep_nobody_waiting(monkeypatch):
+    """Twenty that vanish while their body is answered or before: who stays among them is answered
+    in its turn, and no work of a client that had gone begins."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    worked, gate = [], asyncio.Event()
+
+    async def noted(self, name, url, body):
+        worked.append(bytes(body))
+        await gate.wait()
+        return 200, b"{}"
+
+    monkeypatch.setattr(LargeBodies, "answer", noted)
+
+    async def ask():
+        app = app_of()
+        callers = [Caller(app, []) for _ in range(21)]
+        for k, caller in enumerate(callers):
+            caller.give(f"[{k}]".encode())
+            await asyncio.sleep(0)
+        while len(worked) < MOST_LARGE:
+            await asyncio.sleep(0)
+        staying = callers.pop(10)
+        for caller in callers[MOST_LARGE:]:
+            caller.is_gone = True
+        gate.set()
+        await staying.task
+        assert staying.status == 200
+        for caller in callers:
+            await caller.task
+        assert worked == [b"[0]", b"[1]", b"[10]"]
+
+    asyncio.run(ask())
+
+
+def test_answers_that_nobody_reads(monkeypatch):
+    """A client that reads a large answer too slowly loses its connection, and its turn."""
+    monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
+    monkeypatch.setattr(champion_app, "SLOW_SECONDS", 0.05)
+
+    async def large(self, name, url, body):
+        return 200, b" " * 3 * champion_app.PIECE
+
+    monkeypatch.setattr(LargeBodies, "answer", large)
+    monkeypatch.setattr(champion_app, "LEAST_RATE", 2**40)
+
+    class Unread(Caller):
+        async def send(self, message):
+            self.answers.append(message)
+            if len(self.answers) == 3:
+                await asyncio.Event().wait()
+
+        async def receive(self):
+            if self.asked.is_set():
+                await self.is_dropped.wait()
+                return {"type": "http.disconnect"}
+            return await super().receive()
+
+    async def ask():
+        app = app_of()
+        unread = [Unread(app, []) for _ in range(MOST_LARGE)]
+        for caller in unread:
+            caller.give()
+        reading = Caller(app, [])
+        reading.give()
+        await reading.task
+        assert reading.status == 200
+        assert len(b"".join(part["body"] for part in reading.answers[1:])) == 3 * champion_app.PIECE
+        for caller in unread:
+            await caller.task
+            assert caller.is_dropped.is_set()
+
+    asyncio.run(ask())
+
+
+def test_large_answers_to_small_bodies(monkeypatch):
+    """They are made by the process for large bodies, in a turn of those."""
+    asked = []
+
+    async def large(self, name, url, body):
+        asked.append(bytes(body))
+        return 200, b"{}"
+
+    monkeypatch.setattr(LargeBodies, "answer", large)
+    body = b'{"bags": [[[1]], [[2]], [[3]]]}'
+
+    async def ask():
+        app = make_app(SimpleNamespace(served=Served("x", None, n_values=30_000)), TOKEN)
+        caller = Caller(app, [])
+        caller.give(body)
+        await caller.task
+        assert caller.status == 200
+        assert asked == [body]
+
+    asyncio.run(ask())
 
 
 def test_work_ends_with_its_client(monkeypatch):
@@ -322,102 +509,126 @@ def saved(tmp_path_factory):
     return model, url
 
 
+@pytest.fixture(scope="module")
+def large():
+    """A process for large bodies. Its start takes seconds, so that tests share it."""
+    bodies = LargeBodies()
+    yield bodies
+    bodies.end()
+
+
 async def ended(processes):
     """Wait until none of these is alive."""
     while any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes):
         await asyncio.sleep(0.01)
 
 
-def test_the_process_for_large_bodies(saved):
-    """It answers as the server does, and again after it was killed."""
+ONE = json.dumps({"bag": [[0.1, 0.2], [0.3, 0.4]]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"bag": [[0.5, 0.5, 0.5]]}', "fitted on bags of dimension 2"),
+        (b'{"bag": [[1e999, 1]]}', "too big"),
+        (b'{"bags": [' + b"[]," * 10**5 + b"[]]}", "100,001 bags"),
+        (b'{"bag": ' + b"[" * 10**6, "changed from number to array"),
+        (b'{"bag": [[1, 2]], "columns": ["\xff", "y"]}', "utf-8"),
+        (b"{" + b",".join(b'"%d":1' % i for i in range(10**5)) + b"}", "unexpected field"),
+    ],
+)
+def test_large_bodies_are_refused_as_small_ones(body, reason, saved, large):
+    """With a reason: neither the child nor its process dies of what a body holds."""
+    status, said = asyncio.run(large.answer("m", saved[1], bytearray(body)))
+    assert status == 422
+    assert reason in json.loads(said)["detail"]
+
+
+def test_the_process_answers_as_the_server_does(saved, large):
     model, url = saved
-    one = bytearray(json.dumps({"bag": [[0.1, 0.2], [0.3, 0.4]]}).encode())
-    wide = bytearray(json.dumps({"bag": [[0.5] * 3]}).encode())
+    status, said = asyncio.run(large.answer("m", url, bytearray(ONE)))
+    assert status == 200
+    assert json.loads(said) == answer(Served("m", model), ONE)
+    status, said = asyncio.run(large.answer("none", f"{url}-none", bytearray(ONE)))
+    assert status == 422
+    assert "m.zarr-none" in json.loads(said)["detail"]
+
+
+def test_clients_that_go_end_their_own_work(saved, large):
+    """Each kills its child alone: the process stays, and those who stay are answered in turn."""
+    _, url = saved
+    body = b'{"bag": [' + b"[1.5,2.5]," * 10**4 + b"[1,2]]}"
 
     async def ask():
-        large = LargeBodies()
-        status, said = await large.answer("m", url, bytearray(one))
-        assert status == 200
-        assert json.loads(said) == answer(Served("m", model), one)
-        status, said = await large.answer("m", url, bytearray(wide))
-        assert status == 422
-        assert "fitted on bags of dimension 2" in json.loads(said)["detail"]
-        status, said = await large.answer("none", f"{url}-none", bytearray(one))
-        assert status == 422
-        assert "m.zarr-none" in json.loads(said)["detail"]
+        process = psutil.Process(large.start().pid)
+        stuck = asyncio.ensure_future(large.answer("m", url, bytearray(2**22)))
+        staying = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in "ab"]
+        going = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in range(8)]
+        staying.append(asyncio.ensure_future(large.answer("m", url, bytearray(body))))
+        while not (children := process.children()):
+            await asyncio.sleep(0.01)
+        for task in (*going, stuck):  # those who wait, and the one whose child works
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        await ended(children)
+        assert {status for status, _ in await asyncio.gather(*staying)} == {200}
+        assert large.start().pid == process.pid
+
+    asyncio.run(ask())
+
+
+def test_children_end_with_the_server():
+    """The server dies: its end of the socket is closed then, and no child goes on."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client, of_child = socket.socketpair()
+    pid = os.fork()  # no start of Python, which takes seconds
+    if pid == 0:
+        try:
+            ours.close()
+            client.close()
+            forks = Forks(theirs)
+            forks._served = Served("m", None)
+            forks.serve()
+        finally:
+            os._exit(0)
+    theirs.close()
+    process = psutil.Process(pid)
+    task = json.dumps({"name": "m", "url": "", "size": 9}).encode()  # a body that does not come
+    socket.send_fds(ours, [task], [of_child.fileno()])
+    until(process.children)
+    children = process.children()
+    ours.close()
+    asyncio.run(ended([process, *children]))
+    os.waitpid(pid, 0)
+    for end in (client, of_child):
+        end.close()
+
+
+def test_the_process_dies(saved, large):
+    """It is started again; and it ends, with its children, when the server ends."""
+    _, url = saved
+
+    async def ask():
         process = large.start()
         os.killpg(process.pid, signal.SIGSTOP)
-        work = asyncio.ensure_future(large.answer("m", url, bytearray(one)))
-        for _ in range(10):
-            await asyncio.sleep(0)
+        work = asyncio.ensure_future(large.answer("m", url, bytearray(ONE)))
+        await settled()
         os.killpg(process.pid, signal.SIGKILL)
         with pytest.raises(ConnectionError, match="died"):
             await work
         process.wait()
-        status, _ = await large.answer("m", url, bytearray(one))
-        assert status == 200
-        large.end()
-
-    asyncio.run(ask())
-
-
-@pytest.mark.parametrize("size", [1, 2**22], ids=["small", "large"])
-def test_clients_that_go_end_their_own_work(size, saved):
-    """Each kills its child alone: the process stays, and those who stay are answered."""
-    _, url = saved
-    body = b'{"bag": [' + b"[1.5,2.5]," * (size // 10) + b"[1,2]]}"
-
-    async def ask():
-        large = LargeBodies()
-        assert (await large.answer("m", url, bytearray(body)))[0] == 200
-        process = psutil.Process(large.start().pid)
-        staying = [asyncio.ensure_future(large.answer("m", url, bytearray(body))) for _ in "ab"]
-        children = []
-        for _ in range(8):
-            work = asyncio.ensure_future(large.answer("m", url, bytearray(body)))
-            staying.append(asyncio.ensure_future(large.answer("m", url, bytearray(body))))
-            while not large._turn.locked():
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.01)
-            children += process.children()
-            work.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await work
-        assert {status for status, _ in await asyncio.gather(*staying)} == {200}
-        stuck = asyncio.ensure_future(large.answer("m", url, bytearray(2**22)))  # it waits for all
-        while not process.children():
-            await asyncio.sleep(0.01)
-        children += process.children()
-        stuck.cancel()
-        await ended(children)
-        assert large.start().pid == process.pid
-        large.end()
-        await ended([process])
-
-    asyncio.run(ask())
-
-
-def test_children_end_with_the_process(saved):
-    """The server ends, or dies: nothing of it goes on."""
-    _, url = saved
-
-    async def ask(is_killed):
-        large = LargeBodies()
-        assert (await large.answer("m", url, bytearray(b'{"bag": [[1, 2]]}')))[0] == 200
+        assert (await large.answer("m", url, bytearray(ONE)))[0] == 200
         process = psutil.Process(large.start().pid)
         client = large._child(json.dumps({"name": "m", "url": url, "size": 9}).encode())
         while not process.children():
             await asyncio.sleep(0.01)
         processes = [process, *process.children()]
-        if is_killed:  # its end of the socket is closed then
-            large._control.close()
-        else:
-            large.end()
+        large.end()
         await ended(processes)
         client.close()
 
-    asyncio.run(ask(False))
-    asyncio.run(ask(True))
+    asyncio.run(ask())
 
 
 @pytest.mark.parametrize(

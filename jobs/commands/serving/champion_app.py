@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from hmac import compare_digest
 from typing import Any, TypeVar
@@ -23,8 +23,18 @@ from ...files import plain
 from ..model_place import open_model
 from ..stores.info import describe_model
 from .large_bodies import LargeBodies
-from .limits import Room
-from .requests import BODY, COLUMNS, Served, answer, warm
+from .limits import IS_LARGE, QueueFullError, Room, Turns, client_of
+from .requests import (
+    BODY,
+    COLUMNS,
+    MOST_SMALL_VALUES,
+    LargeAnswerError,
+    Served,
+    answer,
+    check_form,
+    reason_of,
+    warm,
+)
 
 T = TypeVar("T")
 
@@ -32,12 +42,16 @@ LOOK_SECONDS = 1.0  # between two looks at who is champion
 MAX_BODY = 64 * 2**20  # bytes of a request: some ten million coordinates
 SMALL_BODY = 2**18  # bytes of a body that the server itself answers
 MOST_LARGE = 2  # larger bodies that are read or answered at once; further ones wait
+MOST_WAITING_LARGE = (
+    32  # clients with a large body that wait; each has sent little more than a small one
+)
 ALL_SMALL = 4 * 2**20  # bytes of small bodies answered at once; as Python's numbers up to 55 times
 LEAST_ROOM = ALL_SMALL // 64  # of a request, so that there are at most so many at once
 ALL_BODIES = MOST_LARGE * MAX_BODY + ALL_SMALL
-BODY_SECONDS = 60.0  # for a body to arrive, and for one before it to be answered
-SLOW_SECONDS = 10.0  # that a large body may be behind the least rate
-LEAST_RATE = 2**20  # bytes a second of a large body, which holds a slot meanwhile
+BODY_SECONDS = 60.0  # for a body to arrive, and for a large answer to be read
+SLOW_SECONDS = 10.0  # that a large body or answer may be behind the least rate
+LEAST_RATE = 2**20  # bytes a second of a large body or answer, which holds a turn meanwhile
+PIECE = 2**18  # bytes of a large answer that are written at once
 RETRY_SECONDS = 10
 
 logger = logging.getLogger(__name__)
@@ -88,9 +102,9 @@ class Champion:
             self.look()
 
     def _load(self, name: str) -> Served:
-        model = open_model(self._registry.model_url(name))
-        warm(model)
-        return Served(name, model, self._registry.model_url(name))
+        url = self._registry.model_url(name)
+        model = open_model(url)
+        return Served(name, model, url, warm(model))
 
 
 class Guard:
@@ -105,6 +119,10 @@ class Guard:
         if scope["type"] != "lifespan" and not compare_digest(given, self._expected):
             refused = {"detail": "send the token: Authorization: Bearer …"}
             await JSONResponse(refused, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+        elif {b"content-length", b"transfer-encoding"} <= dict(scope.get("headers", [])).keys():
+            # one server sees another end of the body than the next: what follows it is not read
+            twice = {"detail": "send Content-Length or Transfer-Encoding, not both"}
+            await JSONResponse(twice, 400, {"Connection": "close"})(scope, receive, send)
         else:
             await self._pass_on(scope, receive, send)
 
@@ -141,7 +159,8 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     # pages of documentation would load scripts from elsewhere; /openapi.json is there
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
-    room, slots, large = Room(ALL_SMALL), asyncio.Semaphore(MOST_LARGE), LargeBodies()
+    turns, large = Turns(MOST_LARGE, MOST_WAITING_LARGE), LargeBodies()
+    predictions = Predictions(champion, Room(ALL_SMALL), turns, large)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -158,24 +177,85 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     content = {"content": {"application/json": {"schema": schema}}}
 
     @app.post("/predict", openapi_extra={"requestBody": content})
-    async def predict(request: Request) -> Response:
-        async with AsyncExitStack() as stack:
-            body = await _body(request, slots, stack)
-            served = champion.served
-            if len(body) <= SMALL_BODY:
-                await stack.enter_async_context(room.taking(max(LEAST_ROOM, len(body))))
-                try:
-                    return JSONResponse(await run_in_threadpool(answer, served, body))
-                except (BagbasisError, ValueError, RecursionError) as error:
-                    raise HTTPException(422, str(error)) from error
-            try:
-                work = large.answer(served.name, served.url, body)
-                status, said = await _unless_gone(request, work)
-            except ConnectionError as error:
-                raise HTTPException(503, f"{error}; send fewer bags at a time") from error
-            return Response(said, status, media_type="application/json")
+    async def predict() -> Response:
+        return Answer(predictions.respond)
 
     return app
+
+
+class Answer(Response):
+    """The answer to a request, which holds its place until the client has read it."""
+
+    def __init__(self, respond: Callable[[Request, Send], Awaitable[None]]) -> None:
+        super().__init__()
+        self._respond = respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Make the answer, and send it."""
+        await self._respond(Request(scope, receive), send)
+
+
+class Predictions:
+    """Answers to `POST /predict`: small ones by the server itself, others by a process of theirs.
+
+    Parameters
+    ----------
+    champion : Champion
+    room : Room
+        For small bodies.
+    turns : Turns
+        Of large bodies, and of large answers to small ones.
+    large : LargeBodies
+    """
+
+    def __init__(self, champion: Champion, room: Room, turns: Turns, large: LargeBodies) -> None:
+        self._champion, self._room, self._turns, self._large = champion, room, turns, large
+
+    async def respond(self, request: Request, send: Send) -> None:
+        """Read the body of a request, and send the answer to it; HTTPException if it is refused."""
+        refused = check_form(request.headers)
+        if refused is not None:
+            raise HTTPException(415, refused)
+        async with AsyncExitStack() as turn:
+            body = await _body(request, self._turns, turn)
+            served = self._champion.served
+            if len(body) <= SMALL_BODY:
+                try:
+                    return await self._small(served, body, request, send)
+                except LargeAnswerError:
+                    await _take(self._turns, request, turn)
+            try:
+                work = self._large.answer(served.name, served.url, body)
+                status, content = await _unless_gone(request, work)
+            except ConnectionError as error:
+                raise HTTPException(503, f"{error}; send fewer bags at a time") from error
+            await _send_at_least_rate(request, send, status, content)
+
+    async def _small(self, served: Served, body: bytearray, request: Request, send: Send) -> None:
+        async with self._room.taking(max(LEAST_ROOM, len(body))):
+            try:
+                values = await run_in_threadpool(answer, served, body, MOST_SMALL_VALUES)
+            except (BagbasisError, ValueError, RecursionError) as error:
+                raise HTTPException(422, reason_of(error)) from error
+        await JSONResponse(values)(request.scope, request.receive, send)
+
+
+async def _send_at_least_rate(request: Request, send: Send, status: int, content: bytes) -> None:
+    """Send a large answer, which holds a turn; drop the connection if the client reads slowly."""
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+    ]
+    try:
+        async with asyncio.timeout(min(BODY_SECONDS, SLOW_SECONDS + len(content) / LEAST_RATE)):
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            for start in range(0, len(content), PIECE):
+                piece = content[start : start + PIECE]
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+    except TimeoutError:
+        client_of(request.scope["state"]).transport.abort()
+        await _gone(request)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
@@ -198,12 +278,12 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStack) -> bytearray:
+async def _body(request: Request, turns: Turns, stack: AsyncExitStack) -> bytearray:
     """Read the body of a request; HTTPException for one that is too long, or does not come.
 
-    A large one takes a slot once so much of it is there, not before: whoever sends little, however
+    A large one takes a turn once so much of it is there, not before: whoever sends little, however
     slowly, keeps nobody waiting. From then on it has to come at a least rate, so that whoever sends
-    slowly holds a slot for seconds.
+    slowly holds a turn for seconds. The time before its turn does not count.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY:
@@ -218,7 +298,7 @@ async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStac
                     raise _too_long()
                 if len(body) > SMALL_BODY and not is_large:
                     limit.reschedule(None)
-                    await _take(slots, stack)
+                    await _take(turns, request, stack)
                     is_large, taken = True, loop.time()
                 if is_large:
                     seconds = SLOW_SECONDS + (len(body) - SMALL_BODY) / LEAST_RATE
@@ -232,18 +312,21 @@ async def _body(request: Request, slots: asyncio.Semaphore, stack: AsyncExitStac
                 f"the body came too slowly; send at least {LEAST_RATE:,} bytes a second, or at "
                 f"most {SMALL_BODY:,} bytes at a time"
             )
-        raise HTTPException(408, what) from late
+        raise HTTPException(408, what, {"Connection": "close"}) from late
     return body
 
 
-async def _take(slots: asyncio.Semaphore, stack: AsyncExitStack) -> None:
-    """Wait for one of the slots of large bodies; HTTPException 503 if none becomes free."""
+async def _take(turns: Turns, request: Request, stack: AsyncExitStack) -> None:
+    """Wait for a turn of large bodies; HTTPException 503 if too many wait, 400 if it has gone."""
+    state = request.scope["state"]
+    state[IS_LARGE] = True
     try:
-        await asyncio.wait_for(slots.acquire(), BODY_SECONDS)
-    except TimeoutError as busy:
-        what = f"{MOST_LARGE} other large bodies are read or answered; try again later"
+        await stack.enter_async_context(turns.taking(client_of(state).is_gone))
+    except QueueFullError as busy:
+        what = f"{MOST_WAITING_LARGE} other large bodies wait to be answered; try again later"
         raise HTTPException(503, what, {"Retry-After": str(RETRY_SECONDS)}) from busy
-    stack.callback(slots.release)
+    except ConnectionError as gone:
+        raise HTTPException(400, str(gone)) from gone
 
 
 def _too_long() -> HTTPException:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..model_place import FittedModel
 
 MOST_BAGS = 100_000  # of a request: their answer is one text
+MOST_VALUES = 2_500_000  # numbers of an answer: some 50 MiB of JSON
+MOST_SMALL_VALUES = 2**16  # of an answer that the server itself makes
+ENCODINGS = ("utf-8", "utf-16", "utf-32", "us-ascii")  # that JSON's readers recognize by themselves
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
 COLUMNS = "columns"  # key of a body beside these: the names of the coordinates
 EXPECTED = (
@@ -33,9 +36,35 @@ class Served(NamedTuple):
     name: str
     model: FittedModel
     url: str = ""
+    n_values: int = 1  # of the answer to a bag
 
 
-def answer(served: Served, body: bytes | bytearray) -> dict[str, Any]:
+class LargeAnswerError(Exception):
+    """The answer to a small request is large."""
+
+
+def check_form(headers: Mapping[str, str]) -> str | None:
+    """Return why a body with these headers is not read, or None if it may be JSON."""
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        return f"Content-Encoding {shown(coding)}: send the body uncompressed"
+    kind, _, options = headers.get("content-type", "").lower().partition(";")
+    charset = options.partition("charset=")[2].partition(";")[0].strip(' "')
+    if charset and not charset.replace("_", "-").startswith(ENCODINGS):
+        return f"Content-Type: the charset is {shown(charset)}; send JSON in UTF-8"
+    if kind.strip().startswith(("multipart/", "image/", "audio/", "video/")):
+        return f"Content-Type {shown(kind)}: send the JSON itself as the body"
+    return None
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a client is told of an error: text that UTF-8 can hold."""
+    return (str(error) or type(error).__name__).encode("utf-8", "backslashreplace").decode()
+
+
+def answer(
+    served: Served, body: bytes | bytearray, most_values: int | None = None
+) -> dict[str, Any]:
     """Return the model's prediction for the bag, or the bags, of a request.
 
     Raises
@@ -44,6 +73,8 @@ def answer(served: Served, body: bytes | bytearray) -> dict[str, Any]:
         No JSON, or something else than one bag or a list of bags; `BagbasisError` where bags are
         none, or none of the model's, as by other names of columns; RecursionError for lists in
         lists in lists.
+    LargeAnswerError
+        The answer would hold more than `most_values` numbers.
     """
     text = body.decode(json.detect_encoding(body))
     # integers of any size are numbers; numpy would make objects of those from 2 ** 64 on
@@ -58,7 +89,10 @@ def answer(served: Served, body: bytes | bytearray) -> dict[str, Any]:
     single = "bag" in asked
     if not single and isinstance(asked["bags"], list):
         check_n_bags(len(asked["bags"]))
-    return response(served, as_bags([asked["bag"]] if single else asked["bags"]), single, names)
+    bags = as_bags([asked["bag"]] if single else asked["bags"])
+    if most_values is not None and len(bags) * served.n_values > most_values:
+        raise LargeAnswerError
+    return response(served, bags, single, names)
 
 
 def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict[str, Any]:
@@ -67,21 +101,45 @@ def response(served: Served, bags: Bags, is_single: bool, names: object) -> dict
     Raises
     ------
     ValueError
-        The names are not those of coordinates; `BagbasisError` for bags that are not the model's.
+        The names are not those of coordinates, the answer would be too large, or a prediction is
+        not finite; `BagbasisError` for bags that are not the model's.
     """
     if names is not None:
         bags = bags.named(_column_names(names, bags.n_dims))
-    arrays: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
+    if len(bags) * served.n_values > MOST_VALUES:
+        raise ValueError(
+            f"the answer to {len(bags):,} bags would hold {len(bags) * served.n_values:,} numbers; "
+            f"send at most {max(1, MOST_VALUES // served.n_values):,} bags at a time"
+        )
+    with np.errstate(all="ignore"):  # what overflows is refused below
+        arrays: Mapping[str, Any] = served.model.model_.predicted(bags).arrays()
+    for key in ("predictions", "probabilities"):
+        values = np.asarray(arrays.get(key, 0))
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            bag = np.argwhere(~np.isfinite(values))[0][0]
+            raise ValueError(
+                f"bag {bag}: its prediction is not finite; its coordinates are too large for the "
+                "model"
+            )
     rows = {key: array[0] if is_single else array for key, array in arrays.items()}
     if is_single:
         rows["prediction"] = rows.pop("predictions")
     return {"model": served.name, **plain(rows)}
 
 
-def warm(model: FittedModel) -> None:
-    """Predict a bag of one point: kernels are compiled now, not while a client waits."""
+def warm(model: FittedModel) -> int:
+    """Predict a bag of one point: kernels are compiled now, not while a client waits.
+
+    Returns
+    -------
+    int
+        How many values the answer to a bag has.
+    """
     with suppress(BagbasisError):
-        model.model_.predicted(Bags.from_list([np.zeros((1, model.model_.features.n_dims))]))
+        point = Bags.from_list([np.zeros((1, model.model_.features.n_dims))])
+        arrays: Mapping[str, Any] = model.model_.predicted(point).arrays()
+        return max(1, sum(np.size(array) for array in arrays.values()))
+    return 1
 
 
 def check_n_bags(n: int) -> None:

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bagbasis.core.errors import ConfigError, ParameterError, RunError, StoreError
 from bagbasis.data.storage.files import PRIVATE, staged, storage_errors
@@ -19,6 +19,10 @@ from bagbasis.execution.clusters.profiles import is_loopback
 from bagbasis.operations import Registry
 
 from ...state import state_folder
+
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
 
 LEAST_TOKEN = 16  # characters, of a token that nobody guesses
 MOST_TOKEN = 4096  # bytes of its file
@@ -61,7 +65,6 @@ def serve_registry(
         import uvicorn
 
         from .champion_app import Champion, make_app
-        from .limits import PromptProtocol
     except ImportError as error:
         raise ConfigError(f"serve needs pip install 'bagbasis[serve]' ({error})") from error
     has_tls = None not in tls
@@ -72,16 +75,7 @@ def serve_registry(
     path = state_folder() / "serve.token" if token_file is None else _local(token_file)
     token = own_token(path)
     champion = Champion(Registry(url))
-    config = uvicorn.Config(
-        make_app(champion, token),
-        ssl_certfile=tls[0],
-        ssl_keyfile=tls[1],
-        http=PromptProtocol,
-        ws="none",  # such a connection would leave the protocol, and its deadlines
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
+    config = server_config(make_app(champion, token), tls)
     try:
         config.load()
     except (OSError, ssl.SSLError) as error:
@@ -91,6 +85,24 @@ def serve_registry(
         where = f"http{'s' if has_tls else ''}://{name}:{listener.getsockname()[1]}"
         tell({"url": where, "model": champion.served.name, "token_file": str(path)})
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def server_config(app: FastAPI, tls: tuple[str | None, str | None]) -> uvicorn.Config:
+    """Return how an app is served: with the limits of connections, and seconds to end."""
+    import uvicorn
+
+    from .limits import PromptProtocol
+
+    return uvicorn.Config(
+        app,
+        ssl_certfile=tls[0],
+        ssl_keyfile=tls[1],
+        http=PromptProtocol,
+        ws="none",  # such a connection would leave the protocol, and its deadlines
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
 
 
 def _local(token_file: str) -> Path:
