@@ -110,5 +110,8 @@ from .models.streaming_ridge import (
 from .models.triple_basis import (
     TripleBasisRegressor as TripleBasisRegressor,
 )
+from .models.tuning.halving import (
+    tune as tune,
+)
 
 __version__: str

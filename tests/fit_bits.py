@@ -396,7 +396,7 @@ def tunes(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
     def tuned(model: Any, store: BagStore, **given: Any) -> str:
         folder = tempfile.mkdtemp(dir=stores.folder)
         made = given.pop("search", search)
-        found = tune(store, model, made, cache_url=f"{folder}/cache", **given)
+        found = tune(model, store, search=made, cache_url=f"{folder}/cache", **given)
         errors = [{c: s.errors for c, s in one.items()} for one in found.scores]
         return digest(errors, found.winner, fitted(found.model), [vars(x) for x in found.leads])
 

@@ -77,9 +77,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     with running_on(config.cluster, store.url), console.progress("tune") as progress:
         try:
             result = tune(
-                store,
                 config.model.estimator(),
-                search,
+                store,
+                search=search,
                 target=config.target,
                 sample_weight=config.sample_weight,
                 holdout=config.kept_out,

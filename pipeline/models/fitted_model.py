@@ -223,7 +223,7 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     if digest is None or not isinstance(data, LabelledBags) or not isinstance(data.data, Bags):
         return False
     same_size = (data.n_bags, data.n_points) == (digest["n_bags"], digest["n_points"])
-    return same_size and _digest_of(data) == digest["points"]
+    return same_size and digest_of_bags(data) == digest["points"]
 
 
 def digest_of_fitted(bags: LabelledBags, holdout: Holdout) -> dict[str, Any]:
@@ -231,10 +231,11 @@ def digest_of_fitted(bags: LabelledBags, holdout: Holdout) -> dict[str, Any]:
     if not (bags.in_memory and holdout):
         return {}
     sizes = {"n_bags": bags.n_bags, "n_points": bags.n_points}
-    return {DIGEST: {**sizes, "points": _digest_of(bags)}}
+    return {DIGEST: {**sizes, "points": digest_of_bags(bags)}}
 
 
-def _digest_of(bags: LabelledBags) -> str:
+def digest_of_bags(bags: LabelledBags) -> str:
+    """Return a hash of the points of bags in memory, and of how they are split into bags."""
     assert isinstance(bags.data, Bags)
     data = bags.ordered(bags.data)
     digest = hashlib.blake2b(data.sizes.astype("<i8").tobytes(), digest_size=16)

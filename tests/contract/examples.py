@@ -290,8 +290,8 @@ EXAMPLES: dict[str, Example] = {
     "tune": lambda w: (
         models.tune,
         {
-            "store": w.larger,
             "estimator": w.unfitted().set_params(validation_fraction=0.5),
+            "X": w.larger,
             "search": models.Search([w.embedding], [1.0]),
             "target": "y",
         },

@@ -40,11 +40,13 @@ EMPTY_TEXTS = [
     (lambda w: w.regressor.score(w.store, sample_weight=""), "no target ''"),
     (lambda w: permutation_importance(w.regressor, w.store, groups=""), "no target ''"),
     (
-        lambda w: tune(w.store, w.unfitted(), Search([w.embedding]), target="y", groups=""),
+        lambda w: tune(w.unfitted(), w.store, search=Search([w.embedding]), target="y", groups=""),
         "no target ''",
     ),
     (
-        lambda w: tune(w.store, w.unfitted(), Search([w.embedding]), target="y", cache_url=""),
+        lambda w: tune(
+            w.unfitted(), w.store, search=Search([w.embedding]), target="y", cache_url=""
+        ),
         "cache_url is ''; expected a URL or a path",
     ),
     (lambda w: w.unfitted().fit(w.store, target="y", checkpoints=""), "a URL or a path"),

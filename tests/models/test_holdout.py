@@ -107,7 +107,7 @@ def test_what_is_judged(store, tmp_path):
     smoother.fit(store, target="y", holdout=model.holdout_)
     assert smoother.model_.training.n_bags == N - out.sum()
     search = Search([ProjectionEmbedding(n_per_dim=3)], (0.5, 1.0), first_bags=N)
-    tuned = tune(store, small(), search, target="y", holdout=BY_GROUPS).model
+    tuned = tune(small(), store, search=search, target="y", holdout=BY_GROUPS).model
     assert tuned.holdout_ == model.holdout_
     np.testing.assert_array_equal(tuned.coef_.shape, model.coef_.shape)
 

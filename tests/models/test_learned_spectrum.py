@@ -222,9 +222,9 @@ def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
     """The same candidates and scores as with `RandomFourierFeatures` of as many features."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     search = Search([ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()], (0.7, 1.4), join=True)
-    ours = tune(store, regressor(), search, target="y")
+    ours = tune(regressor(), store, search=search, target="y")
     fixed = RandomFourierFeatures(n_features=12, seed=2)
-    theirs = tune(store, regressor(fixed), replace(search, join=False), target="y")
+    theirs = tune(regressor(fixed), store, search=replace(search, join=False), target="y")
     for rung, other in zip(ours.scores, theirs.scores, strict=True):
         assert {c: rung[c].error for c in other} == {c: one.error for c, one in other.items()}
     winner = ours.candidates[ours.winner].estimator(regressor())
@@ -233,7 +233,7 @@ def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
     assert not any(getattr(one, "join", "") == "sum" for one in ours.embeddings)
     summed = EmbeddingUnion(join="sum")
     with pytest.raises(ParameterError, match="learned frequencies are of one kernel"):
-        tune(store, regressor(), Search([FIRST, summed]), target="y")
+        tune(regressor(), store, search=Search([FIRST, summed]), target="y")
 
 
 def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):

@@ -93,11 +93,11 @@ class Embeddings(Experiment[Sizes]):
         store = store.append(bags[train], np.column_stack([y, groups])[train])
         search = replace(Search.auto(), scale_multipliers=s.multipliers)
         holdout = {"fraction": 0.0, "groups": "group"}
-        found = tune(store, base, search, target="y", holdout=holdout, progress=progress)
+        found = tune(base, store, search=search, target="y", holdout=holdout, progress=progress)
         predicted = {AUTO: found.model.predict(bags[test])}
         alone = replace(search, join=False, heads=None, choose=False)
         base.set_params(random_features=NystroemFeatures(n_features=min(s.n_features, n_train)))
-        singles = tune(store, base, alone, target="y", holdout=holdout, progress=progress)
+        singles = tune(base, store, search=alone, target="y", holdout=holdout, progress=progress)
         last = {singles.candidates[c].embedding: c for c in _by_error(singles.scores)}
         for place, name in enumerate(SINGLES):
             model: Any = singles.candidates[last[place]].estimator(base)

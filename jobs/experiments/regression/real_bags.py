@@ -141,9 +141,9 @@ class RealBags(Experiment[Sizes]):
         store = BagStore.create(url, train.bags.n_dims, columns, box, overwrite=True)
         store = store.append(train.bags, np.column_stack([train.labels, groups]))
         tuned = tune(
-            store,
             model,
-            Search.auto(train.bags.n_dims),
+            store,
+            search=Search.auto(train.bags.n_dims),
             target="y",
             groups=None if train.groups is None else "group",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,8 +137,24 @@ def judge_with_errors(
     model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
     """Return what `judge_fit` does, and errors on held-out bags, if any: model, means, forest."""
+    fitted, weights = model_of(model), None
+    if fitted.weights is not None and fitted.weights["column"] is not None:
+        weights = Weights.of_bags(store, fitted.weights["column"])
+    bags = fitted.outcome.take_labels(store)
+    return judge_labelled(model, bags, weights, progress, forest=forest)
+
+
+def judge_labelled(
+    model: DoubleBasis,
+    bags: LabelledBags,
+    weights: Weights | None,
+    progress: Progress | None = None,
+    *,
+    forest: bool = False,
+) -> tuple[dict[str, Any] | None, list[Errors]]:
+    """Return what `judge_with_errors` does, for labelled bags of any kind and their weights."""
     fitted = model_of(model)
-    found, errors, ridge = _judge_held_out(fitted, store, fitted.weights, progress, forest)
+    found, errors, ridge = _judge_held_out(fitted, bags, weights, progress, forest)
     if found is not None or ridge is None:
         return found, errors
     constant = float((ridge.variances / ridge.units).mean())
@@ -167,23 +182,21 @@ def judge_held_out(
 
     For models of any kind, networks among them.
     """
-    found, errors, _ = _judge_held_out(model_of(model), store, None, progress, False)
+    fitted = model_of(model)
+    bags = fitted.outcome.take_labels(store)
+    found, errors, _ = _judge_held_out(fitted, bags, None, progress, False)
     return found, errors
 
 
 def _judge_held_out(
     fitted: JudgedModel,
-    store: BagStore,
-    weighed: Mapping[str, Any] | None,
+    bags: LabelledBags,
+    weights: Weights | None,
     progress: Progress | None,
     forest: bool,
 ) -> tuple[dict[str, Any] | None, list[Errors], MeansRidge | None]:
     """Return the same, and the ridge on means; None where too few bags are labelled."""
-    bags = fitted.outcome.take_labels(store)
     held_out = Holdout.of(fitted.holdout).split(bags)
-    weights = None
-    if weighed is not None and weighed["column"] is not None:
-        weights = Weights.of_bags(store, weighed["column"])
     has_forest = forest and held_out is not None and fitted.outcome.n_targets <= MOST_LABELS
     kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
     if has_forest:

@@ -22,10 +22,14 @@ from zarr.errors import ContainsArrayError
 from ...core.arrays import Integers
 from ...core.errors import WriterBusyError
 from ...core.saved import Format
+from ...data.bags.bags import Bags
+from ...data.bags.responses import Responses
+from ...data.labelled.labelled import LabelledBags
 from ...data.storage.files import names_in, remove, storage_errors
 from ...data.storage.zarr_reading import array_of, open_group
 from ...data.storage.zarr_stores import zarr_store
 from ...data.store.store import BagStore
+from ..fitted_model import digest_of_bags
 from .candidates import digest
 
 FORMAT = Format("coefficients", 2, key="bagbasis_coefficients")
@@ -37,6 +41,19 @@ MISSING = float("inf")  # stands for a missing coefficient or target
 def store_identity(store: BagStore) -> str:
     """Return a hash that differs for any other store at the URL, and for any other length."""
     return digest([FORMAT.version, store.url, store.written, store.n_bags, store.n_points])
+
+
+def identity_of(bags: LabelledBags) -> str:
+    """Return the store's identity, or a hash of the points and labels of bags in memory."""
+    if isinstance(bags.data, Bags):
+        labels = [
+            [labels.sizes.tolist(), labels.points.tolist()]
+            if isinstance(labels, Responses)
+            else labels.tolist()
+            for _, _, labels in bags.label_blocks()
+        ]
+        return digest([FORMAT.version, digest_of_bags(bags), labels])
+    return store_identity(bags.data)
 
 
 @dataclass(frozen=True)

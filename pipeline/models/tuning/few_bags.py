@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import clone
 
 from ...core.errors import DataError
-from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ..base import DoubleBasis, parameters_of
 from ..fitting.choice.automatic import Choice
@@ -31,7 +30,6 @@ FEW_BAGS = 2000  # the choice reads no more
 
 def tune_few(
     problem: Problem,
-    store: BagStore,
     estimator: DoubleBasis,
     search: Search,
     choice: Choice,
@@ -51,8 +49,8 @@ def tune_few(
     report = choice.report
     if not report["tried"]:
         raise DataError(
-            f"{store.url}: {report['n_bags']} labelled bags are too few to compare anything on: "
-            "label more bags"
+            f"{problem.source.url or 'X'}: {report['n_bags']} labelled bags are too few to compare "
+            "anything on: label more bags"
         )
     second = choice.random_features
     alpha = parameters_of(estimator).alpha_for(choice.n_labelled)
@@ -76,7 +74,7 @@ def tune_few(
         (best["error"],),
         time.perf_counter() - begun,
     )
-    judged = judge_winner(model, store, progress)
+    judged = judge_winner(model, problem, progress)
     rungs = [Rung(1, n, 1, 1)]
     return Tuning([choice.embedding], [candidate], rungs, [{0: score}], 0, model, [], judged)
 

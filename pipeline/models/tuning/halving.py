@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,10 @@ from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
 from ...data.labelled.holdout import HOLDOUT, HoldoutLike
+from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import SampleWeight
 from ...data.storage.files import discard_empty
 from ...data.storage.urls import normalize_url
-from ...data.store.store import BagStore
 from ...embeddings.registered import spec_to_dict
 from ...execution.lanes import lane
 from ...execution.notebook import watched
@@ -34,13 +36,13 @@ from ..base import DoubleBasis, parameters_of
 from ..fitting.accumulate import FitStatistics
 from ..fitting.choice.automatic import choose_embedding
 from ..fitting.fit_parameters import FitParameters
-from ..fitting.problem import Groups, Problem, pose_problem
+from ..fitting.problem import Groups, Labels, Problem, TrainingBags, pose_problem
 from ..fitting.solving import leave_baseline
 from ..outcomes.kinds import identify_outcome
 from ..ridge.penalties import Penalties
 from ..ridge.ridge import score_validation, solve
 from ..ridge.summary import Summary
-from .cache import RowCache, discard_others, store_identity
+from .cache import RowCache, discard_others, identity_of
 from .candidates import Candidate, digest, resolve_candidates
 from .few_bags import FEW_BAGS, tune_few, widths_with
 from .joining import Joining
@@ -56,9 +58,7 @@ LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
 
 
 @checked(
-    store=Instance("BagStore"),
-    estimator=Instance("DoubleBasis"),
-    search=Instance("Search"),
+    search=Instance("Search") | None_,
     target=Text | ListOf(Text) | None_,
     holdout=HOLDOUT,
     records=Url | None_,
@@ -67,10 +67,11 @@ LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
     progress=Function | None_,
 )
 def tune(
-    store: BagStore,
     estimator: DoubleBasis,
-    search: Search,
+    X: TrainingBags,
+    y: Labels = None,
     *,
+    search: Search | None = None,
     target: str | Sequence[str] | None = None,
     sample_weight: SampleWeight = None,
     holdout: HoldoutLike = 0.0,
@@ -82,19 +83,23 @@ def tune(
 ) -> Tuning:
     """Choose embedding, σ and λ, fit the best to all bags, and judge it on those held out.
 
-    Coefficients of an embedding are computed once per bag and kept beside the store, those of the
-    responses once for all embeddings; a rung adds only its new bags to the statistics of the one
-    before. The best λ per bag falls with the number of bags, so that the last fit looks for it
-    again among all of them, as ``estimator.alpha`` says, but with groups never by GCV: whole groups
-    are left out, in five folds. Penalties given as numbers are of all bags, and a rung takes its
-    share of them.
+    Coefficients of an embedding are computed once per bag and kept beside the store, or in a
+    temporary folder for bags in memory; those of the responses once for all embeddings. A rung adds
+    only its new bags to the statistics of the one before. The best λ per bag falls with the number
+    of bags, so that the last fit looks for it again among all of them, as ``estimator.alpha`` says,
+    but with groups never by GCV: whole groups are left out, in five folds. Penalties given as
+    numbers are of all bags, and a rung takes its share of them.
 
     Parameters
     ----------
-    store : BagStore
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor, not fitted
         Whose other parameters the candidates share, ``response_embedding`` among them.
-    search : Search
+    X : Bags, list of arrays, groupby or BagStore
+        As in `fit`.
+    y : optional
+        Labels of bags in memory: targets, classes, or responses for a TripleBasisRegressor.
+    search : Search, optional
+        What is compared. Default: ``Search.auto`` for points of as many coordinates.
     target, sample_weight, holdout
         As in `fit`; bags in the holdout are seen by no candidate, and judge the winner. No target
         with a TripleBasisRegressor.
@@ -104,10 +109,10 @@ def tune(
     records : path, optional
         A local file for the scores; with it a tune that was killed goes on where it was.
     cache_url : str, optional
-        Folder for the coefficients; default ``<store>.cache``.
+        Folder for the coefficients; default ``<store>.cache``, or a temporary folder.
     keep_cache : bool
         Leave the winner's coefficients and the targets there; those of other embeddings never
-        stay.
+        stay. Bags in memory need ``cache_url`` then.
     progress : callable (bags done, bags in all), optional
         Starts again at 0 with each rung, and for the last fit.
 
@@ -120,39 +125,69 @@ def tune(
         A value that the search, an embedding or the estimator refuses; before any pass.
     StoreError
         The cache or the records cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import DoubleBasisRegressor, tune
+    >>> rng = np.random.default_rng(0)
+    >>> spread = rng.uniform(0.5, 2.0, 120)
+    >>> bags = [rng.normal(0, s, (30, 1)) for s in spread]
+    >>> tuned = tune(DoubleBasisRegressor(), bags, spread)
+    >>> tuned.model.predict([rng.normal(0, 1.0, (30, 1))]).shape
+    (1,)
     """
-    parameters = _parameters(estimator, search)
+    if isinstance(X, DoubleBasis):
+        raise ParameterError(
+            "tune takes the estimator first, as cross_val_score does: "
+            "tune(estimator, X, y, search=...)"
+        )
+    parameters = _parameters(estimator)
+    if search is not None:
+        search.check()
     problem = pose_problem(
         parameters,
-        store,
-        target=target,
+        X,
+        y,
+        target,
         sample_weight=sample_weight,
         holdout=holdout,
         groups=groups,
     )
-    seen = watched(progress)
+    source, seen = problem.source, watched(progress)
+    if source.in_memory and keep_cache and cache_url is None:
+        raise ParameterError("keep_cache of bags in memory: give cache_url, the folder to keep")
+    search = search or Search.auto(source.n_dims)
     if search.choose:
         choice = choose_embedding(problem, parameters.random_features, seen)
-        if store.n_bags <= FEW_BAGS:
-            return tune_few(problem, store, estimator, search, choice, seen)
+        if source.n_bags <= FEW_BAGS:
+            return tune_few(problem, estimator, search, choice, seen)
         estimator = clone(estimator).set_params(random_features=choice.compared)
         tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
         search = replace(search, embeddings=tried, scale_multipliers=widths)
-    tuner = _Tuner(problem, store, estimator, search, records, cache_url)
-    result = tuner.run(seen)
-    tuner.clean(result.winner if keep_cache else None)
+    with _cache_folder(source, cache_url) as folder:
+        tuner = _Tuner(problem, estimator, search, records, folder)
+        result = tuner.run(seen)
+        tuner.clean(result.winner if keep_cache else None)
     return result
 
 
-def _parameters(estimator: DoubleBasis, search: Search) -> FitParameters:
-    """Return the parameters that all candidates share, and check the search."""
-    search.check()
-    if not isinstance(estimator, DoubleBasis):
-        raise ParameterError(
-            f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
-            "DoubleBasisClassifier or a TripleBasisRegressor"
-        )
+def _parameters(estimator: DoubleBasis) -> FitParameters:
+    """Return the parameters that all candidates share."""
+    Instance("DoubleBasis").check("estimator", estimator)
     return parameters_of(estimator)
+
+
+@contextmanager
+def _cache_folder(source: LabelledBags, given: str | os.PathLike[str] | None) -> Iterator[str]:
+    """Yield the folder for coefficients: as given, beside the store, or a temporary one."""
+    if given is not None:
+        yield normalize_url(given)
+    elif source.url is not None:
+        yield f"{source.url}.cache"
+    else:
+        with TemporaryDirectory(prefix="bagbasis-tune-") as folder:
+            yield folder
 
 
 class _Tuner:
@@ -161,14 +196,13 @@ class _Tuner:
     def __init__(
         self,
         problem: Problem,
-        store: BagStore,
         estimator: DoubleBasis,
         search: Search,
         records: str | os.PathLike[str] | None,
-        cache_url: str | os.PathLike[str] | None,
+        folder: str,
     ) -> None:
         self.parameters, self.problem = parameters_of(estimator), problem
-        self.source, self.store = problem.fitted, store
+        self.source = problem.fitted
         self.compared = replace(self.problem, source=self.source)
         self.outcome = self.problem.outcome
         self.estimator, self.search, self.groups = estimator, search, problem.groups
@@ -177,7 +211,7 @@ class _Tuner:
         for candidate in self.candidates:
             self.check_memory(candidate)
         lengths = {c.embedding: c.features.n_embedded for c in self.candidates}
-        n_bags = store.n_bags
+        n_bags = self.source.n_bags
         longest = sum(lengths.values()) if search.join else max(lengths.values())
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
@@ -188,8 +222,8 @@ class _Tuner:
         if isinstance(validation, GroupSplit):  # asked of every block of every candidate
             validation = replace(validation, column=validation.column.held())
         self.validation = validation
-        self.identity = store_identity(store)
-        self.folder = normalize_url(cache_url) if cache_url is not None else f"{store.url}.cache"
+        self.identity = identity_of(problem.source)
+        self.folder = folder
         self.records = Records(records, self.identity)
         self._held: dict[int, tuple[int, FitStatistics]] = {}  # by candidate: rung, statistics
 
@@ -210,7 +244,7 @@ class _Tuner:
         made = keep_groups_whole(self.problem, self.candidates[winner].estimator(self.estimator))
         model = fit_winner(self.problem, made, self.search.heads, progress)
         warn_of_penalty(found[-1][winner], model)
-        judged = judge_winner(model, self.store, progress)
+        judged = judge_winner(model, self.problem, progress)
         tuned = self.embeddings, self.candidates, self.rungs, found, winner, model, leads, judged
         return Tuning(*tuned)
 
@@ -272,9 +306,9 @@ class _Tuner:
         rung, share = self.rungs[r], self.parameters.validation_fraction
         if held_out.n < LEAST_HELD_OUT or train.n < LEAST_HELD_OUT:
             raise DataError(
-                f"{self.source.url}: of {rung.n_bags} bags {train.n + held_out.n} are labelled, "
-                f"{held_out.n} of them in the held-out share of {share:g}; comparing candidates "
-                f"needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
+                f"{self.source.url or 'X'}: of {rung.n_bags} bags {train.n + held_out.n} are "
+                f"labelled, {held_out.n} of them in the held-out share of {share:g}; comparing "
+                f"candidates needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
             )
         with lane():
             penalties = self._penalties(train, rung)

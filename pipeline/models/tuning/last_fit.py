@@ -13,7 +13,7 @@ from ...core.errors import DataError, ParameterError, warn
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ..base import DoubleBasis, parameters_of, with_model
-from ..evaluation.baselines import judge_fit
+from ..evaluation.baselines import judge_fit, judge_labelled
 from ..fit import calibrated, fit_ridge
 from ..fitting.problem import Problem
 from ..stacking import choose_head, with_trees
@@ -89,10 +89,14 @@ def warn_of_penalty(score: Score, model: DoubleBasis) -> None:
     )
 
 
-def judge_winner(model: DoubleBasis, store: BagStore, progress: Progress) -> dict[str, Any] | None:
+def judge_winner(model: DoubleBasis, problem: Problem, progress: Progress) -> dict[str, Any] | None:
     """Return the winner's error beside its baselines; None where it is not known."""
+    data, weights = problem.source.data, problem.weights
     try:
-        return judge_fit(model, store, progress, forest=True)
+        if isinstance(data, BagStore):
+            return judge_fit(model, data, progress, forest=True)
+        by_column = replace(weights, by_class=None) if weights and weights.column else None
+        return judge_labelled(model, problem.source, by_column, progress, forest=True)[0]
     except DataError as error:  # a bag that is refused does not take the tune with it
         logger.warning("the winner is not judged: %s", error)
         return None

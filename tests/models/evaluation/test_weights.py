@@ -108,10 +108,12 @@ def test_a_fit_is_judged_by_its_weights(stores):
     plain = small(DoubleBasisRegressor).fit(once, target="y", holdout=0.4)
     assert judge_fit(plain, once)["means_error"] != judged["means_error"]
     search = Search([ProjectionEmbedding(n_per_dim=3)], (1.0,), first_bags=N)
-    tuned = tune(once, small(DoubleBasisRegressor), search, target="y", sample_weight="times")
+    tuned = tune(
+        small(DoubleBasisRegressor), once, search=search, target="y", sample_weight="times"
+    )
     assert tuned.model.weights_ == {"column": "times", "by_class": None}
-    ones = tune(once, small(DoubleBasisRegressor), search, target="y", sample_weight="all")
-    without = tune(once, small(DoubleBasisRegressor), search, target="y")
+    ones = tune(small(DoubleBasisRegressor), once, search=search, target="y", sample_weight="all")
+    without = tune(small(DoubleBasisRegressor), once, search=search, target="y")
     scores = [[s.error for s in one.scores[0].values()] for one in (tuned, ones, without)]
     np.testing.assert_allclose(scores[1], scores[2])
     assert scores[0] != scores[1]

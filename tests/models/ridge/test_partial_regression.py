@@ -255,7 +255,7 @@ def test_tuned(store, tmp_path, baseline):
     base = estimator(baseline, alphas=[1e-3, 1e-1, 10.0]).set_params(
         random_features=RandomFourierFeatures(n_features=48)
     )
-    found = tune(store, base, search, **target, cache_url=tmp_path / "c")
+    found = tune(base, store, search=search, **target, cache_url=tmp_path / "c")
     assert found.model.features_.beside is not None or found.model.random_features is False
     again = clone(found.model).fit(store, **target)
     np.testing.assert_allclose(again.predict(BAGS), found.model.predict(BAGS), atol=1e-9)

@@ -43,7 +43,7 @@ def kept(folder, n=N, labels=STEPS):
 def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     """The embedding, width and report are those of the default fit; the model is explicit."""
     store = kept(tmp_path)
-    result = tune(store, kind(), Search.auto(1), target="y", groups="group")
+    result = tune(kind(), store, search=Search.auto(1), target="y", groups="group")
     default = kind().fit(store, target="y", groups="group")
     chosen, model = default.report_["choice"], result.model
     seconds = {"seconds": model.report_["choice"]["seconds"]}
@@ -65,7 +65,9 @@ def test_few_bags_have_a_stack_where_the_search_has_one(heads, expected, tmp_pat
     """Also where the ridge is hard to beat, of which it is then made."""
     means = np.array([bag.mean() for bag in BAGS])
     search = replace(Search.auto(1), heads=heads)
-    model = tune(kept(tmp_path, labels=means), DoubleBasisRegressor(), search, target="y").model
+    model = tune(
+        DoubleBasisRegressor(), kept(tmp_path, labels=means), search=search, target="y"
+    ).model
     assert model.head == expected
     assert (model.model_.line is not None) == (expected == "stack")
     if heads:
@@ -80,14 +82,14 @@ def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeyp
     search = replace(Search.auto(1), heads=None, join=False)
     for given, kind in ((None, NystroemSpec), (RandomFourierFeatures(n_features=32), FourierSpec)):
         base = DoubleBasisRegressor(random_features=given, validation_fraction=0.4)
-        result = tune(kept(tmp_path / kind.__name__), base, search, target="y")
+        result = tune(base, kept(tmp_path / kind.__name__), search=search, target="y")
         found = {type(one.features.second) for one in result.candidates}
         assert found == {kind, type(None)}  # none: linear in means
 
 
 def test_too_few_bags_have_nothing_to_compare(tmp_path):
     with pytest.raises(DataError, match="3 labelled bags are too few to compare"):
-        tune(kept(tmp_path, 3), DoubleBasisRegressor(), Search.auto(1), target="y")
+        tune(DoubleBasisRegressor(), kept(tmp_path, 3), search=Search.auto(1), target="y")
 
 
 def test_the_cheapest_head_among_level_ones_is_taken():
@@ -119,7 +121,7 @@ def test_trees_win_where_a_point_decides(tmp_path):
     """Of a halving, too: the saved model has the head; intervals are those of its errors."""
     store = kept(tmp_path)
     options = {"target": "y", "holdout": 0.3}
-    result = tune(store, DoubleBasisRegressor(validation_fraction=0.4), PLAIN, **options)
+    result = tune(DoubleBasisRegressor(validation_fraction=0.4), store, search=PLAIN, **options)
     model = result.model
     assert model.head in ("trees", "stack")
     errors = model.report_["head"]["errors"]
@@ -134,7 +136,7 @@ def test_trees_win_where_a_point_decides(tmp_path):
 def test_rows_that_do_not_fit_leave_the_ridge(tmp_path, monkeypatch):
     store, estimator = kept(tmp_path), DoubleBasisRegressor(validation_fraction=0.4)
     monkeypatch.setattr(stacking, "COPIES", 10**12)
-    model = tune(store, estimator, PLAIN, target="y").model
+    model = tune(estimator, store, search=PLAIN, target="y").model
     assert model.head == "ridge"
     assert model.model_.trees is None
     assert "trees on" in model.report_["head"]["refused"]

@@ -74,7 +74,7 @@ def errors_without_each_group(model, alphas):
 def test_the_penalty_is_that_of_brute_force(store):
     """Of leaving out each group: the same half decade, or its neighbour, and nearly its error.
     GCV's, which takes the bags of a group for independent, is far off on new groups."""
-    result = tune(store, estimator(), SEARCH, target="y", holdout={"groups": "group"})
+    result = tune(estimator(), store, search=SEARCH, target="y", holdout={"groups": "group"})
     model = result.model
     grid = store.n_bags * 10.0 ** np.arange(-12, 2.25, 0.5)
     truth = errors_without_each_group(model, grid)
@@ -90,9 +90,9 @@ def test_the_penalty_is_that_of_brute_force(store):
 def test_groups_are_a_column_or_values(store):
     """They reach the comparison of candidates, the last fit and the leads, without a holdout."""
     values = store.targets(names=["group"])[:, 0]
-    named = tune(store, estimator(), SEARCH, target="y", groups="group")
-    given = tune(store, estimator(), SEARCH, target="y", groups=values)
-    alone = tune(store, estimator(), SEARCH, target="y")
+    named = tune(estimator(), store, search=SEARCH, target="y", groups="group")
+    given = tune(estimator(), store, search=SEARCH, target="y", groups=values)
+    alone = tune(estimator(), store, search=SEARCH, target="y")
     assert named.model.alpha_ == given.model.alpha_ > 100 * alone.model.alpha_
     held = given.scores[-1][0].n_held_out
     assert held % PER_GROUP == 0, "whole groups are held out"
@@ -102,9 +102,9 @@ def test_groups_are_a_column_or_values(store):
 
 def test_scores_of_other_groups_are_not_taken_from_the_records(store, tmp_path):
     records = tmp_path / "state.json"
-    tune(store, estimator(), SEARCH, target="y", records=records)
-    again = tune(store, estimator(), SEARCH, target="y", records=records, groups="group")
-    anew = tune(store, estimator(), SEARCH, target="y", groups="group")
+    tune(estimator(), store, search=SEARCH, target="y", records=records)
+    again = tune(estimator(), store, search=SEARCH, target="y", records=records, groups="group")
+    anew = tune(estimator(), store, search=SEARCH, target="y", groups="group")
     assert [one.error for one in again.scores[-1].values()] == [
         one.error for one in anew.scores[-1].values()
     ]
@@ -113,14 +113,14 @@ def test_scores_of_other_groups_are_not_taken_from_the_records(store, tmp_path):
 def test_beside_a_baseline_the_groups_that_compared_choose(store):
     """Folds know no baseline: the penalty is that of the groups which compared the candidates."""
     base = estimator(baseline="linear")
-    result = tune(store, base, SEARCH, target="y", groups="group")
+    result = tune(base, store, search=SEARCH, target="y", groups="group")
     assert result.model.alpha == "validation"
     assert result.model.alpha_ == result.scores[-1][result.winner].alpha
 
 
 def test_the_winner_is_judged_on_groups_that_no_choice_saw(store):
     out = {"fraction": 0.3, "groups": "group"}
-    result = tune(store, estimator(), SEARCH, target="y", holdout=out)
+    result = tune(estimator(), store, search=SEARCH, target="y", holdout=out)
     judged, errors = result.judged, evaluate(result.model, store, subset="holdout")
     assert judged["n"] == errors.n
     assert judged["n"] % PER_GROUP == 0

@@ -31,7 +31,7 @@ def tuned(folder, y, kind=DoubleBasisRegressor, precision="float32", **options):
     store = stored(folder / "s.zarr", BAGS, labels, ("y", "day"))
     second = RandomFourierFeatures(n_features=64)
     model = kind(random_features=second, validation_fraction=0.4, precision=precision)
-    return tune(store, model, PARTS, target="y", **options)
+    return tune(model, store, search=PARTS, target="y", **options)
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ def store(tmp_path):
 def test_one_rung_is_brute_force(store):
     """With all bags in the first rung every path is scikit-learn's, the best candidate wins, and
     the model is what fit makes of it."""
-    result = tune(store, estimator(), replace(SEARCH, first_bags=N))
+    result = tune(estimator(), store, search=replace(SEARCH, first_bags=N))
     assert [(rung.n_bags, rung.n_candidates) for rung in result.rungs] == [(N, 9)]
     best = []
     for c, candidate in enumerate(result.candidates):
@@ -63,7 +63,7 @@ def test_one_rung_is_brute_force(store):
 @pytest.mark.long
 def test_halving_finds_the_best_of_all(store):
     """The winner after three rungs is the best by brute force, and each rung kept its best."""
-    result = tune(store, estimator(), SEARCH)
+    result = tune(estimator(), store, search=SEARCH)
     assert [rung.n_candidates for rung in result.rungs] == [9, 3]
     full = []
     for candidate in result.candidates:
@@ -79,14 +79,14 @@ def test_halving_finds_the_best_of_all(store):
 def test_statistics_add_up_over_rungs(store, monkeypatch):
     """A rung's errors are those of its bags in one pass, whether the statistics of the rung
     before were held or had to be let go."""
-    held = tune(store, estimator(), SEARCH)
+    held = tune(estimator(), store, search=SEARCH)
     monkeypatch.setattr(halving, "HELD_STATISTICS_BYTES", 0)
     passes = counted_passes(monkeypatch)
-    again = tune(store, estimator(), SEARCH)
+    again = tune(estimator(), store, search=SEARCH)
     assert errors_of(again) == errors_of(held)
     assert len(passes) == 9 + 2 * 3
     last = held.rungs[-1].n_bags
-    alone = tune(store, estimator(), replace(SEARCH, first_bags=last))
+    alone = tune(estimator(), store, search=replace(SEARCH, first_bags=last))
     assert alone.rungs[0].n_bags == last
     for c, score in held.scores[-1].items():
         np.testing.assert_allclose(score.errors, alone.scores[0][c].errors, rtol=1e-5)
@@ -97,13 +97,13 @@ def test_rungs_of_few_bags_keep_rows(store, monkeypatch):
     """The first rung has no more bags than features, the last has more: its errors are those of
     sums all along."""
     base = estimator(random_features=RandomFourierFeatures(n_features=128))
-    rows = tune(store, base, SEARCH)
+    rows = tune(base, store, search=SEARCH)
     assert rows.rungs[0].n_bags <= 128 < rows.rungs[-1].n_bags
     run = halving.score_statistics
     monkeypatch.setattr(
         halving, "score_statistics", lambda *given, **more: run(*given, **more).summed()
     )
-    sums = tune(store, base, SEARCH)
+    sums = tune(base, store, search=SEARCH)
     for ours, theirs in zip(rows.scores, sums.scores, strict=True):
         for c, score in theirs.items():
             np.testing.assert_allclose(ours[c].errors, score.errors, rtol=1e-4)
@@ -127,7 +127,7 @@ def test_each_bag_is_embedded_once_an_embedding(store, monkeypatch):
     """However many σ's and rungs: as many bags as the furthest rung of the embedding has."""
     embedded = Embedded(monkeypatch)
     passes = counted_passes(monkeypatch)
-    result = tune(store, estimator(), SEARCH)
+    result = tune(estimator(), store, search=SEARCH)
     assert len(passes) == 9 + 3
     assert embedded.most == 1
     for e in range(3):
@@ -146,22 +146,22 @@ def test_cache_is_used_rebuilt_and_bounded(store, tmp_path, monkeypatch):
     losers, or of other counts, stays."""
     folder = Path(f"{store.url}.cache")
     search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
-    tune(store, estimator(), search)
+    tune(estimator(), store, search=search)
     assert not folder.exists()
-    tune(store, estimator(), search, keep_cache=True)
+    tune(estimator(), store, search=search, keep_cache=True)
     kept = {path.name for path in folder.iterdir()}
     assert len(kept) == 2, "coefficients and targets"
     embedded = Embedded(monkeypatch)
-    first = tune(store, estimator(), search, keep_cache=True)
+    first = tune(estimator(), store, search=search, keep_cache=True)
     assert not embedded.counts
     other = replace(search, embeddings=[*search.embeddings, ProjectionEmbedding(n_per_dim=2)])
-    both = tune(store, estimator(), other, keep_cache=True)
+    both = tune(estimator(), store, search=other, keep_cache=True)
     assert embedded.of(both.candidates[-1].features.embedding) == N == len(embedded.counts)
     assert both.scores[0][0].errors == first.scores[0][0].errors
     assert len(list(folder.iterdir())) == 2
     embedded.counts.clear()
     store.append(*labelled_bags(40, seed=9))
-    tune(store, estimator(), replace(search, first_bags=N + 40), keep_cache=True)
+    tune(estimator(), store, search=replace(search, first_bags=N + 40), keep_cache=True)
     assert len(embedded.counts) == N + 40
     fresh = {path.name for path in folder.iterdir()}
     assert len(fresh) == 2
@@ -171,12 +171,12 @@ def test_cache_is_used_rebuilt_and_bounded(store, tmp_path, monkeypatch):
 def test_damaged_blocks_are_embedded_again(store, monkeypatch):
     """A cut and a lost block of a kept cache change nothing but which bags are embedded."""
     search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
-    first = tune(store, estimator(), search, keep_cache=True)
+    first = tune(estimator(), store, search=search, keep_cache=True)
     blocks = kept_blocks(f"{store.url}.cache")
     blocks[1].write_bytes(blocks[1].read_bytes()[:-20])
     blocks[3].unlink()
     embedded = Embedded(monkeypatch)
-    again = tune(store, estimator(), search, keep_cache=True)
+    again = tune(estimator(), store, search=search, keep_cache=True)
     assert errors_of(again) == errors_of(first)
     assert len(embedded.counts) == 2 * 32
 
@@ -184,7 +184,7 @@ def test_damaged_blocks_are_embedded_again(store, monkeypatch):
 @pytest.mark.long
 def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
     """What was scored before an interrupt is not scored again, and the result is the same."""
-    whole = tune(store, estimator(), SEARCH)
+    whole = tune(estimator(), store, search=SEARCH)
     run = halving.score_statistics
     passes = []
 
@@ -197,20 +197,20 @@ def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
     monkeypatch.setattr(halving, "score_statistics", interrupted)
     records = tmp_path / "state.json"
     with pytest.raises(KeyboardInterrupt):
-        tune(store, estimator(), SEARCH, records=records)
+        tune(estimator(), store, search=SEARCH, records=records)
     monkeypatch.setattr(halving, "score_statistics", run)
     passes = counted_passes(monkeypatch)
     embedded = Embedded(monkeypatch)
-    result = tune(store, estimator(), SEARCH, records=records)
+    result = tune(estimator(), store, search=SEARCH, records=records)
     assert errors_of(result) == errors_of(whole)
     assert result.winner == whole.winner
     np.testing.assert_array_equal(result.model.coef_, whole.model.coef_)
     assert len(passes) == 2 * 2, "two candidates left, with their first rung from the cache"
     assert embedded.most <= 1
     passes.clear()
-    tune(store, estimator(), SEARCH, records=records)
+    tune(estimator(), store, search=SEARCH, records=records)
     assert not passes
-    tune(store, estimator(precision="float32"), SEARCH, records=records)
+    tune(estimator(precision="float32"), store, search=SEARCH, records=records)
     assert len(passes) == 12
 
 
@@ -219,14 +219,14 @@ def test_records_of_other_data_are_dropped(store, tmp_path, monkeypatch):
     """After an append every score is taken again; a file that is no state is refused."""
     records = tmp_path / "state.json"
     search = replace(SEARCH, scale_multipliers=(1.0,))
-    tune(store, estimator(), search, records=records)
+    tune(estimator(), store, search=search, records=records)
     passes = counted_passes(monkeypatch)
     store.append(*labelled_bags(40, seed=9))
-    tune(store, estimator(), search, records=records)
+    tune(estimator(), store, search=search, records=records)
     assert len(passes) == 3
     records.write_text("{}")
     with pytest.raises(StoreError, match=r"state\.json: not the state of a tune .*delete it"):
-        tune(store, estimator(), search, records=records)
+        tune(estimator(), store, search=search, records=records)
 
 
 def test_classes_are_compared_by_their_one_hot_error(tmp_path):
@@ -234,7 +234,7 @@ def test_classes_are_compared_by_their_one_hot_error(tmp_path):
     classes = np.digitize(Y, [-0.3, 0.5]).astype(float)
     store = stored(tmp_path / "s.zarr", BAGS, classes)
     search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
-    result = tune(store, estimator(DoubleBasisClassifier), search)
+    result = tune(estimator(DoubleBasisClassifier), store, search=search)
     one_hot = (classes[:, None] == np.unique(classes)).astype(float)
     for c, candidate in enumerate(result.candidates):
         score = result.scores[0][c]
@@ -260,7 +260,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
             f"bagbasis.{module}.sampled_embeddings",
             lambda source, first, n: first.embed(source.data.read()[~out], np.float64)[0],
         )
-    result = tune(store, estimator(), search, holdout=0.2)
+    result = tune(estimator(), store, search=search, holdout=0.2)
     score = result.scores[0][0]
     assert score.n_train + score.n_held_out == int((~out).sum())
     clipped = replace(
@@ -275,7 +275,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
 def test_given_penalties_are_shares_of_all_bags(store):
     """Numbers are in the units of the last fit; a rung takes its part of them."""
     search = replace(SEARCH, scale_multipliers=(1.0,))
-    result = tune(store, estimator(alpha=[1.0, 5.0]), search)
+    result = tune(estimator(alpha=[1.0, 5.0]), store, search=search)
     for rung, scores in zip(result.rungs, result.scores, strict=True):
         for score in scores.values():
             np.testing.assert_allclose(score.alphas, np.array([1.0, 5.0]) * rung.n_bags / N)
@@ -290,7 +290,7 @@ def test_several_kinds_of_embedding_are_compared(store):
         MomentsEmbedding(),
         ProjectionEmbedding(n_per_dim=4, dtype="float64"),
     ]
-    result = tune(store, estimator(), Search(embeddings, (0.7, 1.4), first_bags=N))
+    result = tune(estimator(), store, search=Search(embeddings, (0.7, 1.4), first_bags=N))
     assert [candidate.embedding for candidate in result.candidates] == [0, 0, 1, 1, 2, 2]
     assert set(result.scores[0]) == set(range(6))
 
@@ -299,7 +299,7 @@ def test_several_kinds_of_embedding_are_compared(store):
 def test_progress_covers_each_rung_and_the_fit(store):
     """It starts at 0 for each rung and for the fit, and reaches the end of each."""
     seen = []
-    result = tune(store, estimator(), SEARCH, progress=lambda *at: seen.append(at))
+    result = tune(estimator(), store, search=SEARCH, progress=lambda *at: seen.append(at))
     totals = list(dict.fromkeys(total for _, total in seen))
     first, second = result.rungs
     assert totals == [9 * first.n_bags, 3 * (second.n_bags - first.n_bags), N]
@@ -335,7 +335,7 @@ def test_bad_search_is_refused_before_any_pass(store, monkeypatch, search, error
     """One line that names the parameter; nothing was read or written."""
     passes = counted_passes(monkeypatch)
     with pytest.raises(ParameterError, match=error) as refusal:
-        tune(store, estimator(), search)
+        tune(estimator(), store, search=search)
     assert "\n" not in str(refusal.value)
     assert not passes
     assert not Path(f"{store.url}.cache").exists()
@@ -344,14 +344,14 @@ def test_bad_search_is_refused_before_any_pass(store, monkeypatch, search, error
 def test_bad_estimators_are_refused(store):
     """Another kind of estimator, a bad penalty, and multipliers of a width that is a number."""
     with pytest.raises(ParameterError, match="estimator is ProjectionEmbedding"):
-        tune(store, ProjectionEmbedding(), SEARCH)
+        tune(ProjectionEmbedding(), store, search=SEARCH)
     with pytest.raises(ParameterError, match="alpha is -1"):
-        tune(store, estimator(alpha=-1), SEARCH)
+        tune(estimator(alpha=-1), store, search=SEARCH)
     base = DoubleBasisRegressor(random_features=RandomFourierFeatures(n_features=64, scale=2.0))
     with pytest.raises(ParameterError, match=r"scale is 2\.0"):
-        tune(store, base, SEARCH)
+        tune(base, store, search=SEARCH)
     search = replace(SEARCH, scale_multipliers=(1.0,), first_bags=N)
-    result = tune(store, base, search)
+    result = tune(base, store, search=search)
     assert {c.features.second.scale for c in result.candidates} == {2.0}
 
 
@@ -360,8 +360,8 @@ def test_too_few_labels_are_refused(tmp_path):
     y = np.full(N, np.nan)
     store = stored(tmp_path / "s.zarr", BAGS, y)
     with pytest.raises(DataError, match=r"s\.zarr: of 96 bags 0 are labelled"):
-        tune(store, estimator(), SEARCH)
+        tune(estimator(), store, search=SEARCH)
     y[:30] = 1.0 + np.arange(30)
     few = stored(tmp_path / "few.zarr", BAGS, y)
     with pytest.raises(DataError, match=r"of 480 bags 30 are labelled.*first_bags"):
-        tune(few, estimator(validation_fraction=0.05), replace(SEARCH, first_bags=N))
+        tune(estimator(validation_fraction=0.05), few, search=replace(SEARCH, first_bags=N))

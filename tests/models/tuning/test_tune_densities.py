@@ -60,7 +60,7 @@ def test_one_rung_is_brute_force(store, precision, holdout, rtol):
     """Every path is that of direct solves, bags without a response or in the holdout left out;
     the best candidate wins, and the model is what fit makes of it."""
     base = density_estimator(precision=precision, alphas=N * 10.0 ** np.arange(-4, 1))
-    result = tune(store, base, replace(SEARCH, first_bags=N), holdout=holdout)
+    result = tune(base, store, search=replace(SEARCH, first_bags=N), holdout=holdout)
     bags, best = store.read(), []
     for c, candidate in enumerate(result.candidates):
         score = result.scores[0][c]
@@ -89,21 +89,21 @@ def test_responses_are_projected_once(store, projected, monkeypatch):
     used = int((ANSWERED & ~out).sum())
     embedded = Embedded(monkeypatch)
     search = replace(FEW, first_bags=N)
-    first = tune(store, density_estimator(), search, holdout=0.2, keep_cache=True)
+    first = tune(density_estimator(), store, search=search, holdout=0.2, keep_cache=True)
     judged = int(ANSWERED.sum())
     assert sum(projected) == 2 * used + judged
     assert embedded.most == 1
     assert sum(embedded.counts.values()) == 2 * used
     projected.clear()
     embedded.counts.clear()
-    again = tune(store, density_estimator(), search, holdout=0.2, keep_cache=True)
+    again = tune(density_estimator(), store, search=search, holdout=0.2, keep_cache=True)
     assert sum(projected) == used + judged
     winner = first.candidates[first.winner].features.embedding
     assert not embedded.of(winner)
     for block in kept_blocks(f"{store.url}.cache", "float64")[:2]:
         block.write_bytes(block.read_bytes()[:-20])
     projected.clear()
-    repaired = tune(store, density_estimator(), search, holdout=0.2)
+    repaired = tune(density_estimator(), store, search=search, holdout=0.2)
     assert used < sum(projected) - judged <= used + 2 * 32
     assert errors_of(first) == errors_of(again) == errors_of(repaired)
     assert not embedded.of(winner)
@@ -113,7 +113,7 @@ def test_responses_are_projected_once(store, projected, monkeypatch):
 def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     """What was scored and projected before an interrupt is not done again, and the result is the
     same."""
-    whole = tune(store, density_estimator(), FEW)
+    whole = tune(density_estimator(), store, search=FEW)
     run = halving.score_statistics
     passes = []
 
@@ -131,10 +131,10 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     projected.clear()
     monkeypatch.setattr(halving, "score_statistics", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        tune(store, density_estimator(), FEW, records=records)
+        tune(density_estimator(), store, search=FEW, records=records)
     monkeypatch.setattr(halving, "score_statistics", counted)
     passes.clear()
-    result = tune(store, density_estimator(), FEW, records=records)
+    result = tune(density_estimator(), store, search=FEW, records=records)
     assert errors_of(result) == errors_of(whole)
     assert result.winner == whole.winner
     np.testing.assert_array_equal(result.model.coef_, whole.model.coef_)
@@ -144,7 +144,7 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     assert sum(projected) == last.n_train + last.n_held_out + 2 * int(ANSWERED.sum())
     passes.clear()
     one = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,))
-    tune(store, density_estimator(), one, records=records)
+    tune(density_estimator(), store, search=one, records=records)
     assert not passes
 
 
@@ -153,24 +153,26 @@ def test_scores_and_caches_are_of_one_response_basis(store, tmp_path, projected)
     coefficients of the bags themselves."""
     options = {"records": tmp_path / "state.json", "keep_cache": True}
     search = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,), first_bags=N)
-    tune(store, density_estimator(), search, **options)
+    tune(density_estimator(), store, search=search, **options)
     projected.clear()
     third = ProjectionEmbedding(n_per_dim=5, basis="legendre")
     base = density_estimator(response_embedding=third)
-    after = tune(store, base, search, **options)
+    after = tune(base, store, search=search, **options)
     assert sum(projected) == 3 * int(ANSWERED.sum())
-    assert errors_of(after) == errors_of(tune(store, base, search, cache_url=tmp_path / "fresh"))
+    assert errors_of(after) == errors_of(
+        tune(base, store, search=search, cache_url=tmp_path / "fresh")
+    )
 
 
 def test_wrong_input_is_one_error(store, tmp_path):
     """A target, a store without responses, a response outside the box: before any score."""
     with pytest.raises(ParameterError, match="target is 'y'; a TripleBasisRegressor learns resp"):
-        tune(store, density_estimator(), FEW, target="y")
+        tune(density_estimator(), store, search=FEW, target="y")
     plain = stored(tmp_path / "plain.zarr", BAGS, Y)
     with pytest.raises(DataError, match=r"plain\.zarr: holds no responses"):
-        tune(plain, density_estimator(), FEW)
+        tune(density_estimator(), plain, search=FEW)
     half = ProjectionEmbedding(n_per_dim=3, box=[(0, 0.5)], out_of_box="error")
     with pytest.raises(DataError, match=r"s\.zarr, bag \d+: .*outside"):
-        tune(store, density_estimator(response_embedding=half), FEW)
+        tune(density_estimator(response_embedding=half), store, search=FEW)
     with pytest.raises(DataError, match="has the targets"):
-        tune(store, estimator(), FEW)
+        tune(estimator(), store, search=FEW)
