@@ -64,7 +64,9 @@ class ModelSection(Section):
         "embedding: auto, else fourier; false: none",
     )
     response_embedding: ResponseSection | None = Field(
-        default=None, description="third basis, of the response densities, with task: densities"
+        default=None,
+        description="third basis, of the response densities, with task: densities; null: chosen "
+        "from the responses",
     )
     alpha: type_of(_ALPHA.accepts) = Field(  # type: ignore[valid-type]
         default=_ALPHA.default, description="ridge penalty, or how it is chosen"

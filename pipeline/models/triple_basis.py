@@ -52,13 +52,14 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     Parameters
     ----------
     embedding : embedding, a name, "auto" or None, default None
-        The first basis; None: `ProjectionEmbedding()`, the basis of the responses. Names, and how
-        "auto" chooses, are those of `DoubleBasisRegressor`, by squared L2 distances of densities.
+        The first basis; None: `ProjectionEmbedding()`. Names, and how "auto" chooses, are those of
+        `DoubleBasisRegressor`, by squared L2 distances of densities.
     random_features, validation_fraction, precision, solver, rank, uncertainty
         As in `DoubleBasisRegressor`.
-    response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
+    response_embedding : ProjectionEmbedding, optional
         The third basis, of the response densities: without marginals, so that its coefficients
-        are a density's. "auto" sizes are chosen by the leave-one-out score of the responses.
+        are a density's. Default: the cosines within the ball that has the least leave-one-out
+        score of up to 256 responses, at least 10 functions per dimension and at most 1,024 in all.
     alpha, alphas
         As in `DoubleBasisRegressor`, but "auto" is "gcv" unless ``embedding="auto"``, and scores
         are the squared L2 distance of densities on the

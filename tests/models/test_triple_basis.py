@@ -281,6 +281,63 @@ def test_index_sets_are_chosen():
     )
 
 
+def narrow(n, width, n_points=100, seed=3):
+    """Bags of one narrow mode each, and responses shifted by a quarter."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(0.2, 0.5, (n, 1, 1))
+    bags = (centres + width * rng.normal(size=(n, n_points, 1))).clip(0, 1)
+    return list(bags), list((bags + 0.25).clip(0, 1))
+
+
+def test_response_basis_is_chosen_from_the_responses(tmp_path):
+    """Narrow responses have as many functions as their leave-one-out score asks for."""
+    X, Y = narrow(60, 0.03)
+    second = RandomFourierFeatures(n_features=64)
+    model = TripleBasisRegressor(random_features=second).fit(X, Y)
+    best = ProjectionEmbedding(max_norm="auto").fit(Y).spec_
+    assert model.response_spec_ == best
+    assert best.n_features > 15
+    store = BagStore.create(tmp_path / "s.zarr", 1, response_dims=1, dtype=np.float64)
+    store = store.append(X, responses=Y)
+    stored = TripleBasisRegressor(random_features=second).fit(store)
+    assert stored.response_spec_.indices.tolist() == best.indices.tolist()
+    np.testing.assert_allclose(stored.predict(X), model.predict(X), atol=1e-6)
+    model.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    assert loaded.response_embedding is None
+    np.testing.assert_array_equal(loaded.predict(X[:5]), model.predict(X[:5]))
+    ten = TripleBasisRegressor(random_features=second, response_embedding=ProjectionEmbedding())
+    assert ten.fit(X, Y).response_spec_ == ProjectionEmbedding().fit(Y).spec_
+    at = np.linspace(0.01, 0.99, 99)[:, None]
+    new, truth = narrow(20, 0.03, 20000, seed=5)
+    histogram = np.array([np.histogram(y, 99, (0, 1), density=True)[0] for y in truth])
+    gaps = [((m.predict_density(new, at=at) - histogram) ** 2).mean() for m in (model, ten)]
+    assert gaps[0] < gaps[1] / 2
+
+
+@pytest.mark.parametrize(
+    ("responses", "n_functions"),
+    [
+        (list(np.random.default_rng(0).beta(2, 3, (12, 50, 1))), 10),
+        ([np.full((1, 1), 0.1 * i) for i in range(10)], 10),  # no score of one point
+        (list(np.random.default_rng(0).beta(2, 3, (12, 50, 2))), 73),  # in two dimensions
+    ],
+)
+def test_response_basis_has_at_least_ten_functions_per_dimension(responses, n_functions):
+    """Neither smooth responses nor such of a single point lower the number of functions."""
+    X = BAGS[: len(responses)]
+    model = TripleBasisRegressor(random_features=False).fit(X, responses)
+    assert model.response_spec_.n_features == n_functions
+
+
+def test_response_basis_of_many_dimensions():
+    """In seven dimensions, where ten functions each are too many, the basis has up to 1,024."""
+    rng = np.random.default_rng(0)
+    responses = list(rng.random((12, 20, 7)))
+    model = TripleBasisRegressor(random_features=False).fit(BAGS[:12], responses)
+    assert 8 < model.response_spec_.n_features <= 1024
+
+
 def test_bad_input(tmp_path):
     """One clear error each: responses, third basis, dimensions, what to evaluate at."""
     with pytest.raises(DataError, match="responses are missing"):

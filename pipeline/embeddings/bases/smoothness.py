@@ -187,11 +187,18 @@ def limits_of(shape: str, value: float) -> Limits:
 
 
 def choose_index_set(
-    sample: Iterable[Bags], shape: str, basis: str, groups: Integers, box: Box, drop: bool = False
+    sample: Iterable[Bags],
+    shape: str,
+    basis: str,
+    groups: Integers,
+    box: Box,
+    drop: bool = False,
+    max_work: float = inf,
 ) -> Limits:
     """Return the index set of least score, averaged over bags and summed over marginals (2.24).
 
-    ``drop`` leaves points outside the box out of the score, as they are of the embedding.
+    ``drop`` leaves points outside the box out of the score, as they are of the embedding. Bags are
+    taken until points times functions exceed ``max_work``.
 
     Raises
     ------
@@ -201,7 +208,9 @@ def choose_index_set(
     candidates = series_candidates(groups.shape[1], shape, basis)
     indices = candidates.indices(groups.shape[1])
     weights = candidates.weights(indices)
-    sums = sums_per_group(sample, indices, groups, basis, box, drop, BAGS_PER_SERIES_BLOCK)
+    sums = sums_per_group(
+        sample, indices, groups, basis, box, drop, BAGS_PER_SERIES_BLOCK, max_work
+    )
     scores = np.sum([one.mean_scores(weights) for one in sums if one.n_bags], axis=0)
     return limits_of(shape, float(candidates.values[int(scores.argmin())]))
 

@@ -17,8 +17,10 @@ from ...data.labelled.inputs import BagsLike, LabelsLike, with_responses
 from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.labelled.labels import ResponseBags
 from ...data.store.plan import Range
+from ...data.store.sampling import RunSample
 from ...data.store.store import BagStore
 from ...embeddings.base import ChoiceSample, Embedding
+from ...embeddings.bases.smoothness import MAX_FUNCTIONS, choose_index_set, largest_set
 from ...embeddings.projection import ProjectionEmbedding, ProjectionSpec
 from ...execution.lanes import lane
 from ..ridge.linear_columns import OWN
@@ -34,6 +36,11 @@ from .details import (
 )
 
 NAMES = "response_coordinates"  # the key of the names of the coordinates of responses
+
+BASIS, BALL = "cosine", "ball"  # of the third basis that is chosen
+LEAST_PER_DIM = 10  # functions, as far as 1,024 in all allow
+RESPONSE_SAMPLE = RunSample(32, 8)  # 256 responses have scores that hardly vary
+MOST_WORK = 2.0**31  # points times functions, some seconds
 
 
 @dataclass(frozen=True)
@@ -179,13 +186,15 @@ def _known(mean_targets: Rows | None) -> Rows:
 
 
 def resolve_response(third: Embedding | None, pairs: LabelledBags) -> ProjectionSpec:
-    """Return the third basis for these responses.
+    """Return the third basis for these responses; None chooses it by their leave-one-out score.
 
     Raises
     ------
     ParameterError
         An embedding whose vectors are not the coefficients of a density.
     """
+    if third is None:
+        return _choose_response(pairs)
     embedding = fresh("response_embedding", third, Embedding, ProjectionEmbedding)
     if not isinstance(embedding, ProjectionEmbedding) or not (
         embedding.marginals is None and embedding.bandwidth is None
@@ -200,3 +209,24 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
             pairs.response_box,
             ChoiceSample(pairs, responses=True),
         )
+
+
+def _choose_response(pairs: LabelledBags) -> ProjectionSpec:
+    """Return the ball of least leave-one-out score, of no fewer than ten functions per dimension.
+
+    The score judges the estimate of each response by itself. A regression over many responses of
+    few points resolves more than any of them.
+    """
+    n_dims, box = pairs.response_dims, pairs.response_box
+    sample = ChoiceSample(pairs, RESPONSE_SAMPLE, responses=True)
+    _, least = largest_set(n_dims, BALL, BASIS, MAX_FUNCTIONS, LEAST_PER_DIM)
+    assert least is not None
+    chosen: float | None = None
+    try:
+        with lane():
+            _, chosen = choose_index_set(
+                sample(), BALL, BASIS, np.arange(n_dims)[None], box, max_work=MOST_WORK
+            )
+    except DataError:  # no response has two points
+        pass
+    return ProjectionSpec(BASIS, None, max(chosen or 0.0, least), box=box)

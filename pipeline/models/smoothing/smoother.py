@@ -73,7 +73,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
         h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
         of least squared leave-one-out error over up to 1,024 training bags.
-    response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
+    response_embedding : ProjectionEmbedding, optional
         As in `TripleBasisRegressor`.
     precision : {"float32", "float64"}, default "float32"
         Precision of embeddings and products. Sums over blocks of bags are always float64.
