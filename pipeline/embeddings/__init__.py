@@ -43,6 +43,8 @@ __all__ = [
     "SeriesShape",
     "ShrunkEmbedding",
     "ShrunkSpec",
+    "SizeEmbedding",
+    "SizeSpec",
     "SlicedWassersteinEmbedding",
     "SlicedWassersteinSpec",
     "UnionSpec",

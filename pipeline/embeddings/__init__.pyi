@@ -89,6 +89,10 @@ from .registered import (
     spec_from_dict as spec_from_dict,
     spec_to_dict as spec_to_dict,
 )
+from .size import (
+    SizeEmbedding as SizeEmbedding,
+    SizeSpec as SizeSpec,
+)
 from .sliced import (
     SlicedWassersteinEmbedding as SlicedWassersteinEmbedding,
     SlicedWassersteinSpec as SlicedWassersteinSpec,

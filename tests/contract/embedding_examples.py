@@ -57,6 +57,7 @@ EMBEDDING_EXAMPLES: dict[str, Example] = {
         embeddings.ExtremesSpec,
         {"n_directions": 2, "tail": 0.1, "seed": 0, **SPEC},
     ),
+    "SizeSpec": lambda w: (embeddings.SizeSpec, {**SPEC}),
     "SlicedWassersteinSpec": lambda w: (
         embeddings.SlicedWassersteinSpec,
         {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},

@@ -33,6 +33,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     ShrunkEmbedding,
+    SizeEmbedding,
     SlicedWassersteinEmbedding,
     features,
     load_model,
@@ -269,6 +270,7 @@ DECIDED = {
     MomentsEmbedding: {"standardize": False},
     SlicedWassersteinEmbedding: {},
     ExtremesEmbedding: {},
+    SizeEmbedding: {},
 }
 WITHOUT_FIT = {
     "projection, auto": ProjectionEmbedding(n_per_dim="auto", box=[(0, 1)] * 2),

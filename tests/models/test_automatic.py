@@ -308,3 +308,69 @@ def test_nested_parameters_are_those_of_the_projection():
     model = DoubleBasisRegressor().set_params(embedding__n_per_dim=3)
     assert model.embedding.n_per_dim == 3
     assert isinstance(DoubleBasisRegressor(MomentsEmbedding()).embedding, MomentsEmbedding)
+
+
+SIZE = "number of points"
+
+
+def sized(label, n=80, least=5, most=150, seed=4):
+    """Bags in the plane with random sizes, and ``label`` of each bag, with a little noise."""
+    rng = np.random.default_rng(seed)
+    sizes = np.exp(rng.uniform(np.log(least), np.log(most), n)).astype(int)
+    arrays = [rng.normal(rng.uniform(0, 2), 1, (size, 2)) for size in sizes]
+    return arrays, np.array([label(bag) for bag in arrays]) + rng.normal(0, 0.05, n)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        lambda bag: np.log(len(bag)),
+        lambda bag: np.log(np.exp(bag[:, 0]).sum()),
+        lambda bag: bag[:, 0].sum() / 50,
+        lambda bag: len(bag) / 50,
+    ],
+    ids=["log n", "log of a total", "sum", "n"],
+)
+def test_the_number_of_points_is_used_where_it_helps(label):
+    """Labels that the distribution of the points alone does not explain."""
+    arrays, y = sized(label, n=160)
+    train, test = (arrays[:120], y[:120]), (arrays[120:], y[120:])
+    model = DoubleBasisRegressor().fit(*train)
+    assert SIZE in model.report_["choice"]["chosen"]
+    assert model.score(*test) > 0.95
+
+
+def test_a_fit_with_the_number_of_points_is_like_any_other(tmp_path):
+    """Stores, groupbys, lazy predictions, files and intervals; classes too."""
+    pd = pytest.importorskip("pandas")
+    arrays, y = sized(lambda bag: np.log(len(bag)))
+    model = DoubleBasisRegressor().fit(arrays, y)
+    assert SIZE in model.report_["choice"]["chosen"]
+    expected = model.predict(arrays)
+    frame = pd.DataFrame(np.concatenate(arrays), columns=["a", "b"])
+    frame["id"] = np.repeat(np.arange(len(arrays)), [len(bag) for bag in arrays])
+    of_frame = DoubleBasisRegressor().fit(frame.groupby("id"), y)
+    np.testing.assert_allclose(of_frame.predict(frame.groupby("id")), expected, atol=1e-6)
+    store = BagStore.create(tmp_path / "s.zarr", 2, target_names=["y"], dtype=np.float64)
+    store = store.append(arrays, targets={"y": y})
+    stored = DoubleBasisRegressor(uncertainty=True).fit(store)
+    np.testing.assert_allclose(stored.predict(store).compute(), expected, atol=1e-4)
+    assert (stored.predict(arrays, return_std=True)[1] > 0).all()
+    stored.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    np.testing.assert_array_equal(loaded.predict(arrays), stored.predict(arrays))
+    classes = DoubleBasisClassifier().fit(arrays, y > np.median(y))
+    assert SIZE in classes.report_["choice"]["chosen"]
+    assert classes.score(arrays, y > np.median(y)) > 0.9
+
+
+def test_the_number_of_points_is_left_out_where_it_does_not_help():
+    """It is not tried where all bags have as many points, and not taken without a clear gain."""
+    bags, y = bags_of()
+    tried = DoubleBasisRegressor().fit(bags, y).report_["choice"]["tried"]
+    assert not any(SIZE in one["name"] for one in tried)
+    arrays, y = sized(lambda bag: bag[:, 0].mean(), least=60, most=90)
+    found = DoubleBasisRegressor().fit(arrays, y).report_["choice"]
+    assert SIZE not in found["chosen"]
+    assert any(SIZE in one["name"] for one in found["tried"])
+    assert found["tried"][0]["name"] == found["chosen"]

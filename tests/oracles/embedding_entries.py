@@ -16,6 +16,7 @@ from bagbasis import (
     HistogramEmbedding,
     MeanMapEmbedding,
     MomentsEmbedding,
+    SizeEmbedding,
     SlicedWassersteinEmbedding,
 )
 from bagbasis.embeddings import BagOfWordsSpec
@@ -26,6 +27,7 @@ from .histogram import (
     moments_by_loop,
     quantiles_by_loop,
     shares_by_loop,
+    sizes_by_loop,
     words_by_loop,
 )
 from .implementation import DTYPES, Implementation
@@ -45,6 +47,7 @@ def embeddings() -> Iterator[Implementation]:
                 yield _moments(**options)
                 yield _sliced(**options, n_directions=7, n_quantiles=6)
                 yield _extremes(**options, n_directions=4, tail=0.07)
+                yield _size(**options)
                 yield _words(**options, n_words=9)
     doubles = {"n_dims": 2, "dtypes": (np.float64, np.float64)}
     for kernel in ("laplacian", "matern"):
@@ -58,6 +61,7 @@ def embeddings() -> Iterator[Implementation]:
     yield _moments(**doubles, out_of_box="drop")
     yield _sliced(**doubles, n_directions=3, n_quantiles=300, out_of_box="drop")
     yield _extremes(**doubles, n_directions=1, out_of_box="drop")
+    yield _size(**doubles, out_of_box="drop")
     yield _words(**doubles, n_words=2, out_of_box="drop")
 
 
@@ -122,6 +126,15 @@ def _extremes(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementa
         limits = LO[:n_dims], HI[:n_dims]
         shares, mode = (0, embedding.tail, 1 - embedding.tail, 1), embedding.out_of_box
         return extremes_by_loop(list(bags), spec.directions(), shares, *limits, mode)
+
+    return _entry(embedding, oracle, n_dims, dtypes, params)
+
+
+def _size(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
+    embedding = SizeEmbedding(**params)
+
+    def oracle(bags: Bags) -> Any:
+        return sizes_by_loop(list(bags), LO[:n_dims], HI[:n_dims], embedding.out_of_box)
 
     return _entry(embedding, oracle, n_dims, dtypes, params)
 

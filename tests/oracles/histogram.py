@@ -109,6 +109,15 @@ def extremes_by_loop(
     return np.array(rows) / np.sqrt(len(directions) * len(shares)), np.array(n_outside)
 
 
+def sizes_by_loop(
+    bags: Sequence[NDArray], lo: Sequence[float], hi: Sequence[float], mode: str = "clip"
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The logarithm of how many points of each bag count; and each bag's points outside."""
+    counted = [confined(to_unit(bag, lo, hi), mode) for bag in bags]
+    rows = [[np.log(len(kept))] for kept, _ in counted]
+    return np.array(rows), np.array([outside for _, outside in counted])
+
+
 def words_by_loop(
     bags: Sequence[NDArray],
     centres: NDArray,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,11 +20,13 @@ from sklearn.base import clone
 
 from ....core.arrays import Floats
 from ....core.errors import BagbasisError, BagError
+from ....core.held_out_choice import simplest_within
 from ....data.bags.bags import Bags
 from ....data.bags.box import Box
 from ....embeddings.base import ChoiceSample, Embedding
 from ....embeddings.composed.point_maps import PointMap
 from ....embeddings.composed.point_transformer import PointScales
+from ....embeddings.composed.union import EmbeddingUnion
 from ....embeddings.random_features.base import Blocks, RandomFeatures
 from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
@@ -41,6 +43,7 @@ from .short_list import (
     linear_list,
     others_of,
     short_list,
+    size_on,
     transformer_of_scale,
 )
 
@@ -50,6 +53,7 @@ REFINED = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as t
 MOST_STEPS = 4
 BEST = 2  # embeddings that are tried on other scales
 SUMMED = 3  # embeddings that are added to the best
+SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL = 3.0  # times the points of a small bag that a large one has: bags are shrunk by size
 SMALL_AND_LARGE = 0.05, 0.95  # quantiles of the sizes: a few bags do not count
 SAME_BOX = 0.1  # share of a side by which the ends of two boxes may differ that count as one
@@ -185,6 +189,7 @@ class _Search:
         self._points = PointScales(sample.bags)
         self._alike: set[str] = set()
         self._judged: list[Judged] = []
+        self._beside: list[Judged] = []  # not better by enough to be chosen
         self._left_out: dict[str, str] = {}
         self._error: BagbasisError | None = None
 
@@ -203,9 +208,50 @@ class _Search:
                     self._try(one.of.on(scale), (one.width,))
         if kernels:
             self._join()
+        if np.ptp(self._sample.bags.sizes) > 0:
+            self._if_better(self._add_size)
         if self._sizes_differ:
             self._shrink(self._best)
         return self._best
+
+    def _if_better(self, step: Callable[[], None]) -> None:
+        """Judge more candidates, and keep them if the best is better by over a standard error."""
+        before, n = self._best, len(self._judged)
+        step()
+        if self._best is before:
+            return
+        losses = np.stack([before.errors.losses, self._best.errors.losses])
+        rows = self._sample.rows
+        chosen = simplest_within(
+            losses,
+            weights=rows.weights,
+            clusters=rows.clusters,
+            n_folds=int(rows.folds.max()) + 1,
+        )
+        if chosen == 0:
+            self._beside += self._judged[n:]
+            del self._judged[n:]
+
+    def _add_size(self) -> None:
+        """Judge the number of points alone, and joined to the best kernel and the best line."""
+        lines, n = [one for one in self._judged if one.of.linear], len(self._judged)
+        if lines:
+            line = min(lines, key=lambda judged: judged.error).of
+            self._try(line.plus(size_on(line.scale)))
+        if len(lines) == n:
+            return
+        best = self._best_kernel
+        size = self._try(size_on(best.of.scale), (best.width,))
+        if size is None:
+            return
+        self._sum(best, size)
+        singles: dict[str, Judged] = {}
+        for one in sorted(self._judged[:n], key=lambda judged: judged.error):
+            if _is_single(one):
+                singles.setdefault(one.of.name, one)
+        for one in [*singles.values()][:SIZED]:
+            self._try(one.of.times(size.of), (one.width,))
+        self._refine(min(self._judged[n:], key=lambda judged: judged.error))
 
     @property
     def _sizes_differ(self) -> bool:
@@ -350,7 +396,8 @@ class _Search:
     def report(self, best: Judged) -> dict[str, Any]:
         """Return what was tried, the best first."""
         rows, least = self._sample.rows, best.errors.losses
-        order = [best, *(j for j in sorted(self._judged, key=lambda j: j.error) if j is not best)]
+        every = sorted([*self._judged, *self._beside], key=lambda judged: judged.error)
+        order = [best, *(one for one in every if one is not best)]
         tried = []
         for one in order:
             losses = one.errors.losses
@@ -374,6 +421,11 @@ class _Search:
             "tried": tried,
         }
         return {**found, "left_out": self._left_out} if self._left_out else found
+
+
+def _is_single(judged: Judged) -> bool:
+    """Return whether a candidate is one kernel, and no sum of kernels."""
+    return not (judged.of.linear or isinstance(judged.of.embedding, EmbeddingUnion))
 
 
 def _is_alike(mapped: PointMap, found_box: Box, given_box: Box) -> bool:

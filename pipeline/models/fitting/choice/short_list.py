@@ -14,12 +14,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from ....embeddings.base import Embedding
 from ....embeddings.composed.point_transformer import PointTransformer
 from ....embeddings.composed.shrunk import ShrunkEmbedding
-from ....embeddings.composed.union import EmbeddingUnion, name_parts
+from ....embeddings.composed.union import JOINS, EmbeddingUnion, name_parts
 from ....embeddings.extremes import ExtremesEmbedding
 from ....embeddings.hdd import HDDEmbedding
 from ....embeddings.mean_map import MeanMapEmbedding
 from ....embeddings.moments import MomentsEmbedding
 from ....embeddings.projection import ProjectionEmbedding
+from ....embeddings.size import SizeEmbedding
 from ....embeddings.sliced import SlicedWassersteinEmbedding
 
 JOINT_DIMS = 3  # beyond, no embedding is of all coordinates of a density together
@@ -73,9 +74,23 @@ class Choosable:
 
     def plus(self, other: Choosable) -> Choosable:
         """Return the sum of the kernels of two embeddings, of points on the scale of this one."""
-        parts = name_parts([clone(self.embedding), clone(other.embedding)])
-        union = EmbeddingUnion(parts, join="sum")
-        return Choosable(f"{self.name} + {other.name}", union, self.scale)
+        return self._joined(other, "sum")
+
+    def times(self, other: Choosable) -> Choosable:
+        """Return one kernel of two embeddings joined, of points on the scale of this one."""
+        return self._joined(other, "product")
+
+    def _joined(self, other: Choosable, join: str) -> Choosable:
+        both = [*_parts_of(self.embedding), *_parts_of(other.embedding)]
+        union = EmbeddingUnion(name_parts(both), join=join)
+        return replace(self, name=f"{self.name}{JOINS[join]}{other.name}", embedding=union)
+
+
+def _parts_of(embedding: Embedding[Any]) -> list[Embedding[Any]]:
+    """Return clones of the embeddings that a union joins; of another embedding itself."""
+    if not isinstance(embedding, EmbeddingUnion):
+        return [clone(embedding)]
+    return [clone(part) for _, part in embedding.parts or ()]
 
 
 def transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - scikit-learn's have no types
@@ -118,6 +133,11 @@ def linear_list(n_dims: int) -> list[Choosable]:
         found.append(("linear in moments", MomentsEmbedding()))
     scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
     return [Choosable(name, embedding, scale, linear=True) for name, embedding in found]
+
+
+def size_on(scale: str) -> Choosable:
+    """Return the number of points as an embedding, beside one of points on a scale."""
+    return Choosable("number of points", SizeEmbedding(), scale)
 
 
 def others_of(scale: str) -> Sequence[str]:
