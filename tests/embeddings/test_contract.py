@@ -39,7 +39,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.core.errors import DataError, ParameterError
-from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
+from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, SizeSpec, spec_from_dict, spec_to_dict
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.embeddings.kinds import names_of_arrays
 from tests.oracles.labelled import labelled_bags, stored
@@ -222,12 +222,13 @@ def test_out_of_box(kind):
 def test_repeated_points_are_the_same_bag(kind):
     """A bag and its repetition have one embedding, in any order of the points; others have not.
 
-    Where bags are shrunk by size, the repetition counts for more points.
+    Where bags are shrunk by size, or where their size is the embedding, the repetition counts for
+    more points.
     """
     spec = kind().fit(UNIT).spec_
-    bags = [UNIT[1], UNIT[1][::-1], np.repeat(UNIT[1], 3, axis=0), UNIT[1] ** 2]
+    bags = [UNIT[1], UNIT[1][::-1], np.repeat(UNIT[1], 3, axis=0), UNIT[1][1:] ** 2]
     out, _ = embedded(spec, bags)
-    by_size = spec.is_uncertain
+    by_size = spec.is_uncertain or isinstance(spec, SizeSpec)
     np.testing.assert_allclose(out[1], out[0], atol=1e-12)
     assert np.allclose(out[2], out[0], atol=1e-12) is not by_size
     assert ((out[0] - out[3]) ** 2).sum() > 1e-3
@@ -351,6 +352,8 @@ def test_a_store_decides_as_memory_does(kind, tmp_path):
 def test_inside_an_estimator(kind, tmp_path):
     """It learns from memory and from a store alike, and a saved model predicts the same bits."""
     bags, y = labelled_bags(300, most=120)
+    if kind.func is SizeEmbedding:
+        y = np.log([len(bag) for bag in bags])
     model = DoubleBasisRegressor(
         kind(box=BOX), RandomFourierFeatures(n_features=128), alpha=1.0, precision="float64"
     )
