@@ -159,6 +159,26 @@ CALLS = {
         .read()
         .points
     ),
+    "DoubleBasisRegressor.predict of a store": lambda b, url: np.asarray(
+        regressor().predict(stored(b, url / "s"))
+    ),
+    "DoubleBasisRegressor.predict_interval of a store": lambda b, url: np.stack(
+        regressor().conformalize(FRAMES, Y, cv=4).predict_interval(stored(b, url / "s"), 0.5)
+    ),
+    "DoubleBasisClassifier.predict_proba of a store": lambda b, url: np.asarray(
+        classifier().predict_proba(stored(b, url / "s"))
+    ),
+    "TripleBasisRegressor.predict of a store": lambda b, url: np.asarray(
+        triple().predict(stored(b, url / "s"))
+    ),
+    "KernelSmoother.predict of a store": lambda b, url: np.asarray(
+        smoother().predict(stored(b, url / "s"))
+    ),
+    "evaluate of a store": lambda b, url: evaluate(regressor(), stored(b, url / "s"), Y).score,
+    "DriftDetector.test of a store": lambda b, url: detected(stored(b, url / "s"), url),
+    "two_sample_test of stores": lambda b, url: (
+        two_sample_test(FRAMES, stored(b, url / "s"), n_permutations=9).statistic
+    ),
     **{
         f"{name}.transform": lambda b, _, kind=kind: kind().fit(FRAMES).transform(b)
         for name, kind in KINDS.items()

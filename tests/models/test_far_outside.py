@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import dask
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +24,7 @@ from bagbasis import (
 )
 from bagbasis.core.errors import BagbasisWarning
 from bagbasis.models import iter_predictions, write_predictions
+from bagbasis.models.predictions import features as prediction_features
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -155,6 +157,44 @@ def test_a_smoother_tells_of_a_store(tmp_path):
     _, texts = heard(lambda: smoother.predict(store))
     assert len(texts) == 1
     assert "bag 3: 40 of 40" in texts[0]
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypatch, scheduler):
+    """Each block warned of its own bags: one warning of the whole call has their number."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:6], *[FAR] * 3, HALF])
+    cut = [(i, i + 2) for i in range(0, 10, 2)]
+    monkeypatch.setattr(prediction_features, "prediction_ranges", lambda *_: cut)
+    lazy = fitted.predict(store)
+    assert lazy.numblocks == (5,)
+    with dask.config.set(scheduler=scheduler):
+        for call in (lazy.compute, lazy.mean().compute, lambda: dask.compute(lazy, lazy + 1)):
+            _, texts = heard(call)
+            assert len(texts) == 1
+            assert "4 of 10 bags have 140 of 160 points outside" in texts[0]
+            assert "and 1 more" in texts[0]
+        _, texts = heard(lazy[4:8].compute)
+        assert "2 of 4 bags have 80 of 80" in texts[0]
+        assert heard(lazy[:4].compute)[1] == []
+        both = fitted.predict_interval(store, 0.5)
+        _, texts = heard(lambda: dask.compute(*both))
+        assert len(texts) == 1
+        assert "4 of 10 bags" in texts[0]
+
+
+def test_a_computation_that_fails_leaves_no_warning_behind(fitted, tmp_path):
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:2], FAR])
+
+    def fail(block):
+        raise ZeroDivisionError
+
+    def run():
+        with pytest.raises(ZeroDivisionError):
+            fitted.predict(store).map_blocks(fail, dtype=float).compute()
+
+    assert len(heard(run)[1]) == 1
+    near = BagStore.create(tmp_path / "n.zarr", 2, ["y"]).append(BAGS[:2])
+    assert heard(fitted.predict(near).compute)[1] == []
 
 
 @pytest.mark.parametrize("format", ["zarr", "csv"])

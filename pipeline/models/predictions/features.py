@@ -17,10 +17,11 @@ from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
+from ...execution.computations import watch_computations
 from ...execution.costs import Cost, plan_blocks
 from ...execution.passes import lazy_pass, rows_of
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
-from .outside import counting_outside
+from .outside import counting_outside, warn_at_end
 
 LazyArray = Any
 """A dask.array, which only `execution` may name."""
@@ -68,6 +69,7 @@ def lazy_predictions(
 
     ``cost`` is what it takes.
     """
+    watch_computations()
     ranges = prediction_ranges(store, cost, 8 * int(np.prod(tail)))
     rows = rows_of("predict", partial(_predict, of_bags, store), cost)
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
@@ -88,5 +90,5 @@ def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]
 def _predict(of_bags: OfBags, store: BagStore, batch: Batch) -> NDArray[Any]:
     with counting_outside(batch.index) as counted:
         rows = of_bags(batch.bags)
-    counted.outside.warn(store)
+    warn_at_end(counted, store)
     return rows

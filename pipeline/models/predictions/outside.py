@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from ...core.arrays import Integers
 from ...core.errors import warn
 from ...data.bags.bags import Bags
 from ...data.store.store import BagStore
+from ...execution.computations import at_end_of_computation
 
 MANY = 0.05  # share of a bag's points: boxes that are measured leave out single points
 USUAL = 5.0  # times the share that lay outside at the fit, where that is more
@@ -158,6 +160,26 @@ def warning_of_outside(bags: Bags) -> Iterator[None]:
     with counting_outside(np.arange(len(bags))) as counted:
         yield
     counted.outside.warn(bags)
+
+
+_of_stores: dict[str, dict[tuple[int, int], Outside]] = {}
+_lock = Lock()
+
+
+def warn_at_end(counted: Counted, store: BagStore) -> None:
+    """Warn once, when Dask's computation ends, of the bags of all blocks that were computed."""
+    if not counted.outside.n_bags:
+        return
+    block = int(counted.rows[0]), int(counted.rows[-1])
+    with _lock:  # a block that several arrays share counts once
+        _of_stores.setdefault(store.url, {})[block] = counted.outside
+
+    def tell() -> None:
+        with _lock:
+            blocks = _of_stores.pop(store.url, {})
+        sum(blocks.values(), Outside()).warn(store)
+
+    at_end_of_computation(store.url, tell)
 
 
 def tell_outside(counts: Integers, bags: Bags, report: Mapping[str, Any], out_of_box: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from sklearn.base import clone
 
+from ...data.bags.coordinates import Names
 from ...data.labelled.holdout import Holdout, HoldoutLike
 from ...data.labelled.labelled import take_range
 from ...data.labelled.splits import Membership
@@ -21,7 +22,7 @@ from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ...models.base import DoubleBasis, parameters_of, with_model
 from ...models.fit import make_model
-from ...models.fitted_model import model_of
+from ...models.fitted_model import model_of, names_fitted
 from ...models.fitting.accumulate import FitStatistics
 from ...models.fitting.checkpoints import Checkpoints
 from ...models.fitting.feature_map import FeatureMap
@@ -57,6 +58,8 @@ class ModelLine:
         The bags that enter no model.
     weights : Weights, optional
         Weights of the bags.
+    coordinates : sequence of str, optional
+        Names of the coordinates of the bags of the first round, whose order all rounds have.
     """
 
     estimator: DoubleBasis
@@ -64,6 +67,7 @@ class ModelLine:
     outcome: Outcome
     holdout: Holdout
     weights: Weights | None = None
+    coordinates: Names = None
 
     @classmethod
     def begin(
@@ -95,7 +99,8 @@ class ModelLine:
         features = choose_features(problem, decided)
         if parameters.has_automatic_penalty:  # all rounds choose it in the way of the first
             estimator = clone(estimator).set_params(alpha=decided.alpha)
-        return cls(estimator, features, problem.outcome, problem.holdout, problem.weights)
+        names = problem.source.coordinate_names
+        return cls(estimator, features, problem.outcome, problem.holdout, problem.weights, names)
 
     @classmethod
     def of(cls, model: DoubleBasis) -> ModelLine:
@@ -103,7 +108,8 @@ class ModelLine:
         fitted = model_of(model)
         weights = Weights.from_dict(fitted.weights) if fitted.weights else None
         holdout = Holdout.of(fitted.holdout)
-        return cls(clone(model), fitted.features, fitted.outcome, holdout, weights)
+        names = names_fitted(fitted.report)
+        return cls(clone(model), fitted.features, fitted.outcome, holdout, weights, names)
 
     def statistics(
         self,
@@ -141,6 +147,7 @@ class ModelLine:
     def _plan(self, store: BagStore, bags: Range) -> FitPlan:
         """Return the plan of a fit to these bags, with the labels of the line's outcome."""
         source = take_range(self.outcome.take_labels(store), bags)
+        source = source.in_order_of(self.coordinates, "the models of earlier rounds were fitted on")
         weights = self.weights and self.weights.bound(store)
         problem = Problem(source, self.outcome, weights, self.holdout)
         return plan_of(problem, self._parameters, self.features)
