@@ -35,8 +35,13 @@ class OneAtATime:
         self._lock = threading.Lock()
         self._lost: Callable[[str], bool] = lambda request: False
         self._done = False
+        self._page: tuple[str, str, bytes] | None = None
 
     def __call__(self, environ: Any, start: Callable[..., Any]) -> Iterable[bytes]:
+        if self._page is not None:
+            status, kind, body = self._page
+            start(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+            return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
         lost = self._lost(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
         answer: list[bytes] = []
         app = self._control if environ["PATH_INFO"].startswith("/moto-api/") else self._s3
@@ -48,6 +53,15 @@ class OneAtATime:
         if lost:
             environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         return answer
+
+    @contextmanager
+    def answering(self, status: str, kind: str, body: bytes) -> Iterator[None]:
+        """Every request gets this answer, as from something between client and server."""
+        self._page = status, kind, body
+        try:
+            yield
+        finally:
+            self._page = None
 
     @contextmanager
     def losing(self, pattern: str, done: bool = False) -> Iterator[None]:

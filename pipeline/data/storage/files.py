@@ -27,6 +27,13 @@ from .urls import ICECHUNK, filesystem, local_path, normalize_url
 GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
 PUBLIC, PRIVATE = 0o666, 0o600  # modes of local files, of which the umask takes away
 
+PAGE_STARTS = (b"<!doctype html", b"<html")
+PAGE = (
+    "a page of HTML came in place of this object; something between here and the storage has "
+    "answered, such as a network that asks its users to sign in: see to network and endpoint, and "
+    "try again"
+)
+
 T = TypeVar("T")
 
 # ------------------------------------------------------------------ errors
@@ -85,6 +92,30 @@ def storage_errors(
         raise kind(
             f"{url}: cannot be reached ({_reason_of(error)}); see to credentials, endpoint and "
             f"network, and try again{tail}"
+        ) from error
+
+
+def is_page(content: bytes) -> bool:
+    """Whether bytes begin as a page of HTML does, which nothing that is stored here does."""
+    return content[:64].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(PAGE_STARTS)
+
+
+def check_answers(url: str) -> None:
+    """Raise StoreError where a remote URL only seems to hold nothing.
+
+    Its bucket does not exist, or a page of HTML answers whatever is asked for.
+    """
+    if local_path(normalize_url(url)) is None:
+        read_bytes(f"{url}/{GROUP}")
+
+
+def _refuse_missing_bucket(url: str, error: FileNotFoundError) -> None:
+    """Raise StoreError if the storage said that the bucket of a URL does not exist."""
+    answer = getattr(error.__cause__, "response", None)
+    if isinstance(answer, dict) and answer.get("Error", {}).get("Code") == "NoSuchBucket":
+        bucket = url.partition("://")[2].partition("/")[0]
+        raise StoreError(
+            f"{url}: bucket {bucket!r} does not exist; see to its name and to the endpoint"
         ) from error
 
 
@@ -172,7 +203,14 @@ def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
         copy = Path(folder, "file")
         with storage_errors(url, "cannot be read", passing=FileNotFoundError):
             fs, remote = filesystem(url)
-            fs.get_file(remote, str(copy))
+            try:
+                fs.get_file(remote, str(copy))
+            except FileNotFoundError as error:
+                _refuse_missing_bucket(url, error)
+                raise
+            with copy.open("rb") as file:
+                if is_page(file.read(64)):
+                    raise StoreError(f"{url}: {PAGE}")
         yield copy
 
 
@@ -293,6 +331,8 @@ def read_json(
         if newer is not None:  # nothing is to be restored
             raise kind(f"{url}: {newer}") from newer
         reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
+        if is_page(content):
+            reason = "a page of HTML in place of JSON"
         tail = f"; {remedy}" if remedy else ""
         raise kind(f"{url}: {damaged} ({reason}){tail}") from error
 
@@ -314,8 +354,13 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
         fs.invalidate_cache()  # others write there
         try:
             entries = fs.ls(path, detail=False)
-        except (FileNotFoundError, NotADirectoryError):
+        except NotADirectoryError:
             return []
+        except FileNotFoundError as error:
+            _refuse_missing_bucket(url, error)
+            entries = []
+    if not entries:  # a listing that is a page of HTML has no names
+        check_answers(url)
     return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
 
 

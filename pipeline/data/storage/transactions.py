@@ -24,7 +24,7 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 
 from ...core.errors import StoreError, WriterBusyError, needing_extra
-from .files import GROUP, staged, storage_errors
+from .files import GROUP, check_answers, staged, storage_errors
 from .folders import replace_folder
 from .lock import Hold, lock_file, take_lock
 from .urls import ICECHUNK, filesystem
@@ -189,6 +189,7 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
     if make and not icechunk.Repository.exists(_storage(url)):
         _make(url)
     if not exists(url):  # Icechunk would make the folder
+        check_answers(url.removeprefix(ICECHUNK))
         raise StoreError(f"{url}: not found")
     if path is not None and not path.is_dir():  # there Icechunk panics
         raise StoreError(f"{url}: not a folder")
@@ -241,6 +242,7 @@ def _finish(url: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         whole = _make_empty(url, Path(folder, "whole"))
     if not found <= whole.keys():
+        check_answers(place)
         raise StoreError(f"{url}: {NO_STORE}")
     hold = Hold(place)
     for name in sorted(whole.keys() - found):

@@ -28,9 +28,10 @@ from zarr.codecs import (
     VLenUTF8Codec,
     ZstdCodec,
 )
-from zarr.storage import LocalStore
+from zarr.storage import FsspecStore, LocalStore
 
-from .files import check_regular
+from ...core.errors import StoreError
+from .files import PAGE, check_regular, is_page
 
 MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 MOST_CHUNKS = 2**20  # in one object: its index takes 16 bytes for each
@@ -50,6 +51,22 @@ class RegularFiles(LocalStore):
         """Return an object or a part of it, as `Store.get`."""
         check_regular(self.root / key)
         return await super().get(key, prototype, byte_range)
+
+
+class RemoteObjects(FsspecStore):
+    """Objects of a remote storage. A page of HTML in place of one is refused."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Return an object or a part of it, as `Store.get`."""
+        content = await super().get(key, prototype, byte_range)
+        if content is not None and is_page(content[:64].to_bytes()):
+            raise StoreError(f"{self.fs.unstrip_protocol(self.path)}/{key}: {PAGE}")
+        return content
 
 
 class CheckedBlosc(BloscCodec):

@@ -10,17 +10,16 @@ from typing import Any
 
 import zarr
 from zarr.abc.store import Store
-from zarr.storage import FsspecStore
 
 from ...core.errors import ModelError, StoreError
 from . import transactions
-from .files import GROUP, names_in, storage_errors
+from .files import GROUP, check_answers, names_in, storage_errors
 from .generations import CURRENT, GENERATION, is_generation
 from .lock import LOCK_NAME
 from .partials import is_partial, put_back
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
-from .zarr_reading import RegularFiles, open_group
+from .zarr_reading import RegularFiles, RemoteObjects, open_group
 from .zarr_writer import WriterStore
 
 PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
@@ -51,7 +50,7 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
     path = local_path(url)
     if path is not None:
         return RegularFiles(path, read_only=read_only)
-    store = FsspecStore.from_url(url, read_only=read_only)
+    store = RemoteObjects.from_url(url, read_only=read_only)
     store.fs.invalidate_cache()  # Zarr's filesystem keeps listings of its own; others write there
     return store
 
@@ -123,7 +122,10 @@ def exists(url: str) -> bool:
         fs.invalidate_cache()  # others write there
         # of HTTP alone, which else takes a server that does not answer for one without the file
         strict = {"strict": True} if "http" in fs.protocol else {}
-        return bool(fs.exists(path, **strict))
+        is_there = bool(fs.exists(path, **strict))
+    if not is_there:
+        check_answers(url)
+    return is_there
 
 
 def is_empty(url: str) -> bool:
@@ -175,6 +177,7 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
         if not is_taken(url):
             return
         if not overwrite:
+            check_answers(url)
             raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
         if not ours(url):
             raise ModelError(f"{url}: exists and is not {kind}; remove it or choose another place")

@@ -28,12 +28,14 @@ class ChunkError(Exception):
     ----------
     row : int
         The first row asked for that lies in it.
+    name : str
+        Name of the array.
     """
 
     def __init__(self, array: zarr.Array, row: int, reason: str) -> None:
         chunk = row // array.chunks[0]
         super().__init__(f"chunk {chunk} (object {object_key(array, row)}) {reason}")
-        self.row = row
+        self.row, self.name = row, array.path
 
 
 def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
@@ -63,6 +65,25 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     if not is_whole and is_fill(rows, array.fill_value).any():
         check_objects(array, start, stop)
     return rows
+
+
+def write_rows(array: zarr.Array, start: int, rows: NDArray[Any]) -> None:
+    """Write rows from ``start`` on; what an object holds before them is read and written again.
+
+    Raises
+    ------
+    ChunkError
+        A chunk before them is damaged.
+    """
+    stop = start + len(rows)
+    try:
+        array[start:stop] = rows
+    except (ValueError, RuntimeError):  # codecs raise these for damaged bytes
+        first = start - start % shard_rows(array)
+        if first == start:
+            raise
+        read_rows(array, first, start)
+        array[start:stop] = rows  # a network had damaged what was read first
 
 
 def check_objects(array: zarr.Array, start: int, stop: int) -> None:

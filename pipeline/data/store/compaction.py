@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.arrays import Integers
 from .changes import Changes
 from .checksums import replaced
-from .chunks import shard_rows
+from .chunks import read_rows, shard_rows
 from .schema import CHANGES, TARGETS, Array, fill_of, points_of
 from .snapshot import Snapshot
 
@@ -91,7 +91,7 @@ def checksum_after(store: Snapshot, before: Erasure, after: Erasure) -> int | No
 def erase(erasure: Erasure, array: zarr.Array, n_rows: int) -> None:
     """Put fill values into the rows, object by object; ``n_rows`` are committed."""
     for first, last in erasure.blocks(n_rows, shard_rows(array)):
-        block = np.asarray(array[first:last])
+        block = read_rows(array, first, last)
         erased = erasure.erased(block, first)
         # else a compaction before did it
         if not np.array_equal(erased, block, equal_nan=block.dtype.kind == "f"):

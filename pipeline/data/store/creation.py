@@ -12,9 +12,10 @@ from ...core.errors import ParameterError, StoreError, shown
 from ...core.params import check_dtype
 from ..bags.box import MOST_DIMS
 from ..bags.packed_points import FRACTIONS, PACKED
-from ..storage.files import storage_errors
+from ..storage.files import check_answers, storage_errors
 from ..storage.lock import Hold
 from ..storage.transactions import NO_STORE
+from ..storage.urls import ICECHUNK
 from ..storage.zarr_reading import MOST_CHUNK_BYTES
 from ..storage.zarr_stores import (
     check_no_foreign_files,
@@ -107,6 +108,7 @@ def check_place(url: str, overwrite: bool) -> None:
     try:
         found = read_attributes(url).get(ATTRIBUTE)
     except StoreError as error:
+        check_answers(url.removeprefix(ICECHUNK))
         raise StoreError(f"{url}: {NO_STORE}") from error
     if not isinstance(found, dict):
         raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")

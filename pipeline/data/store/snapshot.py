@@ -21,8 +21,8 @@ from ..bags.box import Box
 from ..bags.coordinates import checked_names
 from ..bags.packed_points import PACKED, WHOLE, decode, points_dtype
 from ..bags.responses import Responses
-from ..storage.files import GROUP
-from ..storage.urls import filesystem, is_transactional, local_path
+from ..storage.files import GROUP, check_answers
+from ..storage.urls import ICECHUNK, filesystem, is_transactional, local_path
 from ..storage.zarr_reading import checked_array
 from ..storage.zarr_stores import zarr_store
 from .changes import Changes
@@ -307,6 +307,7 @@ class Snapshot(Stored):
                 raise
             except Exception as error:  # Zarr raises anything for what it cannot parse
                 refuse_exhaustion(f"{self.url}: array {name!r}", error)
+                check_answers(self.url.removeprefix(ICECHUNK))
                 raise StoreError(
                     f"{self.url}: array {name!r} cannot be opened ({error})"
                 ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from ..storage.zarr_reading import checked_array, open_group
 from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .checksums import as_text, checksum_of_rows
+from .chunks import ChunkError, read_rows, write_rows
 from .compaction import checksum_after, erase, erasures
 from .exchange.convention import next_attributes
 from .schema import (
@@ -102,7 +104,7 @@ class TailWriter:
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows up to the end, written or pending."""
         for start in range(0, self._end, self._shard):
-            yield np.asarray(self.array[start : min(self._end, start + self._shard)])
+            yield read_rows(self.array, start, min(self._end, start + self._shard))
         yield from self._pending
 
     def _write(self, n_rows: int) -> None:
@@ -110,7 +112,7 @@ class TailWriter:
         end = self._end + n_rows
         if self.array.shape[0] < end:  # a killed append may have left the array longer
             self.array.resize((end, *self.array.shape[1:]))
-        self.array[self._end : end] = rows[:n_rows]
+        write_rows(self.array, self._end, rows[:n_rows])
         self._end = end
         self._n_pending -= n_rows
         self._pending = [rows[n_rows:].copy()] if self._n_pending else []
@@ -133,7 +135,7 @@ class AppendSession:
         self._meta = snapshot.meta
         remove_partials(self._url)
         snapshot.check_ends()
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             self._out = writer_store(self._url, still_ours, snapshot.snapshot)
             self._group = open_group(self._out, "r+")
             self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
@@ -174,7 +176,7 @@ class AppendSession:
             self._replace_points(dtype)
         self._names |= self._new_names(bags, labels.responses)
         self._torn = True
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             self._tail(IDS).push(labels.ids)
             self._tail(TARGETS).push(labels.targets)
             if labels.responses is not None:
@@ -187,7 +189,7 @@ class AppendSession:
         if not len(rows):
             return
         self._torn = True
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             if CHANGES.name not in self._tails:
                 if CHANGES.name not in self._group:  # else a killed writer left it
                     CHANGES.create(self._group, self._meta, None)
@@ -203,7 +205,7 @@ class AppendSession:
             self._tail(new.array).checksum = checksum_after(store, old, new)
         self._meta = replace(self._meta, n_erased=self._meta.n_changes, checksums=self._checksums())
         self._torn = True
-        with storage_errors(self._url, "writing failed", "compact again"):
+        with self._errors("writing failed", "compact again"):
             # before anything is deleted: readers learn that it may be
             self._group.update_attributes(next_attributes(self._meta, self._group.attrs))
             self._out.sync()
@@ -227,7 +229,7 @@ class AppendSession:
         array, kind = self._given_ids(ids, len(ids))
         if kind != self._meta.id_kind:
             return np.zeros(len(array), dtype=bool)
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             return self._taken.known(array)
 
     def commit(self, source: Mapping[str, Any] | None = None) -> tuple[StoreMeta, str | None]:
@@ -236,7 +238,7 @@ class AppendSession:
         Returns the new counts, and the snapshot's id where the store has snapshots.
         """
         self._check_whole()
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             for tail in self._tails.values():
                 tail.flush()
             self._out.sync()
@@ -350,15 +352,28 @@ class AppendSession:
         """Return the largest of ``span``, of what was written and of the first stored points."""
         if array.name not in self._spans:
             n_stored = min(array.rows(self._meta), FIRST_POINTS)
-            stored = np.asarray(self._tail(array).array[:n_stored], np.float64)
+            with self._errors(*WRITING):
+                stored = read_rows(self._tail(array).array, 0, n_stored).astype(np.float64)
             stored = stored[np.isfinite(stored).all(axis=1)]  # erased ones are not
             self._spans[array.name] = np.ptp(stored, axis=0) if len(stored) else np.zeros(1)
         self._spans[array.name] = np.fmax(self._spans[array.name], span)
         return self._spans[array.name]
 
+    @contextmanager
+    def _errors(self, action: str, consequence: str) -> Iterator[None]:
+        """Turn errors of the storage, and damage of what is read there, into a StoreError."""
+        with storage_errors(self._url, action, consequence):
+            try:
+                yield
+            except ChunkError as error:
+                raise StoreError(
+                    f"{self._url}: array {error.name!r}, {error}; {consequence}; verify the store, "
+                    "and restore it from a copy"
+                ) from error
+
     def _replace_points(self, dtype: np.dtype[Any]) -> None:
         """Give the store, which has no points, arrays of another dtype."""
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             replace_points(self._group, self._meta, dtype)
             for array in points_of(self._meta):
                 self._tails[array.name] = self._open_tail(array)
@@ -433,7 +448,7 @@ class AppendSession:
         """Add the ids to those that are taken; a duplicate changes nothing."""
         if not len(labels.ids):
             return
-        with storage_errors(self._url, *WRITING):
+        with self._errors(*WRITING):
             if labels.id_kind != self._meta.id_kind:
                 self._meta = replace(self._meta, id_kind=labels.id_kind)
                 self._open_ids()

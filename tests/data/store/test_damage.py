@@ -103,6 +103,40 @@ def test_an_append_does_not_write_over_damage(store, name):
         BagStore.open(store.url).verify()
 
 
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_an_append_reads_damage_before_the_last_chunk(tmp_path, name, share):
+    """Rows that are read for the span of the coordinates, or written again, are named, too."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, chunk_points=8, response_dims=1)
+    bags = [np.random.default_rng(i).random((9, 2)) for i in range(3)]
+    more = {"responses": [bag[:, :1] for bag in bags]}
+    store.append(bags, **more)
+    path = object_of(store, name)
+    content = bytearray(path.read_bytes())
+    content[int(share * len(content))] ^= 8
+    path.write_bytes(content)
+    message = rf"array '{name}', chunk \d \(object {name}/c/0/0\) is damaged"
+    with pytest.raises(StoreError, match=message):
+        BagStore.open(store.url).append(bags, **more)
+    assert BagStore.open(store.url).n_bags == len(bags)
+
+
+def test_a_chunk_that_a_network_damaged_is_read_again(store, monkeypatch):
+    """An append reads the rest of an object anew, once; another failure is raised as it is."""
+    whole, n_flips = zarr.Array.__setitem__, iter([True, False])
+
+    def fail_once(array, where, rows):
+        if next(n_flips, False):
+            raise ValueError("Stored and computed checksum do not match")
+        whole(array, where, rows)
+
+    n_bags = store.n_bags
+    monkeypatch.setattr(zarr.Array, "__setitem__", fail_once)
+    store.append(two_bags(), GOOD)
+    assert store.n_bags == n_bags + 2
+    store.verify()
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_missing_array_is_named(store, name):
     """An array without metadata is one clear error, for readers, verify and writers."""

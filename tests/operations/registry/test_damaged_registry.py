@@ -104,7 +104,6 @@ def test_what_was_written_is_read_back(registry, monkeypatch):
         (lambda text: b"\x80{", "codec"),
         (lambda text: text.replace(b'"promote"', b'"rollback"'), "cannot have followed"),
         (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
-        (lambda text: b"<!DOCTYPE html><title>Sign in</title>", "Expecting value"),
         (lambda text: text.replace(b'"at": ', b'"action": '), "TypeError"),
         (lambda text: text.replace(b'"at": "2', b'"at": "3'), "does not match its checksum"),
     ],
@@ -158,6 +157,19 @@ def test_a_model_of_a_newer_version_is_not_registered_again(registry):
     with pytest.raises(ModelError, match="bagbasis wrote it, with 'zz_new'") as caught:
         registry.promote(name)
     assert str(caught.value).endswith("update bagbasis; the champion stays")
+
+
+@pytest.mark.parametrize("page", [b"<!DOCTYPE html><title>Sign in</title>", b"\n<HTML>"])
+def test_a_page_in_place_of_a_pointer(registry, page):
+    """It is named as a page of HTML, in no place is deleting the history advised."""
+    name = registry.register(fitted("one target"))
+    registry.promote(name)
+    fs, path = fsspec.core.url_to_fs(f"{registry.url}/champion.json")
+    fs.pipe_file(path, page)
+    for call in (registry.current, registry.list, lambda: registry.promote(name)):
+        with pytest.raises(ModelError, match=r"champion\.json: .*a page of HTML.*try again"):
+            call()
+    assert fs.cat_file(path) == page
 
 
 def test_a_pointer_that_is_a_pipe(tmp_path):
