@@ -30,6 +30,7 @@ from ..core import (
     constraints_of,
 )
 from ..core.arrays import Floats
+from ..core.errors import needing_extra
 from ..core.sklearn_bases import BaseEstimator, of_bags
 from ..data.labelled.holdout import HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike
@@ -45,6 +46,7 @@ from ..embeddings.registered import named_embedding
 from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .fit import fit_ridge
+from .fit_summary import FitSummary, chosen_name, summary_of
 from .fitted_model import FRAME_COLUMNS, Array
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.feature_map import FeatureMap
@@ -56,6 +58,9 @@ from .outcomes.base import Outcome, Target
 from .posterior import BagScores
 from .ridge_model import RidgeModel
 from .saving import save_model
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EMBEDDING = Instance("Embedding", "ProjectionEmbedding()")
 PENALTIES = Real(ge=0) | ListOf(Real(ge=0), 1)
@@ -134,7 +139,61 @@ class DoubleBasis(BaseEstimator):
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite)
 
+    def summary(self) -> FitSummary:
+        """Summarise the fit: what was chosen, its error next to rivals, and the next step.
+
+        The result prints as text, and is a table in a notebook.
+
+        Raises
+        ------
+        NotFittedError
+            Before a fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagbasis import DoubleBasisRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> spread = rng.uniform(0.5, 2.0, 100)
+        >>> bags = [rng.normal(0, s, (20, 1)) for s in spread]
+        >>> model = DoubleBasisRegressor("moments").fit(bags, spread)
+        >>> print(model.summary())  # doctest: +ELLIPSIS
+        DoubleBasisRegressor, fitted
+          learned    numbers
+          bags       100 fitted (2,000 points)
+          embedding  moments, as given; ... features
+          penalty    ... (alpha='auto')
+          next       cross_val_score(model, X, y), or fit with holdout=0.2, then evaluate
+        """
+        check_is_fitted(self)
+        model = self.model_
+        penalty = f"{self.alpha_:.3g} (alpha={self.alpha!r})"
+        name = type(self).__name__
+        return summary_of(name, model.features, model.outcome, penalty, model.report)
+
+    def __repr__(self, **options: Any) -> str:  # noqa: ANN401 - as scikit-learn has it
+        """Return the parameters, and what was chosen by a fit."""
+        parameters: str = super().__repr__(**options)
+        chosen = chosen_name(self.model_.report) if hasattr(self, "model_") else None
+        return parameters if chosen is None else f"{parameters}  # chosen: {chosen}"
+
     # ------------------------------------------------------------------ what a fit leaves
+
+    @property
+    def choice_(self) -> DataFrame:
+        """The candidates of ``embedding="auto"`` as a pandas data frame, the best first.
+
+        Columns: ``name``, ``width`` of the random features (NaN for linear ones), ``error`` (the
+        squared error by folds, of which a constant has 1) and its ``standard_error``, how far the
+        candidate is ``behind`` the best with the ``standard_error_behind`` of that difference, and
+        the penalty ``alpha`` per bag. AttributeError for an embedding that was given.
+        """
+        choice = self.model_.report.get("choice")
+        if choice is None:
+            raise AttributeError("the embedding was given, and nothing was chosen")
+        with needing_extra("tables", "choice_"):
+            from pandas import DataFrame  # noqa: PLC0415 - an extra
+        return DataFrame(choice["tried"])
 
     @property
     def features_(self) -> FeatureMap:

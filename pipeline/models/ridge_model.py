@@ -22,6 +22,7 @@ from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.lanes import one_blas_thread
 from ..execution.pool import even_edges, run_kernel
 from ..execution.products import multiply
+from .fit_summary import embedding_in_words
 from .fitted_model import (
     FRAME_COLUMNS,
     NO_COLUMNS,
@@ -108,6 +109,14 @@ class RidgeModel:
     versions: dict[str, str] = field(default_factory=dict)
     trees: Trees | None = None
     line: Line | None = None
+
+    def __repr__(self) -> str:
+        """Say what was learned from how many features, without the arrays."""
+        embedding = embedding_in_words(self.features, self.report)
+        return (
+            f"RidgeModel({self.outcome.kind}; {embedding}; {self.features.n_features:,} features; "
+            f"alpha={self.solution.alpha:.3g})"
+        )
 
     # ------------------------------------------------------------------ predicting
 

