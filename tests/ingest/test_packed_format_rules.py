@@ -1,0 +1,341 @@
+"""Each declared attribute of HDF5, FITS, xarray, FCS and images has a case: a value, or a text."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+import xarray as xr
+from astropy.io import fits
+from PIL import Image
+
+from bagbasis import BagStore
+from bagbasis.core.errors import DataError
+from bagbasis.data.bags.packed_attributes import XARRAY_RULES
+from bagbasis.ingest import (
+    ingest_catalogue,
+    ingest_fcs,
+    ingest_frame,
+    ingest_images,
+)
+from bagbasis.ingest.formats import cytometry, images
+from bagbasis.ingest.formats.catalogues import FITS_RULES, HDF5_RULES
+from tests.ingest.formats.test_channels import change, write
+from tests.ingest.formats.test_pictures import REFUSED as PICTURES
+
+CALL = {"id_column": "halo", "missing": "drop_point", "dtype": "float64"}
+I2 = np.array([1, -9, 3, 4], "i2")
+CF = {  # stored values, their attributes, and the values that are read
+    "_FillValue": (I2, {"_FillValue": np.int16(-9)}, [1, 3, 4]),
+    "missing_value": (I2, {"missing_value": np.array([-9, 4], "i2")}, [1, 3]),
+    "valid_range, valid_min, valid_max": (I2, {"valid_min": np.int16(0)}, [1, 3, 4]),
+    "scale_factor": (I2, {"scale_factor": 0.5}, [0.5, -4.5, 1.5, 2]),
+    "add_offset": (I2, {"scale_factor": 2.0, "add_offset": 1.0}, [3, -17, 7, 9]),
+    "_Unsigned": (np.array([1, -1, 3, 4], "i1"), {"_Unsigned": "true"}, [1, 255, 3, 4]),
+    "units": (I2 * 1.0, {"units": "days since 1970-01-03"}, [3, -7, 5, 6]),
+    "calendar": (
+        I2 * 1.0,
+        {"units": "hours since 1970-01-03", "calendar": "gregorian"},
+        2 + I2 / 24.0,
+    ),
+}
+CF_REFUSED = {
+    "calendar": {"units": "days since 2000-01-01", "calendar": "noleap"},
+    "attribute of another type": {"scale_factor": "x"},
+}
+
+
+def of_hdf5(values, see=lambda store: store.read().points.ravel(), **attributes):
+    """Return what a store of a column of an HDF5 file holds."""
+
+    def run(folder):
+        with h5py.File(folder / "c.h5", "w") as file:
+            file["halo"] = np.ones(len(values), int)
+            file.create_dataset("v", data=values).attrs.update(attributes)
+        store = ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+        return see(store)
+
+    return run
+
+
+def of_unwritten(value):
+    """Return the points of a column of which one cell was never written."""
+
+    def run(folder):
+        with h5py.File(folder / "c.h5", "w") as file:
+            file["halo"] = np.ones(3, int)
+            file.create_dataset("v", (3,), "f8", fillvalue=value)[[0, 2]] = 5.0
+        store = ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+        return store.read().points.ravel()
+
+    return run
+
+
+def of_lists(folder):
+    """Return the points of two bags of variable lengths."""
+    with h5py.File(folder / "c.h5", "w") as file:
+        file["halo"] = [1, 2]
+        lists = file.create_dataset("v", (2,), h5py.vlen_dtype(np.dtype("i4")))
+        lists[0], lists[1] = [1, 2], [3]
+    store = ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+    return store.read().sizes
+
+
+def of_enumeration(folder):
+    """Return the names of the classes of an enumeration, and a target of truth values."""
+    with h5py.File(folder / "c.h5", "w") as file:
+        file["halo"], file["v"] = [1, 2], [1.0, 2.0]
+        kind = h5py.enum_dtype({"ill": 0, "well": 1}, "i1")
+        file["arm"] = np.array([1, 0], "i1").astype(kind)
+        file["flag"] = np.array([True, False])
+    call = {**CALL, "coordinates": ["v"], "targets": ["arm", "flag"]}
+    store = ingest_catalogue(folder / "c.h5", folder / "s.zarr", **call)
+    assert store.targets()[:, 1].tolist() == [1, 0]
+    return store.meta.class_names["arm"]
+
+
+def of_pandas(folder):
+    """Ingest a file as pandas writes it."""
+    with h5py.File(folder / "c.h5", "w") as file:
+        group = file.create_group("df")
+        group.attrs["pandas_type"] = "frame_table"
+        group["table"] = np.zeros(3, [("halo", "i8"), ("v", "f8")])
+    ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+
+
+def of_reference(folder):
+    """Ingest references."""
+    with h5py.File(folder / "c.h5", "w") as file:
+        file["halo"] = [1, 2]
+        file.create_dataset("v", (2,), h5py.ref_dtype)[:] = file["halo"].ref
+    ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+
+
+def of_fits(*columns, name="V", header=(), kind=fits.BinTableHDU, change_bytes=None):
+    """Return the points of a FITS table."""
+
+    def run(folder):
+        halo = fits.Column("HALO", "J" if kind is fits.BinTableHDU else "I4", array=np.ones(4, int))
+        table = kind.from_columns([halo, *columns])
+        table.header.update(dict(header))
+        table.writeto(folder / "a.fits")
+        if change_bytes:
+            content = (folder / "a.fits").read_bytes()
+            assert content.count(change_bytes[0]) == 1
+            (folder / "a.fits").write_bytes(content.replace(*change_bytes))
+        call = {**CALL, "coordinates": [name]}
+        return ingest_catalogue(folder / "a.fits", folder / "s.zarr", **call).read().points.ravel()
+
+    return run
+
+
+def of_xarray(values, **attributes):
+    """Return the points of a variable of a data set, as a table."""
+
+    def run(folder):
+        dataset = xr.Dataset({"halo": ("obs", np.ones(4, int)), "v": ("obs", values, attributes)})
+        return (
+            ingest_frame(dataset, folder / "s.zarr", coordinates=["v"], **CALL).read().points[:, 0]
+        )
+
+    return run
+
+
+def of_ragged(see, **variables):
+    """Return what a store of a ragged data set holds."""
+
+    def run(folder):
+        sizes = ("bag", [3, 1], {"sample_dimension": "obs"})
+        dataset = xr.Dataset({"v": ("obs", np.arange(4.0)), "n": sizes, **variables})
+        return see(BagStore.from_xarray(dataset, folder / "s.zarr"))
+
+    return run
+
+
+def of_picture(save, name="a.tif", **options):
+    """Return the numbers of a picture's points."""
+
+    def run(folder):
+        (folder / "d").mkdir()
+        save(folder / "d" / name)
+        store = ingest_images(folder / "d", folder / "s.zarr", grey=True, **options)
+        return np.round(255 * store[0][:, 0].astype(float), 3)
+
+    return run
+
+
+GREY = np.array([[0, 51, 102], [153, 204, 255]], np.uint8)
+RATIOS = GREY.astype(np.float32) / 255
+
+
+def save_16_bits(path):
+    Image.fromarray(GREY.astype(np.uint16) * 257).save(path)
+
+
+def save_on_its_head(path):
+    Image.fromarray(GREY[::-1, ::-1]).save(path, tiffinfo={0x0112: 3})
+
+
+def save_white_as_0(path):
+    Image.fromarray(GREY).save(path, tiffinfo={262: 0})
+    assert (255 - GREY).tobytes() in path.read_bytes()
+
+
+def save_transparent(path):
+    pixels = np.dstack([GREY, GREY, GREY, np.full_like(GREY, 7)])
+    Image.fromarray(pixels).save(path)
+
+
+def of_events(old=b"", new=b"", names=("FL1-A", "Time"), **options):
+    """Return the first event of an FCS file of which a keyword was changed."""
+
+    def run(folder):
+        text = {"p1qatatype": "D", **options.pop("text", {})}
+        path = write(folder / "a.fcs", list(names), options.pop("markers", None), **text)
+        path.write_bytes(path.read_bytes().replace(b"p1qatatype", b"P1QATATYPE"))
+        if old:
+            change(path, old, new)
+        call = {"cofactor": None, **options}
+        return ingest_fcs(path, folder / "s.zarr", **call)[0][0]
+
+    return run
+
+
+DONE = {
+    HDF5_RULES: {
+        **{name: (of_hdf5(values, **more), read) for name, (values, more, read) in CF.items()},
+        "fill value of netCDF": (of_unwritten(9.969209968386869e36), [5, 5]),
+        "booleans, enumerations": (of_enumeration, ["ill", "well"]),
+        "variable lengths": (of_lists, [2, 1]),
+        "byte order, half and long double": (of_hdf5(np.array([1, 2], ">f2")), [1, 2]),
+    },
+    FITS_RULES: {
+        "TNULLn": (of_fits(fits.Column("V", "I", null=-9, array=I2)), [1, 3, 4]),
+        "TSCALn, TZEROn": (
+            of_fits(fits.Column("V", "I", array=I2), header={"TSCAL2": 0.5, "TZERO2": 1.0}),
+            [1.5, -3.5, 2.5, 3],
+        ),
+        "TFORMn": (of_fits(fits.Column("V", "B", array=np.uint8([1, 2, 3, 200]))), [1, 2, 3, 200]),
+        "TDIMn": (
+            of_fits(fits.Column("V", "2I", array=np.arange(8).reshape(4, 2))),
+            np.arange(8),
+        ),
+        "blank fields": (
+            of_fits(
+                fits.Column("V", "F8.3", array=[5.0, 2.0, 7, 8]),
+                kind=fits.TableHDU,
+                change_bytes=(b"   2.000", b" " * 8),
+            ),
+            [5, 7, 8],
+        ),
+    },
+    XARRAY_RULES: {
+        **{name: (of_xarray(values, **more), read) for name, (values, more, read) in CF.items()},
+        "sample_dimension": (of_ragged(lambda store: store.read().sizes), [3, 1]),
+        "cf_role": (
+            of_ragged(lambda s: s.ids(), who=("bag", ["q", "p"], {"cf_role": "profile_id"})),
+            ["q", "p"],
+        ),
+        "coordinates": (of_ragged(lambda s: [s.n_dims], lat=("obs", np.arange(4.0))), [2]),
+    },
+    images.RULES: {
+        "bits per channel": (of_picture(save_16_bits), GREY.ravel()),
+        "floating-point values": (
+            of_picture(lambda path: Image.fromarray(RATIOS).save(path)),
+            GREY.ravel(),
+        ),
+        "EXIF and TIFF orientation": (of_picture(save_on_its_head), GREY.ravel()),
+        "palette, CMYK, YCbCr": (
+            of_picture(lambda path: Image.fromarray(GREY).convert("P").save(path), "a.png"),
+            GREY.ravel(),
+        ),
+        "white is 0": (of_picture(save_white_as_0), GREY.ravel()),
+    },
+}
+REFUSED = {
+    HDF5_RULES: {
+        **{name: of_hdf5(I2 * 1.0, **attributes) for name, attributes in CF_REFUSED.items()},
+        "complex numbers": of_hdf5(np.ones(3, complex)),
+        "references": of_reference,
+        "records, opaque values": of_hdf5(np.zeros(3, "V4")),
+        "pandas_type": of_pandas,
+        "text": of_hdf5(np.array([b"\xe9"] * 3)),
+    },
+    FITS_RULES: {
+        "TFORMn C, M": of_fits(fits.Column("V", "M", array=np.ones(4, complex))),
+        "ZTABLE": of_fits(fits.Column("V", "D", array=np.ones(4)), header={"ZTABLE": True}),
+        "TFORMn of text": of_fits(
+            fits.Column("V", "4A", array=["abcd"] * 3 + ["wxyz"]),
+            change_bytes=(b"wxyz", b"wx\xe9z"),
+        ),
+    },
+    XARRAY_RULES: {
+        **{name: of_xarray(I2 * 1.0, **attributes) for name, attributes in CF_REFUSED.items()},
+        "complex numbers": of_xarray(np.ones(4, complex)),
+    },
+    images.RULES: {
+        "16-bit colour": of_picture(PICTURES["colour.png"][0], "a.png"),
+        "32-bit and signed integers": of_picture(PICTURES["int32.tif"][0]),
+        "floating-point values": of_picture(lambda p: Image.fromarray(2 * RATIOS).save(p)),
+        "white is 0, of more than 8 bits": of_picture(PICTURES["white.tif"][0]),
+        "pages and frames": of_picture(PICTURES["pages.tif"][0]),
+    },
+    cytometry.RULES: {
+        "$TOT": of_events(b"$TOT/20/", b"$TOT/30/"),
+        "$MODE": of_events(b"$MODE/L/", b"$MODE/H/"),
+        "$BYTEORD": of_events(b"$BYTEORD/1,2,3,4/", b"$BYTEORD/3,4,1,2/"),
+        "$DATATYPE": of_events(b"$DATATYPE/F/", b"$DATATYPE/A/"),
+        "$PnDATATYPE": of_events(b"P1QATATYPE/D/", b"P1DATATYPE/D/"),
+        "$PnE": of_events(b"P1E/0,0/", b"P1E/4,1/"),
+        "$NEXTDATA": of_events(b"$NEXTDATA/0/", b"$NEXTDATA/9/"),
+    },
+}
+WARNED = {
+    HDF5_RULES: {"fill value of the data set": of_unwritten(-1.0)},
+    XARRAY_RULES: {
+        "other variables": of_ragged(lambda store: store, place=("obs", list("abcd"))),
+    },
+    images.RULES: {"transparency": of_picture(save_transparent, "a.png")},
+}
+ELSEWHERE = {"$COMP, $DFCnTOm": "tests/ingest/formats/test_bag_files.py"}  # needs a matrix
+
+
+@pytest.mark.parametrize("rules", REFUSED, ids=lambda rules: rules.name)
+def test_each_declared_attribute_has_a_case(rules):
+    """A declaration without a case is a claim that nothing checks; FCS's honoured ones have
+    a file of their own."""
+    assert DONE[rules].keys() == rules.honoured.keys() if rules in DONE else True
+    assert REFUSED[rules].keys() | (ELSEWHERE.keys() & rules.refused.keys()) == rules.refused.keys()
+    assert WARNED.get(rules, {}).keys() == rules.warned.keys()
+
+
+def cases(table):
+    """Return every declaration of a table with its case."""
+    return [
+        pytest.param(rules, name, case, id=f"{rules.name.split()[0]}-{name}")
+        for rules, of_rules in table.items()
+        for name, case in of_rules.items()
+    ]
+
+
+@pytest.mark.parametrize(("rules", "name", "case"), cases(DONE))
+def test_what_is_honoured(rules, name, case, tmp_path):
+    run, expected = case
+    found = np.asarray(run(tmp_path))
+    if found.dtype.kind in "iuf":
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    else:
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(("rules", "name", "run"), cases(REFUSED))
+def test_what_is_refused(rules, name, run, tmp_path):
+    with pytest.raises(DataError) as error:
+        run(tmp_path)
+    assert rules.refused[name] in str(error.value)
+
+
+@pytest.mark.parametrize(("rules", "name", "run"), cases(WARNED))
+def test_what_is_warned_of(rules, name, run, tmp_path, caplog):
+    run(tmp_path)
+    assert rules.warned[name] in caplog.text
