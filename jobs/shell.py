@@ -83,7 +83,7 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
 
 
 def _unforeseen(error: Exception) -> str:
-    """Return what is said of an error that is none of ours."""
+    """Return the message for an error that bagbasis did not raise."""
     if is_exhaustion(error):
         return EXHAUSTED
     if no_output(error):

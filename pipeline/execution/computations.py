@@ -17,7 +17,7 @@ _n_running = 0
 def at_end_of_computation(key: Hashable, action: Callable[[], None]) -> None:
     """Call ``action`` when the computation of Dask that runs in this process ends.
 
-    Of one key the latest action alone is called. Where no computation runs in this process, as on
+    For one key, only the latest action is called. Where no computation runs in this process, as on
     a worker of a cluster, the action is called at once.
 
     Parameters

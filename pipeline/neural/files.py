@@ -35,7 +35,7 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[list[np.ndarray], dict[st
     Raises
     ------
     StoreError
-        There is no such file, or it is none of ours.
+        There is no such file, or bagbasis did not write it.
     """
     content = read_bytes(path)
     if content is None:

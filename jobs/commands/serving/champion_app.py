@@ -204,7 +204,7 @@ class Predictions:
     room : Room
         For small bodies.
     turns : Turns
-        Of large bodies, and of large answers to small ones.
+        Turns of large bodies, and of large answers to small ones.
     large : LargeBodies
     """
 

@@ -148,7 +148,7 @@ def checked_array(array: zarr.Array) -> zarr.Array:
         raise ValueError(f"{array.path!r} has Zarr's format {metadata.zarr_format}; expected 3")
     for codec in _each(metadata.codecs):
         if type(codec) not in CODECS:
-            raise ValueError(f"{array.path!r} has a codec that is none of ours: {codec!r:.80}")
+            raise ValueError(f"{array.path!r} has a codec that is not from bagbasis: {codec!r:.80}")
     _check_order(metadata.codecs, array.path)
     _check_chunks(array)
     checked = replace(metadata, codecs=tuple(map(_checked_codec, metadata.codecs)))
@@ -175,7 +175,7 @@ def _check_chunks(array: zarr.Array) -> None:
         shard % chunk for shard, chunk in zip(shards, chunks, strict=True)
     )
     if not fits or math.prod(chunks) * array.dtype.itemsize > MOST_CHUNK_BYTES:
-        raise ValueError(f"{array.path!r} has chunks of shape {chunks}, which none of ours has")
+        raise ValueError(f"{array.path!r} has chunks of shape {chunks}, not from bagbasis")
     if math.prod(shards) // max(1, math.prod(chunks)) > MOST_CHUNKS:
         raise ValueError(f"{array.path!r} has {shards} rows in an object of chunks {chunks}")
 

@@ -46,7 +46,7 @@ Labels = dict[str, set[str]]  # the texts of each target
 class Kind(NamedTuple):
     """What a column holds in one file: "number", "text" or "either", with a text found in it.
 
-    Of a target's cells, ``n_texts`` of its cells are text that is no number, ``n_numbers`` are
+    For a target, ``n_texts`` of its cells are text that is not a number, ``n_numbers`` are
     numbers; ``padded`` is a number that begins with zeros, such as 007.
     """
 
