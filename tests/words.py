@@ -1,0 +1,45 @@
+"""``python -m tests.words``: words that the project does not use, and what it says instead.
+
+The list is short: a word stands here once no file has it. A line that needs one, as a name of
+somebody or a term of the field, is allowed by what stands around the word.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("pipeline", "jobs", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+KEPT = ("jobs/experiments/", "docs/bench.jsonl", "docs/api/", "docs/experiments/")
+"""Results of experiments that were kept, and the names that they have."""
+
+WORDS = {
+    r"^ +Of [a-z]": "begin a description with the noun that it describes",
+    r"\b[Ll]aws?\b": "write 'distribution' or 'null distribution'",
+    r"\bthis room\b|\b[Rr]ooms (import|of ours)\b|\b[Tt]he room imports\b": "write 'package'",
+    r"\bnone of ours\b": "write 'from another library' or 'not written by bagbasis'",
+}
+ALLOWED = re.compile(r"[Pp]ower[- ]laws?|Law, Yau|\(Law\b|law of large numbers")
+
+
+def main() -> int:
+    """Print each line with a word of the list; return 1 if there is any."""
+    command = ["git", "ls-files", "--", *FOLDERS]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    complaints = [
+        f"{name}:{number}: {remedy}: {line.strip()}"
+        for name in names.split()
+        if name.endswith((".py", ".md", ".pyi")) and not name.startswith(KEPT)
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), start=1)
+        for word, remedy in WORDS.items()
+        if re.search(word, ALLOWED.sub("", line))
+    ]
+    print("\n".join(complaints))
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
