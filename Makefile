@@ -8,16 +8,16 @@ export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.venv/networks
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 
-.PHONY: demo test test-long test-experiments test-exhaustive test-all test-portable test-oldest test-newest test-elsewhere test-clusters cluster-packages venv lint docs bench bench-page chaos clean clean-kernels FORCE
+.PHONY: demo test test-fresh test-long test-experiments test-exhaustive test-all test-portable test-oldest test-newest test-elsewhere test-clusters cluster-packages venv lint docs bench bench-page chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-long test-experiments test-exhaustive test-all: export OMP_WAIT_POLICY = passive
-test test-long test-experiments test-exhaustive test-all: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-long test-experiments test-exhaustive test-all: export PYTHONDONTWRITEBYTECODE =
+test test-fresh test-long test-experiments test-exhaustive test-all: export OMP_WAIT_POLICY = passive
+test test-fresh test-long test-experiments test-exhaustive test-all: export OPENBLAS_THREAD_TIMEOUT = 4
+test test-fresh test-long test-experiments test-exhaustive test-all: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
@@ -29,6 +29,13 @@ test-long: venv
 # All but the two cheapest, each run at small scale: the tables of kept results are in `test`.
 test-experiments: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile -m experiments tests/jobs/experiments
+
+# Other draws than every other run has: the seed is printed first, and TESTS_SEED= repeats it.
+test-fresh: export TESTS_SEED := $(or $(TESTS_SEED),$(shell date +%s))
+test-fresh: venv
+	@echo "TESTS_SEED=$(TESTS_SEED)"
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not ($(ON_CLUSTERS) or packaging)' \
+		tests/contract $$(grep --recursive --files-with-matches --include='test_*.py' 'from hypothesis import' tests)
 
 # Every embedding in every shape through every job: `test` has each embedding and each shape.
 test-exhaustive: venv

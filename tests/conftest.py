@@ -37,7 +37,8 @@ tempfile.tempdir = memory_folder(ROOM)  # of pytest's folders, too
 
 gc.disable()  # until all is collected: a third of its time is the search for garbage
 
-settings.register_profile("untimed", deadline=None)
+FRESH = "TESTS_SEED" in os.environ  # `make test-fresh`; else each run draws the same examples
+settings.register_profile("untimed", deadline=None, derandomize=not FRESH)
 settings.load_profile("untimed")
 
 # Workers of local clusters, too; those of jobs that run as commands are spawned, as users' are.

@@ -18,7 +18,7 @@ from bagbasis.jobs.cli import run_job
 from bagbasis.jobs.configs.config import JobConfig, load_config
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.contract.test_public_callables import REFUSAL_SECONDS, guarded
-from tests.contract.values import WHICH, is_thorough
+from tests.contract.values import WHICH, drawn_of
 from tests.contract.world import World
 
 JUNK = (
@@ -103,7 +103,7 @@ def test_values_that_no_key_wants(job, which, world, monkeypatch, capfd):
     # a picture of each kind is drawn now; hundreds more would take most of the time
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: Path(path).touch())
     for key in keys_of(config):
-        for junk in JUNK if is_thorough(f"{job} {key}", which) else FOUR:
+        for junk in drawn_of(f"{job} {key}", which, JUNK, FOUR):
             if junk in LONG.get((job, key), ()):
                 continue
             others = [f"{k}={v}" for k, v in valid(job, world).items() if k != key]
