@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Annotated
@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import Instance, KernelName, Open, Seed, checked
+from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError
+from ..data.bags.frames import is_groups
 from ..data.store.store import BagStore
 from ..execution.lanes import lane
 from .declared import Permutations
@@ -20,6 +22,8 @@ from .dependence.stored_pairs import StoredPairs
 from .registry import Measured, check_groups, find_statistic
 from .result import HypothesisResult
 from .samples.matching import matched
+from .samples.samples import is_bags
+from .samples.standardising import CoordinateUnits
 from .samples.variables import LEAST_PAIRS, VariableLike, read_variables, strata_of
 
 PERMUTATION = "permutation"
@@ -38,6 +42,7 @@ def independence_test(
     groups: Annotated[ArrayLike | None, Open("a label per row, or None")] = None,
     within: Annotated[ArrayLike | None, Open("a label per row, or None")] = None,
     seed: Annotated[int | np.random.Generator, Seed] = 0,
+    standardize: bool = True,
 ) -> HypothesisResult:
     """Test whether paired variables are independent; where one is of bags, the bag is the unit.
 
@@ -88,6 +93,10 @@ def independence_test(
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
         Or a numpy Generator, which draws one; ``rng=`` is another name for it.
+    standardize : bool, default True
+        Whether each coordinate of a variable (n, d) is divided by its median distance from its
+        median, so that the test does not depend on units of measurement. Bags, classes, and
+        variables with one coordinate are used as they are. False keeps the units of the data.
 
     Returns
     -------
@@ -140,11 +149,16 @@ def independence_test(
         unit, n_units = "bag", n
     else:
         *rows, sample = read_variables(data, groups, seed)
+        units = [
+            CoordinateUnits.of(z) if standardize and _has_coordinates(values, z) else None
+            for values, z in zip(data.values(), rows, strict=True)
+        ]
+        rows = [z if unit is None else unit(z) for unit, z in zip(units, rows, strict=True)]
         strata = None if within is None else strata_of(within, sample)
         pairs = Pairs(tuple(rows), sample.units, *how, strata)
         unit, n, n_units = sample.unit, len(sample), sample.n_units
         with lane():
-            measured = found.measure(pairs)
+            measured = _in_units_of_data(found.measure(pairs), units)
         n_left_out = sample.n_left_out
     return measured.result(
         question="independence",
@@ -158,6 +172,25 @@ def independence_test(
         seconds=perf_counter() - started,
         details={"pairs_left_out": n_left_out} if n_left_out else {},
     )
+
+
+def _has_coordinates(values: VariableLike, rows: Floats) -> bool:
+    """Return whether a variable is points with several coordinates: not bags, and not classes."""
+    if rows.shape[1] == 1 or is_groups(values) or is_bags(values):
+        return False
+    return np.ndim(values) > 1  # type: ignore[arg-type] # classes are one text per row
+
+
+def _in_units_of_data(measured: Measured, units: Sequence[CoordinateUnits | None]) -> Measured:
+    """Return what was measured with its locations and its sampled rows in the units of the data."""
+    details, sampled = dict(measured.details or {}), dict(measured.sampled_rows)
+    for unit, name, places in zip(units, ("x", "y"), ("v", "w"), strict=False):
+        if unit is None or name not in sampled:
+            continue
+        sampled[name] = unit.restored(sampled[name])
+        at = unit.restored(np.array(details["locations"][places]))
+        details["locations"] = {**details["locations"], places: at.tolist()}
+    return replace(measured, details=details, sampled_rows=sampled)
 
 
 def _others(z: VariableLike | Mapping[str, VariableLike] | None) -> dict[str, VariableLike]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -16,10 +18,11 @@ from ..execution.lanes import lane
 from .declared import WIDTH, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
-from .registry import check_groups, find_statistic
+from .registry import Measured, check_groups, find_statistic
 from .result import HypothesisResult, plural
 from .samples.matching import matched
-from .samples.samples import UNIT, SampleLike, missing_in, read_samples
+from .samples.samples import UNIT, Sample, SampleLike, missing_in, read_samples
+from .samples.standardising import CoordinateUnits, in_own_units
 from .two_samples.comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .two_samples.exact_mmd import UnbiasedMMD
 from .two_samples.fused import Fuse
@@ -52,8 +55,9 @@ def two_sample_test(
     | None = None,
     thin: bool | Annotated[int, Integer(1)] = True,
     memory: Annotated[float, Real(ge=0)] | None = None,
+    standardize: bool | None = None,
 ) -> HypothesisResult:
-    """Test whether two samples come from one law.
+    """Test whether two samples come from the same distribution.
 
     An array (n, d) is a sample of points. A list of arrays, `Bags`, a `BagStore` or (BagStore,
     start, stop) is a sample of bags: each bag becomes one vector, its embedding, and **the bag is
@@ -123,6 +127,12 @@ def two_sample_test(
         five times those over which its correlations fall to 1/e. Then p ≤ .05 in 4 to 5 % of 600
         to 1,000 simulations each, of 150 to 1,000 units with correlations .5^lag to .8^lag
         (permutations of one of these in 59 %); of few units for their memory in fewer.
+    standardize : bool, optional
+        Whether each coordinate of points is divided by its median distance from its median, over
+        both samples, so that the test does not depend on units of measurement. Statistic,
+        bandwidths and effect are then in these units. Default: True, but False if ``bandwidth`` is
+        a number or the statistic has ``locations``, which are in the units of the points. Bags, and
+        points with one coordinate, are used as they are.
 
     Returns
     -------
@@ -155,6 +165,7 @@ def two_sample_test(
         thin=thin,
         seed=seed,
     )
+    both, units = _standardised(both, standardize, found, bandwidth)
     samples = TwoSamples(both[0], both[1], null, n_permutations, seed, memory or 0.0, kernel)
     _check(samples, found)
     if bandwidth is not None and not kernel:
@@ -178,6 +189,8 @@ def two_sample_test(
         samples = samples.in_buckets()
     with lane():
         measured = fitted.measure(samples, used)
+    if units is not None:
+        measured, choice = _in_units_of_data(measured, choice, fitted, units)
     return measured.result(
         question="two samples",
         name=found.described,
@@ -194,6 +207,42 @@ def two_sample_test(
             **learnt,
         },
     )
+
+
+def _standardised(
+    both: list[Sample],
+    standardize: bool | None,
+    statistic: TwoSampleStatistic,
+    bandwidth: float | str | None,
+) -> tuple[list[Sample], CoordinateUnits | None]:
+    """Return the samples with coordinates in units of their own, if they are to be, and these."""
+    has_locations = getattr(statistic, "locations", None) is not None
+    if standardize and has_locations:
+        raise ParameterError(
+            "standardize is True, and the statistic has locations, which are in the units of the "
+            "points; leave one of them out"
+        )
+    is_number = bandwidth is not None and not isinstance(bandwidth, str)
+    has_units = has_locations or is_number
+    is_standardised = not has_units if standardize is None else standardize
+    return in_own_units(both) if is_standardised else (both, None)
+
+
+def _in_units_of_data(
+    measured: Measured,
+    choice: Mapping[str, Any],
+    statistic: TwoSampleStatistic,
+    units: CoordinateUnits,
+) -> tuple[Measured, dict[str, Any]]:
+    """Return what was measured, and how the kernel was chosen, in the units of the data."""
+    details, choice = dict(measured.details or {}), dict(choice)
+    if getattr(statistic, "is_in_space", False):
+        details["locations"] = units.restored(np.array(details["locations"])).tolist()
+    if "coordinates" in choice:
+        widths = np.array(choice["coordinates"]["bandwidth"]) * units.unit
+        choice["coordinates"] = {**choice["coordinates"], "bandwidth": widths.tolist()}
+    rows = {name: units.restored(rows) for name, rows in measured.sampled_rows.items()}
+    return replace(measured, details=details, sampled_rows=rows), choice
 
 
 def _kernel_of(

@@ -42,7 +42,8 @@ def scales_of(a, b, statistic, kernel=BOTH, groups=None, seed=0):
 def test_statistic_and_null_of_all_pairs(exact, kernel):
     """The observed split and every permutation: to 1e-10 those of the kernels' matrices."""
     statistic, rows = Fuse(n_frequencies=16, exact=exact), np.vstack([X, Y])
-    r = two_sample_test(X, Y, statistic=statistic, kernel=kernel, n_permutations=9, seed=4)
+    given = {"statistic": statistic, "kernel": kernel, "standardize": False}
+    r = two_sample_test(X, Y, n_permutations=9, seed=4, **given)
     scales, _ = scales_of(X, Y, statistic, kernel or BOTH, seed=4)
     if exact:
         grams = [one(rows, rows) for one in scales.kernels]
@@ -63,7 +64,8 @@ def test_groups_are_compared_across(exact):
     labels = np.repeat(np.arange(20), np.arange(20) % 4 + 1)[:40]
     groups = labels, 100 + np.arange(31) // 2
     statistic = Fuse(n_frequencies=16, exact=exact)
-    r = two_sample_test(X, Y, statistic=statistic, groups=groups, n_permutations=9)
+    given = {"statistic": statistic, "groups": groups, "standardize": False}
+    r = two_sample_test(X, Y, n_permutations=9, **given)
     scales, _ = scales_of(X, Y, statistic, groups=groups)
     rows, both = np.vstack([X, Y]), np.concatenate(groups)
     features = scales(rows).reshape(71, len(scales.kernels), -1).swapaxes(0, 1)

@@ -66,7 +66,8 @@ def test_criteria(criterion, monkeypatch):
         )
     rng = np.random.default_rng(4)
     X, Y = rng.standard_normal((60, 2)), 1.3 * rng.standard_normal((50, 2))
-    r = two_sample_test(X, Y, bandwidth=criterion, n_permutations=19, seed=5)
+    given = {"bandwidth": criterion, "standardize": False}
+    r = two_sample_test(X, Y, n_permutations=19, seed=5, **given)
     assert (len(made), len(distances)) == (0, 2)  # of the candidates, and of the test
     on = TwoSamples(*read_samples({"a": X, "b": Y}), "gamma", 200, 5).split(0.5)[0]
     null = "permutation" if criterion == "tau" else "gamma"

@@ -55,7 +55,7 @@ class TestNFSIC:
     def test_contributions(self):
         """By location û_j (Σ̂ + γI)⁻¹_jk û_k, term by term; they and the rows are in the result."""
         X, Y = pair(300)
-        r = independence_test(X, Y, statistic=NFSIC(3))
+        r = independence_test(X, Y, statistic=NFSIC(3), standardize=False)
         at = r.details["locations"]
         K, L = (
             np.array([[np.exp(-((row - v) ** 2).sum() / (2 * width**2)) for row in z] for v in vs])

@@ -73,7 +73,7 @@ def test_values(grouped):
 def test_values_of_many_scales(grouped):
     """Of each kernel by loops over pairs of units: those of a unit with itself vary in no draw."""
     a, b, units = X, Y[:21], np.arange(45)
-    given = {**GIVEN, "statistic": Fuse(8), "memory": 1.0}
+    given = {**GIVEN, "statistic": Fuse(8), "memory": 1.0, "standardize": False}
     if grouped:
         units = np.concatenate([np.repeat(np.arange(8), 3), 8 + np.repeat(np.arange(7), 3)])
         given["groups"] = units[:24], units[24:]

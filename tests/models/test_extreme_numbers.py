@@ -248,7 +248,7 @@ def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
 def compared_by_distances(statistic, null, scale):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(40, 2)), rng.normal(0.5, 1, (30, 2))
-    options = {"statistic": statistic, "null": null, "n_permutations": 99}
+    options = {"statistic": statistic, "null": null, "n_permutations": 99, "standardize": False}
     if statistic == "energy":
         return two_sample_test(a * scale, b * scale, **options)
     return independence_test(a[:30] * scale, a[:30] + 0.3 * b, **options)

@@ -60,6 +60,11 @@ class Config(TestConfig, ClusterConfig):
     memory: float | None = Field(
         default=None, description="of null_law wild_bootstrap: bags over which a series forgets"
     )
+    standardize: bool | None = Field(
+        default=None,
+        description="with unit: point, whether coordinates are divided by their spread; null: "
+        "true, but false if bandwidth is a number",
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
@@ -88,6 +93,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             embedding=None if config.embedding is None else build(config.embedding),
             thin=config.thin,
             memory=config.memory,
+            standardize=config.standardize,
         )
     return conclude(result, config, console)
 

@@ -227,5 +227,5 @@ def compare(
     statistic = kind(L) if name in FAST else kind()
     return two_sample_test(
         X, Y, statistic=statistic, kernel="gaussian", bandwidth=sigma, null=null,
-        n_permutations=n, seed=seed,
+        n_permutations=n, seed=seed, standardize=False,
     )  # fmt: skip

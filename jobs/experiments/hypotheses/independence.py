@@ -50,7 +50,7 @@ def correlation(rng: np.random.Generator, n: int) -> Drawn:
 def _test(statistic: Any, null: str) -> Test:  # noqa: ANN401 - a name or an instance
     def p_value(data: Drawn, seed: int) -> float:
         return independence_test(
-            *data, statistic=statistic, null=null, n_permutations=199, seed=seed
+            *data, statistic=statistic, null=null, n_permutations=199, seed=seed, standardize=False
         ).p_value
 
     return p_value

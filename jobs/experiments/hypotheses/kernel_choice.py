@@ -82,8 +82,9 @@ class KernelChoice(Experiment[Sizes]):
         def p_value(i: int) -> float:
             X, Y = draw(self.rng(i), p["problem"], n)
             result = two_sample_test(
-                X, Y, bandwidth=p["bandwidth"], n_permutations=p["n_permutations"], seed=i
-            )
+                X, Y, bandwidth=p["bandwidth"], n_permutations=p["n_permutations"], seed=i,
+                standardize=False,
+            )  # fmt: skip
             chosen[i] = float(result.kernel.rpartition(" ")[2])
             return result.p_value
 

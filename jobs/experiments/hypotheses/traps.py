@@ -77,7 +77,9 @@ class Trap:
     def p_value(self, rng: np.random.Generator, n_bags: int, seed: int) -> float:
         """Return that of one data set."""
         a, b = self.draw(rng, n_bags)
-        given: dict[str, Any] = {"n_permutations": 199, "seed": seed, **self.test}
+        given: dict[str, Any] = {
+            "n_permutations": 199, "seed": seed, "standardize": False, **self.test
+        }  # fmt: skip
         if self.first_points:
             first = [np.array([bag[0] for bag in bags]) for bags in (a, b)]
             return two_sample_test(first[0], first[1], **given).p_value

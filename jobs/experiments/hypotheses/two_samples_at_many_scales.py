@@ -144,7 +144,9 @@ class TwoSamplesAtManyScales(Experiment[Sizes]):
         def p_value(name: str, i: int) -> float:
             X, Y = self._data(p, i)
             n = p["n_permutations"]
-            return two_sample_test(X, Y, statistic=name, n_permutations=n, seed=i).p_value
+            return two_sample_test(
+                X, Y, statistic=name, n_permutations=n, seed=i, standardize=False
+            ).p_value
 
         tests = {name: partial(p_value, name) for name in p["methods"]}
         return dict(shares(tests, p["n_tests"], LEVEL, progress))
