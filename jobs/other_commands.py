@@ -217,7 +217,28 @@ def serve(
 
 @click.group()
 def models() -> None:
-    """Show and choose the models of a registry."""
+    """Add, show and choose the models of a registry."""
+
+
+@models.command("add")
+@REGISTRY
+@click.argument("model", metavar="MODEL_URL")
+@click.option("--promote", is_flag=True, help="Make it the champion, which is served.")
+@guarded_command
+def add_model(url: str, model: str, promote: bool) -> dict[str, Any]:
+    """Add the saved model at MODEL_URL, as of fit or tune, to the registry; prints its name."""
+    from bagbasis.operations import Registry
+
+    registry = Registry(url)
+    name = registry.register(model)
+    if promote:
+        registry.promote(name)
+    champion = registry.current()
+    if champion == name:
+        say(f"{name} is the champion; serve it with: bags serve {url}")
+    else:
+        say(f"{name}\nmake it the champion with: bags models promote {url} {name}")
+    return {"model": name, "champion": champion}
 
 
 @models.command("list")
@@ -271,12 +292,16 @@ def rollback(url: str) -> dict[str, str | None]:
 
 def _row(record: ModelRecord) -> list[str]:
     """Return the champion's mark, name, time, estimator, and numbers of the fit and report."""
+    from bagbasis.models.fit_summary import error_in_words
+
     numbers = {"bags": record.fit.get("n_bags_fitted"), **record.report}
     shown = [
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
         for name, value in numbers.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
+    error = error_in_words(record.fit)
+    shown += [error] if error else []
     return [
         "*" if record.current else "",
         record.name,

@@ -103,6 +103,12 @@ def _errors(report: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def error_in_words(report: Mapping[str, Any]) -> str | None:
+    """Return the error of what was chosen, by folds; None where nothing was chosen."""
+    tried = report.get("choice", {}).get("tried")
+    return f"error {_with_error(tried[0])} of a constant's" if tried else None
+
+
 def _with_error(candidate: Mapping[str, Any]) -> str:
     return f"{candidate['error']:.3f} ± {candidate['standard_error']:.3f}"
 

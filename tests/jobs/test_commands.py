@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from bagbasis import DoubleBasisRegressor
 from bagbasis.jobs.cli import cli
 from bagbasis.operations import Registry
 from tests.jobs.running import done, refused
@@ -40,6 +42,36 @@ def test_promote_list_and_roll_back(registry, names):
     assert f"is {first} again, in place of {second}" in done("models", "rollback", url)
     assert registry.current() == first
     assert len(registry.history()) == 3
+
+
+def test_a_saved_model_is_added(tmp_path):
+    """By its URL, as of fit or tune; with --promote it is what is served."""
+    model, url = fitted("one target"), str(tmp_path / "registry")
+    model.save(tmp_path / "model.zarr")
+    text = done("models", "add", url, tmp_path / "model.zarr")
+    [record] = Registry(url).list()
+    assert text == (
+        f"{record.name}\nmake it the champion with: bags models promote {url} {record.name}\n"
+    )
+    assert not record.current
+    text = done("models", "add", url, tmp_path / "model.zarr", "--promote")
+    assert text == f"{record.name} is the champion; serve it with: bags serve {url}\n"
+    assert Registry(url).current() == record.name
+    answered = json.loads(done("models", "add", url, tmp_path / "model.zarr", "--json"))
+    assert answered == {"model": record.name, "champion": record.name}
+    assert "no model" in refused(1, "models", "add", url, tmp_path / "nothing.zarr")
+
+
+def test_the_error_of_a_choice_is_listed(tmp_path, monkeypatch):
+    """What `embedding="auto"` chose has an error by folds."""
+    rng = np.random.default_rng(0)
+    spreads = rng.uniform(0.5, 2.0, 40)
+    bags = [rng.normal(0, s, (10, 1)) for s in spreads]
+    registry = Registry(tmp_path / "registry")
+    registry.register(model := DoubleBasisRegressor().fit(bags, spreads))
+    monkeypatch.setenv("COLUMNS", "200")
+    best = model.report_["choice"]["tried"][0]
+    assert f"error {best['error']:.3f} ± " in done("models", "list", registry.url)
 
 
 def test_list(registry, names, monkeypatch):

@@ -191,6 +191,7 @@ def calls(name: str, rng: np.random.Generator, text: str) -> list[str]:
 
 OTHERS = (
     ["models", "list"], ["models", "rollback"], ["models", "promote"], ["attach"], ["cancel"],
+    ["models", "add"], ["models", "add", "r"],
     ["runs", "--root"], ["serve"], ["fit", "--set"], ["fit", "--cluster"], ["submit"], ["config"],
     ["fit"], ["serve", "r", "--token-file"], ["serve", "r", "--host"],
 )  # fmt: skip
@@ -247,7 +248,7 @@ def test_every_other_command(begin, watched, caplog):
     assert {one.name for one in COMMANDS} >= {one[0] for one in OTHERS} - {"fit"}
     caplog.set_level(logging.DEBUG)
     for case in cases(N_PER_JOB, seed=4):
-        more = ["x"] if begin == ["models", "promote"] else []
+        more = ["x"] if begin in (["models", "promote"], ["models", "add"]) else []
         check_nowhere(case, [*begin, case.text, *more], watched, caplog)
 
 
