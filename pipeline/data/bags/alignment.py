@@ -64,6 +64,41 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
     )
 
 
+def responses_in_order(responses: Any, ids: BagIds | None) -> Any:  # noqa: ANN401 - as given
+    """Return responses that are bags with ids in the order of the bags' ids.
+
+    Anything else, and anything beside bags without ids, is returned as it is.
+
+    Raises
+    ------
+    DataError
+        Responses of other ids than the bags. Ids 0, 1, … n − 1 beside others name no bags: such
+        responses are taken in their order, with a warning.
+    """
+    own: BagIds | None = getattr(responses, "bag_ids", None)
+    if ids is None or own is None or len(own) != len(ids):
+        return responses  # another number is refused by the caller
+    wanted, theirs = ids.values.tolist(), own.values.tolist()
+    if wanted == theirs:
+        return responses
+    places = {key: i for i, key in enumerate(theirs)}
+    without = [key for key in wanted if key not in places]
+    if not without:
+        return responses[np.array([places[key] for key in wanted])]
+    if theirs == list(range(len(theirs))):
+        warn(
+            f"responses have the ids 0 to {len(theirs) - 1}, and the bags have the ids "
+            f"{_plain(wanted[0])!r}, …: responses are taken in the order of the bags; give them "
+            "the ids of the bags, or a list of arrays"
+        )
+        return responses
+    raise DataError(
+        f"responses: their ids and the ids of the bags differ: the bag with id "
+        f"{_plain(without[0])!r} has no response; give the responses of these bags, or a list of "
+        "arrays in the order of the bags"
+    )
+
+
 def _index_of(ids: BagIds) -> Index[Any]:
     import pandas as pd  # noqa: PLC0415 - the caller has values of it
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import DataError, ParameterError, shown
 from ...core.params import as_array
-from ..bags.alignment import has_index
+from ..bags.alignment import has_index, responses_in_order
 from ..bags.bags import Bags, Ragged, as_bags
 from ..bags.responses import Responses, as_responses
 from ..store.store import BagStore
@@ -134,6 +134,8 @@ def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> 
     if responses is None:
         raise DataError("responses are missing: one (m_i, k) array a bag, None for a bag without")
     responses = _listed(aligned(responses, bags, "responses"))
+    if isinstance(responses, Bags):
+        responses = responses_in_order(responses, bags.bag_ids)
     checked = as_responses(responses, len(bags))  # type: ignore[arg-type]  # refuses others
     if checked.n_points == 0:
         raise DataError("no bag has a response")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, StoreError, warn
-from ..bags.alignment import has_index, in_order_of
+from ..bags.alignment import has_index, in_order_of, responses_in_order
 from ..bags.bags import AnyRagged, Bags
 from ..bags.box import Box, measured_box, range_of
 from ..bags.checks import IdsLike, check_finite
@@ -167,6 +167,8 @@ class AppendSession:
             targets = targets_in_order(targets, of_bags)
             if has_index(responses):
                 responses = in_order_of(responses, of_bags, "responses").tolist()
+            elif isinstance(responses, Bags):
+                responses = responses_in_order(responses, of_bags)
         bags = self._in_our_order(bags, COORDINATES, "bags")
         dtype = self._dtype_for(bags, responses)
         labels = self._check_labels(len(bags), targets, ids, responses, dtype)
