@@ -22,6 +22,7 @@ __all__ = [
     "FastfoodMMD",
     "FourierMMD",
     "Fuse",
+    "FuseRanks",
     "HSICAggregate",
     "HSICBlock",
     "HSICFourier",

@@ -78,6 +78,9 @@ from .two_samples.feature_mmd import (
 from .two_samples.fused import (
     Fuse as Fuse,
 )
+from .two_samples.fused_ranks import (
+    FuseRanks as FuseRanks,
+)
 from .two_samples.locations import (
     MeanEmbeddings as MeanEmbeddings,
     SmoothedCharacteristicFunctions as SmoothedCharacteristicFunctions,

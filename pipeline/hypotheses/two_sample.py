@@ -26,6 +26,7 @@ from .samples.standardising import CoordinateUnits, in_own_units
 from .two_samples.comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .two_samples.exact_mmd import UnbiasedMMD
 from .two_samples.fused import Fuse
+from .two_samples.fused_ranks import FuseRanks
 from .two_samples.kernel_choice import ARD, CRITERIA, choose_coordinates, choose_kernel
 from .two_samples.locations import LocationStatistic
 
@@ -70,11 +71,14 @@ def two_sample_test(
         At least two units each.
     statistic : str or an instance, optional
         A name, or an instance with other parameters, as in ``BlockMMD(block_size=50)``. Default
-        "fuse"; with a ``bandwidth``, or a null that only one kernel has, "mmd_u":
+        "fuse_ranks"; "fuse" for series; with a ``bandwidth``, or a null that only one kernel has,
+        "mmd_u":
 
         ============ ============================================ ===============================
         name         what                                         nulls, the default first
         ============ ============================================ ===============================
+        fuse_ranks   best rank of three statistics: two fused     permutation
+                     MMD², and ranks of each coordinate
         fuse         MMD² of ten widths of two kernels,           permutation, wild_bootstrap
                      their soft maximum; O(n) of many
         agg          the same, each width tested, corrected       as fuse
@@ -91,8 +95,8 @@ def two_sample_test(
         sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
-        Kernel of points, or of embeddings. Default the first that the statistic admits; for "fuse"
-        and "agg" a Gaussian and a Laplacian one.
+        Kernel of points, or of embeddings. Default the first that the statistic admits; for
+        "fuse_ranks", "fuse" and "agg" a Gaussian and a Laplacian one.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
         In the units of points or embeddings, of a statistic of one kernel. Default "median": the
         median distance of two rows.
@@ -149,8 +153,7 @@ def two_sample_test(
     assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     if statistic is None:
-        of_one = bandwidth is not None or null not in (None, *Fuse.nulls)
-        statistic = UnbiasedMMD.name if of_one else Fuse.name
+        statistic = _default(bandwidth, null)
     found, null, kernel = find_statistic(TWO_SAMPLE, statistic, null, kernel)
     if (memory is None) == (null == WILD):
         raise ParameterError(
@@ -207,6 +210,13 @@ def two_sample_test(
             **learnt,
         },
     )
+
+
+def _default(bandwidth: float | str | None, null: str | None) -> str:
+    """Return the statistic of a call without one: the first that admits what was asked for."""
+    if bandwidth is None and null in (None, *FuseRanks.nulls):
+        return FuseRanks.name
+    return Fuse.name if bandwidth is None and null in Fuse.nulls else UnbiasedMMD.name
 
 
 def _standardised(

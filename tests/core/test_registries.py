@@ -95,7 +95,7 @@ a, b = rng.standard_normal((40, 2)), rng.standard_normal((40, 2)) + 2
 result = two_sample_test(a, b, statistic="mean_gap", n_permutations=99)
 assert result.p_value == 0.01, result
 assert result.name == "mean_gap(power=1.0)", result.name
-assert "mean_gap" in TWO_SAMPLE and len(TWO_SAMPLE) == 13
+assert "mean_gap" in TWO_SAMPLE and len(TWO_SAMPLE) == 14
 try:
     TWO_SAMPLE["mean_gap"](power=0)
 except ParameterError as error:

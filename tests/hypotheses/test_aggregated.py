@@ -19,18 +19,14 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
-from bagbasis.hypotheses.dependence.aggregated_dependence import (
-    SHARPNESS,
-    WIDTHS,
-    dependence,
-    standard_scores,
-)
+from bagbasis.hypotheses.dependence.aggregated_dependence import WIDTHS, dependence
 from bagbasis.hypotheses.dependence.pairs import Pairs
 from bagbasis.hypotheses.goodness.scores import Scored
 from bagbasis.hypotheses.goodness.stein import SteinSums, stein_kernel, stein_of_waves
 from bagbasis.hypotheses.goodness_of_fit import bucket_units
 from bagbasis.hypotheses.nulls.orders import permuted_orders
 from bagbasis.hypotheses.samples.samples import as_sample
+from bagbasis.hypotheses.two_samples.fused import SHARPNESS_OF_SCORES, standard_scores
 from bagbasis.hypotheses.two_samples.sliced import sliced_distances
 from tests.oracles.dependence import (
     gaussian,
@@ -133,7 +129,7 @@ def test_many_widths_by_matrices(exact, null):
         every = [[hsic_of_waves(a, b[:, order]) for a in X for b in Y] for order in orders]
     values, drawn = statistic._draw(pairs)
     np.testing.assert_allclose(np.vstack([values, drawn]), every, rtol=1e-9, atol=1e-15)
-    joined = soft_maximum_of_scores(np.array(every), SHARPNESS)
+    joined = soft_maximum_of_scores(np.array(every), SHARPNESS_OF_SCORES)
     r = statistic.measure(pairs)
     assert r.statistic == pytest.approx(joined[0], rel=1e-7)
     np.testing.assert_allclose(r.null.values, np.sort(joined[1:]), rtol=1e-7, atol=1e-10)

@@ -324,7 +324,7 @@ def test_agg_says_which_scales_reject():
 
 def test_default_and_what_asks_for_another():
     """A bandwidth, or a null of one kernel, asks for `mmd_u`, as it was."""
-    assert two_sample_test(X, Y, n_permutations=9).name == "fuse"
+    assert two_sample_test(X, Y, n_permutations=9).name == "fuse_ranks"
     assert two_sample_test(X, Y, bandwidth=1.0, n_permutations=9).name == "mmd_u"
     assert two_sample_test(X, Y, null="spectral").name == "mmd_u"
     assert (

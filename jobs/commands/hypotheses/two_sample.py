@@ -36,12 +36,13 @@ class Config(TestConfig, ClusterConfig):
         examples=[[1000, 2000]], default=None, min_length=2, max_length=2, description=BOUNDS
     )
     statistic: str | None = Field(
-        default=None, description="fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, fourier, "
-        "fastfood, energy, me, scf or sliced; null: fuse, or mmd_u with a bandwidth",
+        default=None, description="fuse_ranks, fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, "
+        "fourier, fastfood, energy, me, scf or sliced; null: fuse_ranks, or mmd_u with a bandwidth",
     )  # fmt: skip
     kernel: str | None = Field(
         default=None,
-        description="gaussian, laplacian or matern; null: the statistic's first, of fuse two",
+        description="gaussian, laplacian or matern; null: the statistic's first, two for "
+        "fuse_ranks",
     )
     bandwidth: float | Literal["median", "max_mmd", "t", "tau", "ard"] | None = Field(
         default=None,

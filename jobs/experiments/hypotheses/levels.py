@@ -24,6 +24,7 @@ from bagbasis.hypotheses import (
     FIT,
     INDEPENDENCE,
     TWO_SAMPLE,
+    FuseRanks,
     MixtureScore,
     fit_test,
     independence_test,
@@ -55,7 +56,7 @@ N_GROUPS = (40, 30)  # of each sample, of 1 to 6 points around a mean of deviati
 N_SITES = 5  # labels that shift both variables by normal numbers of deviation 2
 N_LEARNT, FEATURES_LEARNT = 1000, 50  # points that a density is learnt from, and its features
 FEW_WAVES, FEW_DRAWS = 16, 99  # frequencies per width, permutations; see `_is_light`
-MANY_SCALES = ("fuse", "agg", "hsic_agg", "hsic_fuse", "ksd_agg")
+MANY_SCALES = ("fuse_ranks", "fuse", "agg", "hsic_agg", "hsic_fuse", "ksd_agg")
 DETECTOR = "DriftDetector"
 STATISTICS: Mapping[str, type[Any]] = {**TWO_SAMPLE, **INDEPENDENCE, **FIT}
 WITHIN = 3.0  # standard errors of a rate
@@ -219,6 +220,8 @@ def _of_samples(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> f
         a, b = SAMPLES[what](rng)
     given["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
     given["memory"] = MEMORY if p["null"] == WILD else None
+    # the default of `two_sample_test` is measured as it is called, others in the units of the data
+    given["standardize"] = None if p["statistic"] == FuseRanks.name else False
     return two_sample_test(a, b, n_permutations=p["n_permutations"], **given).p_value
 
 
@@ -235,7 +238,9 @@ def _of_variables(p: Params, rng: np.random.Generator, given: dict[str, Any]) ->
             variables[1] = np.where(rng.random(N_FIRST) < share, "a", "b")
     else:
         variables = VARIABLES[what](rng, n)
-    return independence_test(*variables, n_permutations=p["n_permutations"], **given).p_value
+    return independence_test(
+        *variables, n_permutations=p["n_permutations"], standardize=False, **given
+    ).p_value
 
 
 def _of_law(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:

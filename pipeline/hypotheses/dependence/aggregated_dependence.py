@@ -21,16 +21,17 @@ from ...core.arrays import Floats
 from ..kernels.pair_grams import SECONDS_PER_WIDTHS, CentredGram, products_of_widths
 from ..registry import Measured
 from ..two_samples.aggregated import aggregate
-from ..two_samples.fused import EXACT_SECONDS, fused, temperature_of
+from ..two_samples.fused import (
+    EXACT_SECONDS,
+    SHARPNESS_OF_SCORES,
+    fused,
+    standard_scores,
+    temperature_of,
+)
 from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
 EXACT_PAIRS = 2048  # ten matrices of 32 MiB, however few permutations there are
-# Of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is about √2 of
-# scores. Of 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and this 48; of
-# lines, circles, spreads and eight dimensions both find as many.
-SHARPNESS = 4 * 2**0.5
-LEAST_SPREAD = 1e-12  # of HSIC over orders, of kernels of size 1: less is rounding
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,9 @@ class HSICFuse(ManyWidths):
     def measure(self, pairs: Pairs) -> Measured:
         values, drawn = self._draw(pairs)
         scores = standard_scores(np.vstack([values, drawn]))
-        joined = fused(scores, np.ones(len(values)), SHARPNESS)
+        joined = fused(scores, np.ones(len(values)), SHARPNESS_OF_SCORES)
         null = pairs.order_null(float(joined[0]), joined[1:], 1.0)
-        weights = softmax(SHARPNESS * scores[0])
+        weights = softmax(SHARPNESS_OF_SCORES * scores[0])
         widths = pairs_of_widths(pairs)
         top = int(np.argmax(weights))
         details = {
@@ -152,13 +153,6 @@ class HSICFuse(ManyWidths):
         # a centred kernel's HSIC has the standard deviation √2 ‖K̃‖ ‖L̃‖ / n
         alignment = 2**0.5 * scores[0] / temperature_of(len(np.unique(pairs.units)))
         return Measured(float(joined[0]), null, effect=float(weights @ alignment), details=details)
-
-
-def standard_scores(every: Floats) -> Floats:
-    """Return columns less their means, over their standard deviations; 0 where these are 0."""
-    spread = every.std(axis=0)
-    scores: Floats = (every - every.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
-    return scores
 
 
 def dependence(X: Floats, Y: Floats) -> Floats:

@@ -9,6 +9,7 @@ a difference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -106,16 +107,25 @@ class Aggregated:
         }
 
 
-def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> Aggregated:
+def aggregate(
+    values: Floats,
+    drawn: Floats,
+    null_name: str = "permutation",
+    weights: Sequence[float] | None = None,
+) -> Aggregated:
     """Join tests by several kernels.
 
     Parameters
     ----------
     values : shape (K,)
     drawn : shape (n_permutations, K)
+    weights : K numbers, optional
+        Weights that p-values are divided by before they are compared. Default: equal weights.
     """
     pool = np.vstack([values, drawn])
     scores = np.column_stack([_scores(column) for column in pool.T])
+    if weights is not None:
+        scores += np.log(weights)
     best = scores.max(axis=1)
     null = replace(permutation_null(float(best[0]), best[1:], 1.0), name=null_name)
     ranked = np.sort(best[1:])

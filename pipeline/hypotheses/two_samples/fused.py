@@ -44,6 +44,11 @@ SHARPNESS = 4.0
 CHOICE_ROWS = 512  # that widths and norms are chosen on: 130,000 distances
 MOST_FREQUENCIES = 4096  # of each kernel: a permutation of 1.3 MB
 STAGED_UNITS = 256  # where up to a million permutations follow: buckets cost no power that is seen
+# Of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is about √2 of
+# scores. Of 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and this 48; of
+# lines, circles, spreads and eight dimensions both find as many.
+SHARPNESS_OF_SCORES = 4 * 2**0.5
+LEAST_SPREAD = 1e-12  # over permutations, of statistics of kernels of size 1: less is rounding
 SPREAD = 1e-6  # of features in single precision, of norm 1: less is rounding
 
 
@@ -219,6 +224,13 @@ def fused(values: Floats, norms: Floats, temperature: float) -> Floats:
     top = logsumexp(temperature * values / norms, axis=-1) - np.log(len(norms))
     joined: Floats = top / temperature
     return joined
+
+
+def standard_scores(every: Floats) -> Floats:
+    """Return columns less their means, over their standard deviations; 0 where these are 0."""
+    spread = every.std(axis=0)
+    scores: Floats = (every - every.mean(axis=0)) / np.where(spread > LEAST_SPREAD, spread, np.inf)
+    return scores
 
 
 def temperature_of(n: int) -> float:

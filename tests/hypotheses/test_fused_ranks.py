@@ -1,0 +1,189 @@
+"""`fuse_ranks`, the default for two samples: three statistics of the same permutations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import eval_legendre, logsumexp
+from scipy.stats import rankdata
+
+from bagbasis import Bags
+from bagbasis.execution.lanes import lane
+from bagbasis.hypotheses import FuseRanks, two_sample_test
+from bagbasis.hypotheses.nulls.permutation import draw_splits
+from bagbasis.hypotheses.samples.samples import as_sample
+from bagbasis.hypotheses.two_samples.comparison import TwoSamples
+from bagbasis.hypotheses.two_samples.fused import BOTH
+from bagbasis.hypotheses.two_samples.marginals import MarginalDifferences, RankPolynomials
+
+
+def samples_of(x, y, n_permutations=59, seed=5, groups=(None, None)):
+    """Return the samples as the test has them."""
+    return TwoSamples(
+        as_sample("a", x, "point", groups[0]), as_sample("b", y, "point", groups[1]),
+        "permutation", n_permutations, seed, kernel=BOTH,
+    )  # fmt: skip
+
+
+def mmd_of_splits(rows, kernels, splits):
+    """MMD_u² of each split and kernel by its definition, shape (n, K)."""
+    out = np.empty((len(splits), len(kernels)))
+    for k, kernel in enumerate(kernels):
+        gram = kernel(rows, rows) - np.eye(len(rows))
+        for i, first in enumerate(splits):
+            m, n = first.sum(), (~first).sum()
+            own = gram[np.ix_(first, first)].sum() / (m * (m - 1))
+            other = gram[np.ix_(~first, ~first)].sum() / (n * (n - 1))
+            out[i, k] = own + other - 2 * gram[np.ix_(first, ~first)].mean()
+    return out
+
+
+def differences_of_splits(rows, splits, units=None):
+    """Each split's difference of mean polynomials of ranks, in deviations over all splits of the
+    units, shape (n, 4 d): loops over coordinates, degrees and splits."""
+    units = np.arange(len(rows)) if units is None else units
+    n, columns = len(splits[0]), []
+    for coordinate in rows.T:
+        ranks = (rankdata(coordinate) - 0.5) / len(rows) * 2 - 1
+        for degree in (1, 2, 3, 4):
+            values = eval_legendre(degree, ranks)
+            sums = np.bincount(units, values - values.mean())
+            m = splits[0].sum()
+            deviation = (sums.var(ddof=1) * m * (n - m) / n) ** 0.5
+            columns.append([(sums[s].sum() - m * sums.mean()) / deviation for s in splits])
+    return np.array(columns).T
+
+
+def test_the_best_rank_of_three_by_its_definition():
+    """Every split of few points ranked three times by explicit sums; the best is ranked again."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) + 0.8
+    samples, rows = samples_of(x, y), np.vstack([x, y])
+    with lane():
+        scales = FuseRanks().choose_scales(samples)
+    splits = draw_splits(samples.is_first_unit, 59, 5)
+    every = mmd_of_splits(rows, scales.kernels, splits)
+    scores = (every - every.mean(axis=0)) / every.std(axis=0)
+    ranks = np.column_stack([
+        rankdata(-logsumexp(4 * (7 * 6) ** 0.5 * every / np.array(scales.norms), axis=1)),
+        rankdata(-logsumexp(4 * 2**0.5 * scores, axis=1)),
+        rankdata(-np.abs(differences_of_splits(rows, splits)).max(axis=1)),
+    ])  # fmt: skip
+    weights = np.array([0.5, 0.25, 0.25])
+    low, high = ((weights / (ranks + more)).max(axis=1) for more in (1, 0))  # of a split's score
+    r = two_sample_test(x, y, statistic="fuse_ranks", n_permutations=59, seed=5, standardize=False)
+    surely, perhaps = (low >= high[0]).sum(), (high >= low[0]).sum()
+    assert (1 + surely) / 60 <= r.p_value <= perhaps / 60
+    assert (ranks[0] / weights).argmin() == [
+        "kernels by norm", "kernels by deviation", "coordinates",
+    ].index(r.details["best_of_three"])  # fmt: skip
+    assert sum(r.details["scales"]["weight"]) == pytest.approx(1)
+    np.testing.assert_allclose(r.details["scales"]["mmd2"], every[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_differences_of_coordinates(is_grouped):
+    """By loops, with ties, a constant coordinate, unequal sizes and groups of several points."""
+    rng = np.random.default_rng(0)
+    x, y = rng.poisson(2, (24, 3)).astype(float), rng.normal(size=(16, 3))
+    x[:, 1], y[:, 1] = 5.0, 5.0
+    labels = (np.arange(24) // 2, 12 + np.arange(16) // 4) if is_grouped else (None, None)
+    samples = samples_of(x, y, 19, 1, labels)
+    found = MarginalDifferences.of(samples)
+    splits = draw_splits(samples.is_first_unit, 19, 1)
+    units = np.concatenate(labels) if is_grouped else None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = differences_of_splits(np.vstack([x, y]), splits, units)
+    assert (found.scores[1] == 0).all()  # constant
+    varying = np.delete(expected, np.s_[4:8], axis=1)
+    np.testing.assert_allclose(found.scores[[0, 2]].ravel(), varying[0], atol=1e-9)
+    np.testing.assert_allclose(found.largest, np.abs(varying).max(axis=1), atol=1e-9)
+
+
+def test_ranks_among_a_part_of_the_rows():
+    """Values between, below and equal to those that ranks are taken among."""
+    polynomials = RankPolynomials.of(np.array([[0.0], [1.0], [1.0], [4.0]]))
+    ranks = polynomials(np.array([[-9.0], [0.0], [0.5], [1.0], [9.0]]))[:, 0]
+    np.testing.assert_allclose(ranks, [-1, -0.75, -0.5, 0, 1])
+
+
+def test_many_points_are_joined_to_units_and_the_rest_stays():
+    """A shift of one of many points beside few others, and of buckets, has a small p-value."""
+    rng = np.random.default_rng(2)
+    for m, n in ((40, 1500), (1500, 1600)):
+        x, y = rng.normal(size=(m, 2)), rng.normal(size=(n, 2))
+        x[:, 1] += 4 / m**0.5
+        largest = MarginalDifferences.of(samples_of(x, y, 99)).largest
+        assert (largest >= largest[0]).sum() <= 3
+        assert np.median(largest) < 3  # standard deviations, of eight
+
+
+def test_default_and_what_takes_another():
+    """A bandwidth, or a null of one kernel, takes mmd_u; series take fuse."""
+    x, y = np.random.default_rng(0).normal(size=(2, 20, 2))
+    assert two_sample_test(x, y, n_permutations=9).name == "fuse_ranks"
+    assert two_sample_test(x, y, bandwidth=1.0, n_permutations=9).name == "mmd_u"
+    assert two_sample_test(x, y, null="spectral").name == "mmd_u"
+    series = {"null": "wild_bootstrap", "memory": 1.0}
+    assert two_sample_test(x, y, n_permutations=9, **series).name == "fuse"
+
+
+def test_bags_have_no_coordinates():
+    """The coordinates of embeddings are features: the better of two statistics is taken."""
+    rng = np.random.default_rng(1)
+    a, b = (
+        Bags.from_list([rng.normal(shift, size=(9, 1)) for _ in range(14)]) for shift in (0.0, 1.0)
+    )
+    r = two_sample_test(a, b, n_permutations=99)
+    assert r.p_value <= 0.02
+    assert r.details["best_of_two"].startswith("kernels by")
+    assert "largest_of_coordinates" not in r.details
+
+
+def test_shifts_modes_and_one_coordinate_of_many_are_detected():
+    """Rejections of 12 data sets each; those without a difference are few."""
+    rng = np.random.default_rng(1)
+    rejected = dict.fromkeys(("shift", "modes", "one of 40", "none"), 0)
+    for seed in range(12):
+        x, y = rng.normal(size=(2, 60, 1))
+        modes = rng.choice([-0.95, 0.95], (60, 1)) + 0.3 * rng.normal(size=(60, 1))
+        many, others = rng.normal(size=(2, 60, 40))
+        others[:, 7] *= 3
+        pairs = {"shift": (x, y + 0.7), "modes": (x, modes), "one of 40": (many, others),
+                 "none": (x, y)}  # fmt: skip
+        for name, (first, second) in pairs.items():
+            r = two_sample_test(first, second, n_permutations=99, seed=seed)
+            rejected[name] += r.p_value <= 0.05
+            if name == "one of 40":
+                assert r.details["largest_of_coordinates"].startswith("coordinate 7, spread")
+    assert min(rejected[name] for name in ("shift", "modes", "one of 40")) >= 10
+    assert rejected["none"] <= 3
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.integers(0, 2, (13, 2)).astype(float),  # ties
+        lambda rng: rng.standard_cauchy((13, 2)),
+    ],
+)
+def test_level_is_exact(draw):
+    """Of 100 tests of 8 against 5 points without a difference, p ≤ .2 in a fifth or fewer."""
+    rng = np.random.default_rng(6)
+    p = []
+    for seed in range(100):
+        rows = draw(rng)
+        p.append(two_sample_test(rows[:8], rows[8:], n_permutations=19, seed=seed).p_value)
+    assert (np.array(p) <= 0.2).mean() <= 0.2 + 3 * (0.16 / 100) ** 0.5
+
+
+def test_groups_and_samples_that_are_alike():
+    """Groups are units; where samples are equal, p is in (0, 1] and all is a number."""
+    x = np.random.default_rng(2).normal(size=(24, 1))
+    labels = np.repeat(np.arange(12), 2), np.repeat(np.arange(12), 2) + 20
+    r = two_sample_test(x, x + 3, groups=labels, n_permutations=99)
+    assert r.unit == "group"
+    assert r.p_value <= 0.05
+    r = two_sample_test(x, x[::-1], n_permutations=19)
+    assert 0 < r.p_value <= 1
+    assert np.isfinite(r.statistic)
