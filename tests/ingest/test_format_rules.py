@@ -173,6 +173,13 @@ def of_slide(values, **attributes):
     return run
 
 
+def of_linked_slide(folder):
+    """Read a slide whose features are in another file."""
+    with h5py.File(folder / "a.h5", "w") as file:
+        file["features"] = h5py.ExternalLink("b.h5", "features")
+    ingest_patches(folder / "a.h5", folder / "s.zarr")
+
+
 THREE_DIMS = {"X_cube": np.ones((3, 2, 2))}
 DONE = {
     TABLE_RULES: {
@@ -254,6 +261,7 @@ REFUSED = {
     patches.PATCH_RULES: {
         "other shapes": of_slide([1.0, 2.0]),
         "complex numbers": of_slide([[1j], [2j]]),
+        "links to other files": of_linked_slide,
         "_FillValue, missing_value": of_slide([[1.0], [-9.0]], _FillValue=-9.0),
     },
 }

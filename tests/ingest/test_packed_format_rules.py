@@ -111,6 +111,26 @@ def of_reference(folder):
     ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
 
 
+def of_link(link):
+    """Return a call that ingests a column that is a link."""
+
+    def run(folder):
+        with h5py.File(folder / "c.h5", "w") as file:
+            file["halo"], file["v"] = [1, 2], link
+        ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+
+    return run
+
+
+def of_values_elsewhere(folder):
+    """Ingest a column whose values are in a file of their own."""
+    np.ones(2).tofile(folder / "raw.bin")
+    with h5py.File(folder / "c.h5", "w") as file:
+        file["halo"] = [1, 2]
+        file.create_dataset("v", (2,), "f8", external=[(str(folder / "raw.bin"), 0, 16)])
+    ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
+
+
 def of_fits(*columns, name="V", header=(), kind=fits.BinTableHDU, change_bytes=None):
     """Return the points of a FITS table."""
 
@@ -260,6 +280,9 @@ REFUSED = {
         "records, opaque values": of_hdf5(np.zeros(3, "V4")),
         "pandas_type": of_pandas,
         "text": of_hdf5(np.array([b"\xe9"] * 3)),
+        "links to other files": of_link(h5py.ExternalLink("b.h5", "v")),
+        "soft links": of_link(h5py.SoftLink("/gone")),
+        "external storage, virtual data sets": of_values_elsewhere,
     },
     FITS_RULES: {
         "TFORMn C, M": of_fits(fits.Column("V", "M", array=np.ones(4, complex))),

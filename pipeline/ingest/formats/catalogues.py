@@ -34,6 +34,8 @@ NETCDF_FILLS = {
     "u8": 18446744073709551614, "f4": 9.969209968386869e36, "f8": 9.969209968386869e36,
 }  # fmt: skip
 
+MOST_LINKS = 16  # soft links that lead to each other
+
 HDF5_RULES = FormatRules(
     name="HDF5 and netCDF-4 files",
     calls=("ingest_catalogue", "ingest_patches"),
@@ -51,6 +53,9 @@ HDF5_RULES = FormatRules(
         "records, opaque values": "name the data set of records as the table",
         "pandas_type": "read it by pandas.read_hdf, and call ingest_frame",
         "text": "write texts as UTF-8",
+        "links to other files": "copy the values into this file",
+        "soft links": "link it to a data set of this file, or copy the values",
+        "external storage, virtual data sets": "copy the values into this file",
     },
     warned={
         "fill value of the data set": "name it in missing_values if these cells were never written",
@@ -225,11 +230,15 @@ def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
         raise DataError(f"{where}: cannot be read as HDF5 ({error})") from error
     with file:
         name = "/" if table is None else str(table)
-        if name not in file:
+        is_there = not name.strip("/") or file.get(name, getlink=True) is not None
+        if not is_there:
             raise DataError(f"{where}: nothing is called {name!r}; there are {shown(list(file))}")
+        check_stored_within(file, name, where)
         source = file[name]
-        for path in (name, *(() if isinstance(source, h5py.Dataset) else source)):
-            item = file[name] if path == name else source[path]
+        keys = () if isinstance(source, h5py.Dataset) else source
+        own = [key for key in keys if isinstance(source.get(key, getlink=True), h5py.HardLink)]
+        for path in (name, *own):
+            item = source if path == name else source[path]
             if "pandas_type" in item.attrs:
                 problem = f"{path!r} was written by pandas"
                 raise HDF5_RULES.refusal("pandas_type", where, problem)
@@ -237,7 +246,62 @@ def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
             names = list(source.dtype.names or ())
             yield _Table(names, lambda field: _hdf5_field(source, field, where))
         else:
-            yield _Table(list(source), lambda key: _hdf5_column(source[key], f"{where}: {key!r}"))
+
+            def column_of(key: str) -> Column:
+                check_stored_within(source, key, where)
+                return _hdf5_column(source[key], f"{where}: {key!r}")
+
+            yield _Table(list(source), column_of)
+
+
+def check_stored_within(group: Any, name: str, where: str) -> None:
+    """Raise DataError where what a name leads to does not lie in this HDF5 file.
+
+    Other files are not read: whoever writes a file must not choose them.
+
+    Parameters
+    ----------
+    group : h5py.Group
+    name : str
+        Path in the group; None of its steps may be a link that leads out of the file.
+    where : str
+        URL of the file, for the message.
+    """
+    import h5py  # noqa: PLC0415
+
+    names = [name]
+    for _ in range(MOST_LINKS):
+        place, item = f"{where}: {name!r}", group.file if names[0].startswith("/") else group
+        steps = [step for step in names[0].split("/") if step]
+        for i, step in enumerate(steps):
+            link = item.get(step, getlink=True) if isinstance(item, h5py.Group) else None
+            if isinstance(link, h5py.ExternalLink):
+                problem = f"a link to {link.path!r} in the file {link.filename!r}"
+                raise HDF5_RULES.refusal("links to other files", place, problem)
+            if isinstance(link, h5py.SoftLink):
+                parent = "" if link.path.startswith("/") else f"{item.name.rstrip('/')}/"
+                names = ["/".join([f"{parent}{link.path}", *steps[i + 1 :]])]
+                break
+            if link is None:
+                if names == [name]:
+                    return  # whoever reads it says that it is not there
+                problem = f"a soft link to {names[0]!r}, where nothing is"
+                raise HDF5_RULES.refusal("soft links", place, problem)
+            item = item[step]
+        else:
+            _check_storage(item, place)
+            return
+    raise HDF5_RULES.refusal("soft links", f"{where}: {name!r}", "soft links lead in a circle")
+
+
+def _check_storage(item: Any, place: str) -> None:
+    """Raise DataError for a data set whose values lie in other files."""
+    files = [file for file, *_ in getattr(item, "external", None) or ()]
+    if getattr(item, "is_virtual", False):
+        files += [one.file_name for one in item.virtual_sources() if one.file_name != "."]
+    if files:
+        problem = f"the values lie in other files ({shown(files)})"
+        raise HDF5_RULES.refusal("external storage, virtual data sets", place, problem)
 
 
 def _hdf5_field(records: Any, field: str, where: str) -> Column:

@@ -16,7 +16,7 @@ from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_attributes import days_of, has_meaning, unpacked
 from ..calls import function_of
 from .bag_files import FileIngest
-from .catalogues import HDF5_RULES
+from .catalogues import HDF5_RULES, check_stored_within
 from .folders import check_finite, reading_bag
 
 PATCH_RULES = FormatRules(
@@ -30,6 +30,7 @@ PATCH_RULES = FormatRules(
     refused={
         "other shapes": "expected numbers of shape (n, d)",
         "complex numbers": HDF5_RULES.refused["complex numbers"],
+        "links to other files": HDF5_RULES.refused["links to other files"],
         "_FillValue, missing_value": "fill it or leave it out",
     },
     ignored={"other arrays of the file": "name them in `coordinates`"},
@@ -123,6 +124,7 @@ def _read(url: str, arrays: Sequence[str]) -> list[NDArray[Any]]:
 
 
 def _array(file: Any, name: str, url: str, kind: Any) -> NDArray[Any]:
+    check_stored_within(file, name, url)
     found: Any = file.get(name)
     if not isinstance(found, kind):
         hint, there = closest(name, list(file)), shown(sorted(file))

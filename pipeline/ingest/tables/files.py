@@ -40,6 +40,7 @@ KINDS = PARQUET + COPIED + CSV
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 ROWS_TO_MEASURE = 16  # read at a time until one has a vector: a row may be a slide of 100,000
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
+MOST_HEADER_BYTES = 2**26  # of names, in a file with very many columns
 
 # In Thrift's compact form a header begins with kind, size and size compressed, each 0x15 ("the
 # next field, an integer") and a variable length of bytes; the checksum is a field of its own.
@@ -267,7 +268,7 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
         elif url.lower().endswith(PARQUET):
             found = _look_into_parquet(file, url, columns)
         else:
-            sample = file.read(SAMPLE_BYTES)
+            sample = _sample_of(file, columns.read.skip or 0)
             columns.read.refuse_separator_line(sample)
             delimiter, names = columns.read.read_header(sample, columns.names)
             row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
@@ -275,6 +276,17 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
             cut = columns.read.can_be_cut
             found = replace(found, n_rows=max(1, found.n_rows), delimiter=delimiter, can_be_cut=cut)
     return replace(found, index=index, n_bytes=n_bytes, parts=_parts_of(path))
+
+
+def _sample_of(file: IO[bytes], n_skipped: int) -> bytes:
+    """Return the beginning of a CSV file, with its whole header however many columns it names."""
+    sample = file.read(SAMPLE_BYTES)
+    while sample.count(b"\n") <= n_skipped and len(sample) < MOST_HEADER_BYTES:
+        more = file.read(len(sample))
+        if not more:
+            break
+        sample += more
+    return sample
 
 
 def _look_into_parquet(file: IO[bytes], url: str, columns: Columns) -> TableFile:

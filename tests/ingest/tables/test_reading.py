@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,23 @@ def test_header_is_the_same_row_for_duckdb_and_for_names():
     options = ReadOptions(escape="\\", comment="#")
     sample = b'# two\n"a\\"b",x\n1,2\n'
     assert options.read_header(sample, ['a"b']) == (",", ['a"b', "x"])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("skipped", [0, 2])
+def test_a_header_that_is_longer_than_the_sample(tmp_path, ending, skipped):
+    """All names are read, however long they are together; the last column is the last."""
+    names = ["id", *(f"{'gene' * 500}{i}" for i in range(70))]
+    rows = [[bag, *range(100 * bag, 100 * bag + 70)] for bag in (0, 0, 1)]
+    lines = ["# notes"] * skipped + [",".join(map(str, row)) for row in [names, *rows]]
+    path = tmp_path / f"wide{ending}"
+    pack = gzip.compress if ending.endswith("gz") else bytes
+    path.write_bytes(pack("\n".join([*lines, ""]).encode()))
+    store = ingest_tables(
+        path,
+        tmp_path / "s.zarr",
+        id_column="id",
+        coordinates=[names[-1]],
+        read={"skip": skipped},
+    )
+    np.testing.assert_array_equal(store.read().points, [[69], [69], [169]])
