@@ -374,3 +374,50 @@ def test_the_number_of_points_is_left_out_where_it_does_not_help():
     assert SIZE not in found["chosen"]
     assert any(SIZE in one["name"] for one in found["tried"])
     assert found["tried"][0]["name"] == found["chosen"]
+
+
+def decades(n=120, d=1, offset=0.0, seed=0):
+    """Bags of heavy tails, whose class is their scale, from a thousandth to about 20."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, 6, n)
+    scales = 10.0 ** (0.85 * classes - 3)
+    return [offset + s * rng.standard_t(3, (30, d)) for s in scales], classes
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_scales_over_decades_are_told_apart(d, tmp_path):
+    """Roots see small scales beside large ones, which standardising and arcsinh do not."""
+    bags, classes = decades(d=d)
+    new, truth = decades(d=d, seed=1)
+    model = DoubleBasisClassifier().fit(bags, classes)
+    assert "roots" in model.report_["choice"]["chosen"]
+    assert model.score(new, truth) > 0.93
+    model.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+    store = BagStore.create(tmp_path / "s.zarr", d, ["y"], dtype=np.float64)
+    stored = DoubleBasisClassifier().fit(store.append(bags, {"y": classes.astype(float)}))
+    assert (stored.predict(new).astype(int) == truth).mean() > 0.93
+
+
+def test_the_logarithm_of_a_scale_over_decades_is_learnt():
+    rng = np.random.default_rng(3)
+    y = rng.uniform(-7, 3, 200)
+    bags = [np.exp(one) * rng.exponential(size=(30, 2)) for one in y]
+    model = DoubleBasisRegressor().fit(bags[:120], y[:120])
+    assert "roots" in model.report_["choice"]["chosen"]
+    assert np.sqrt(np.mean((model.predict(bags[120:]) - y[120:]) ** 2)) < 0.4
+
+
+@pytest.mark.parametrize("kind", ["normal", "one-hot", "shifted", "constant", "all zero"])
+def test_roots_are_not_tried_where_points_do_not_spread_over_decades(kind):
+    bags, y = bags_of()
+    arrays = {
+        "normal": list(bags),
+        "one-hot": [np.eye(3)[(bag[:, 0] > 0).astype(int)] for bag in bags],
+        "shifted": [bag + 1990 for bag in bags],
+        "constant": [np.column_stack([bag, np.full(len(bag), 5.0)]) for bag in bags],
+        "all zero": [np.column_stack([bag, np.zeros(len(bag))]) for bag in bags],
+    }[kind]
+    tried = DoubleBasisRegressor(random_features=SMALL).fit(arrays, y).report_["choice"]["tried"]
+    assert not any("roots" in one["name"] for one in tried)

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from ....core.errors import BagbasisError, BagError
 from ....core.held_out_choice import simplest_within
 from ....data.bags.bags import Bags
 from ....data.bags.box import Box
+from ....data.store.sampling import spread_rows
 from ....embeddings.base import ChoiceSample, Embedding
 from ....embeddings.composed.point_maps import PointMap
 from ....embeddings.composed.point_transformer import PointScales
@@ -38,6 +40,7 @@ from ..problem import Problem
 from .sample import LabelledSample, read_sample
 from .short_list import (
     AS_THEY_ARE,
+    ROOTS,
     STANDARDISED,
     Choosable,
     linear_list,
@@ -56,6 +59,8 @@ SUMMED = 3  # embeddings that are added to the best
 SIZED = 4  # embeddings that are joined to the number of points by one kernel
 UNEQUAL = 3.0  # times the points of a small bag that a large one has: bags are shrunk by size
 SMALL_AND_LARGE = 0.05, 0.95  # quantiles of the sizes: a few bags do not count
+MOST_DECADES = 1.0  # normal numbers spread over .6, Cauchy's over 1.8
+MOST_POINTS = 2**16  # that this is measured by
 SAME_BOX = 0.1  # share of a side by which the ends of two boxes may differ that count as one
 
 logger = logging.getLogger(__name__)
@@ -206,6 +211,12 @@ class _Search:
             for scale in others_of(one.of.scale):
                 if self._differs(scale):
                     self._try(one.of.on(scale), (one.width,))
+        if _decades(self._sample.bags) > MOST_DECADES:
+            for scale in ROOTS:
+                before = self._best
+                self._if_better(partial(self._put_each, (*kernels[:BEST], *lines[:1]), scale))
+                if self._best is before:
+                    break
         if kernels:
             self._join()
         if np.ptp(self._sample.bags.sizes) > 0:
@@ -213,6 +224,11 @@ class _Search:
         if self._sizes_differ:
             self._shrink(self._best)
         return self._best
+
+    def _put_each(self, judged: Sequence[Judged], scale: str) -> None:
+        """Judge candidates on another scale."""
+        for one in judged:
+            self._try(one.of.on(scale))
 
     def _if_better(self, step: Callable[[], None]) -> None:
         """Judge more candidates, and keep them if the best is better by over a standard error."""
@@ -421,6 +437,17 @@ class _Search:
             "tried": tried,
         }
         return {**found, "left_out": self._left_out} if self._left_out else found
+
+
+def _decades(bags: Bags) -> float:
+    """Return over how many decades coordinates spread: from their median to their 99 % quantile.
+
+    Of numbers that are not 0, by their absolute values; the largest of all coordinates.
+    """
+    sizes = np.abs(spread_rows(bags.points, MOST_POINTS))
+    rows = [column[column > 0] for column in sizes.T]
+    ends = [np.quantile(row, (0.5, 0.99)) for row in rows if len(row)]
+    return max((float(np.log10(high) - np.log10(low)) for low, high in ends), default=0.0)
 
 
 def _is_single(judged: Judged) -> bool:

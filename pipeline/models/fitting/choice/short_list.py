@@ -31,11 +31,13 @@ MANY_DIRECTIONS = 64  # of sliced Wasserstein distances in more dimensions than 
 
 AS_THEY_ARE, STANDARDISED, DRAWN_IN = "as they are", "standardised", "tails drawn in"
 SCALES = (AS_THEY_ARE, STANDARDISED, DRAWN_IN)
+CUBE_ROOTS, NINTH_ROOTS = "cube roots", "ninth roots"
+ROOTS = (CUBE_ROOTS, NINTH_ROOTS)  # for points over many decades, about 0
 
 
 @dataclass(frozen=True)
 class Choosable:
-    """An embedding of points on one of the `SCALES`.
+    """An embedding of points on one of the `SCALES` or `ROOTS`.
 
     Attributes
     ----------
@@ -97,6 +99,9 @@ def transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - scikit-learn's ha
     """Return what puts points on a scale; None where they stay as they are."""
     if scale == AS_THEY_ARE:
         return None
+    root = FunctionTransformer(np.cbrt)
+    if scale in ROOTS:
+        return root if scale == CUBE_ROOTS else make_pipeline(root, root)
     scaler = StandardScaler()
     if scale == STANDARDISED:
         return scaler
