@@ -102,6 +102,7 @@ lint: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.words
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
 
 # Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.

@@ -46,8 +46,8 @@ from .goodness.stein import (
 )
 from .kernels.kernels import Kernel, resolve_kernel
 from .kernels.scales import MOST_UNITS
+from .nulls.distributions import mixture_null
 from .nulls.draws import generator_of
-from .nulls.laws import mixture_null
 from .nulls.wild_bootstrap import WILD, wild_null, wild_signs
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
@@ -136,7 +136,7 @@ class FSSD(FitStatistic):
     learn : float, 0 ≤ learn < 1
         Share of the points that locations and bandwidth are learnt on; the test is of the others,
         60 or more.
-        0: locations are drawn from a normal law like that of the points.
+        0: locations are drawn from a normal distribution like that of the points.
     """
 
     name: ClassVar[str] = "fssd"
@@ -283,8 +283,9 @@ def fit_test(
         Independent points (one per bag, residuals on bags held out), or a series for ``KSD``.
     score : Densities, ExponentialFamilyDensity, MixtureScore or callable
         One of our series densities, whose walls are seen to; a density that was fitted by score
-        matching (to other points than x); a mixture of normal laws; or a function from points
-        (n, d) to ∇ log p (n, d) of a density on the whole space, which need not know its constant.
+        matching (to other points than x); a mixture of normal distributions; or a function from
+        points (n, d) to ∇ log p (n, d) of a density on the whole space, which need not know its
+        constant.
     statistic : str or FitStatistic
         "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "ksd_agg": the
         same at seven widths, corrected; O(n) of more than 1,000 points. "fssd": a few locations,

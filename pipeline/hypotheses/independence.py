@@ -139,7 +139,7 @@ def independence_test(
         check_groups(found, null, "pairs")
     if within is not None and null != PERMUTATION:
         raise ParameterError(
-            f"null is {null!r}, whose orders or law know no labels; with within= take the null "
+            f"null is {null!r}, which knows no labels; with within= take the null "
             f"{PERMUTATION!r}, and a statistic that has it"
         )
     how = kernel, null, n_permutations, seed

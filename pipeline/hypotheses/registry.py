@@ -17,7 +17,7 @@ import numpy as np
 from ..core import Table, keep_checked
 from ..core.arrays import Floats
 from ..core.errors import DataError, ParameterError, shown
-from .nulls.laws import Null
+from .nulls.distributions import Null
 from .result import HypothesisResult
 
 

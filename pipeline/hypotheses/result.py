@@ -30,7 +30,7 @@ class HypothesisResult:
         without an effect, at times below; NaN where the statistic has none.
     null_distribution : float64, shape (n,), ascending
         What the statistic is without an effect: of permutations or simulations, or equally
-        spaced quantiles of a law.
+        spaced quantiles of a distribution.
     question : str
         What was asked, for the report: "two samples", "independence", "fit".
     name, null : str

@@ -1,4 +1,4 @@
-"""`two_sample_test`: whether two samples, of points or of bags, are of one law."""
+"""`two_sample_test`: whether two samples, of points or of bags, have the same distribution."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def two_sample_test(
     null : str, optional
         See the table. "permutation" is exact at any number of units; the others are limits for
         many. Of 100 units "normal" of mmd_block rejects too seldom (at α = .05 in 2.4 % without a
-        difference); "chi_square" in 4.2 to 5 %, as it is the law of Hotelling's T², a scaled F,
-        which is χ²(J) of many. "wild_bootstrap" is for two series, whose neighbours
+        difference); "chi_square" in 4.2 to 5 %, as it is the distribution of Hotelling's T², a
+        scaled F, which is χ²(J) of many. "wild_bootstrap" is for two series, whose neighbours
         depend on each other; time is the order of the rows, or of the groups' labels.
     n_permutations : int from 1 to 1,000,000, default 999
         Permutations, or simulations of the spectral null.

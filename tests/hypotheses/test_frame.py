@@ -16,7 +16,7 @@ from bagbasis.core import Integer, Table
 from bagbasis.core.errors import BagbasisError
 from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.hypotheses.kernels.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
-from bagbasis.hypotheses.nulls.laws import (
+from bagbasis.hypotheses.nulls.distributions import (
     chi_square_null,
     gamma_null,
     mixture_null,

@@ -58,7 +58,10 @@ def test_criteria(criterion, monkeypatch):
     """As a test of each candidate finds them, one after the other; no candidate has a law that its
     criterion does not look at, and the distances are taken once."""
     made, distances = [], []
-    for name, values in (("nulls.laws._of_law", made), ("kernels.kernels.cdist", distances)):
+    for name, values in (
+        ("nulls.distributions._of_distribution", made),
+        ("kernels.kernels.cdist", distances),
+    ):
         place = f"bagbasis.hypotheses.{name}"
         real = resolve_name(place)
         monkeypatch.setattr(

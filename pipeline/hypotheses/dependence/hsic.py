@@ -14,7 +14,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from ..kernels.kernels import AnyKernel, NegativeDistance
 from ..kernels.pair_grams import CentredGram, GramSums, products_of_orders
-from ..nulls.laws import Null, gamma_null, normal_null, pearson_null
+from ..nulls.distributions import Null, gamma_null, normal_null, pearson_null
 from ..registry import Measured
 from .pairs import INDEPENDENCE, DependenceStatistic, Pairs, product_null
 
@@ -82,7 +82,7 @@ class HSICb(DependenceStatistic):
         return pairs.order_null(observed, scale * values, scale * norm)
 
     def _checked(self, gram: Floats, pairs: Pairs) -> Floats:
-        """Return a centred matrix; DataError where the law of many pairs is not that of these."""
+        """Return a centred matrix; DataError where the null of many pairs is not that of these."""
         return gram
 
 
@@ -117,7 +117,7 @@ class DistanceCovariance(HSICb):
         if many < min(LEAST_PAIRS, LEAST_SHARE * len(gram)):
             raise DataError(
                 f"a few of the {len(pairs)} pairs have nearly all of the distances, as if there "
-                f"were {many:.0f}: the law of null 'spectral' is not theirs; take "
+                f"were {many:.0f}: the distribution of null 'spectral' is not theirs; take "
                 "null='permutation', or ranks, or statistic='hsic_b'"
             )
         return gram

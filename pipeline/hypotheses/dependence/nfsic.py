@@ -24,8 +24,8 @@ from ...data.store.sampling import MEDIAN_ROWS, spread_rows
 from ...execution.costs import Cost
 from ..declared import MOST_LOCATIONS
 from ..kernels.kernels import Kernel
+from ..nulls.distributions import Null, gamma_null, weighted_chi_square_null
 from ..nulls.draws import near_rows
-from ..nulls.laws import Null, gamma_null, weighted_chi_square_null
 from ..registry import Measured
 from ..samples.held_out import climb, kernel_gradient, split_units
 from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs
@@ -34,12 +34,12 @@ SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
 # Of the search: without it bandwidths shrink until a few pairs alone are near a location, whose
 # number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7 %, by
-# the law of Σ̂ alone.
+# the distribution of Σ̂ alone.
 LEARNING_RIDGE = 1e-2
 MOST_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
-# From so many bags of a store on the law is near enough, and one pass is all that it takes. Of
+# From so many bags of a store on the χ² distribution is near enough, and takes one pass. Of
 # points in memory permutations are exact: of 60 samples of 100 pairs that depend on each other they
-# find 75 %, the law 63 %.
+# find 75 %, the χ² distribution 63 %.
 MANY_BAGS = 1000
 LEAST_VARIANCE = 1e-12  # of a product of kernels; below it is rounding
 
@@ -63,7 +63,7 @@ class Locations(Saved):
     def drawn(
         cls, X: Floats, Y: Floats, n_locations: int, widths: tuple[float, float], seed: int
     ) -> Locations:
-        """Draw v and w from normal laws with the means and covariances of X and of Y."""
+        """Draw v and w from normal distributions with the means and covariances of X and of Y."""
         rng = np.random.default_rng(seed)
         v, w = (
             rng.multivariate_normal(z.mean(axis=0), np.atleast_2d(np.cov(z.T)), n_locations)
@@ -137,7 +137,7 @@ class LocationSums(Sums):
         return float(self.contributions(ridge).sum())
 
     def null(self, ridge: float = RIDGE) -> Null:
-        """Return the law of λ̂ without dependence, Σ w_j χ²_1: the more careful of two.
+        """Return the distribution of λ̂ without dependence, Σ w_j χ²_1: the more careful of two.
 
         In one w = σ / (σ + γ) of the eigenvalues σ of Σ̂. Where all are far above γ this is χ²(J).
         They are not where few numbers are possible, or where no pairs are near a location. In the
@@ -235,9 +235,9 @@ class NFSIC(DependenceStatistic):
     """λ̂ at a few pairs of locations; its state is `LocationSums`.
 
     It finds dependence that is local and has many peaks; HSIC finds what is spread out. It is
-    n / (n − 1) times a T², whose law "chi_square" knows n and is the more careful of two: with ten
-    locations p ≤ .01, .05, .1 in 0.5, 2.3, 5.6 % of 2,000 tests of 30 independent pairs, in 0.5,
-    3.5, 8.5 % of 100; of 100 Cauchy numbers or counts with ties in less.
+    n / (n − 1) times a T², whose distribution "chi_square" knows n and is the more careful of two:
+    with ten locations p ≤ .01, .05, .1 in 0.5, 2.3, 5.6 % of 2,000 tests of 30 independent pairs,
+    in 0.5, 3.5, 8.5 % of 100; of 100 Cauchy numbers or counts with ties in less.
 
     ``details`` of the result have the ``locations``; the ``differences``, which are the covariances
     of k(x, v_j) and l(y, w_j): how much more often pairs are near a location than x and y are by
@@ -249,7 +249,7 @@ class NFSIC(DependenceStatistic):
         J.
     learn : float, 0 ≤ learn < 1
         Share of the units that locations and bandwidths are learnt on; the test is of the others.
-        0: locations are drawn from normal laws like those of x and y.
+        0: locations are drawn from normal distributions like those of x and y.
     """
 
     name: ClassVar[str] = "nfsic"

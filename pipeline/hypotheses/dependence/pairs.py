@@ -15,7 +15,7 @@ from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
 from ...execution.costs import Cost
 from ..kernels.kernels import Kernel, resolve_kernel
-from ..nulls.laws import Null, mixture_null, permutation_null
+from ..nulls.distributions import Null, mixture_null, permutation_null
 from ..nulls.orders import permuted_orders, shifted_orders
 from ..registry import Measured, Statistic
 

@@ -1,1 +1,1 @@
-"""Statistics of fit to a law, from its score."""
+"""Statistics of fit to a distribution, from its score."""

@@ -55,7 +55,7 @@ class Score(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MixtureScore:
-    """The score of a mixture of normal laws; of one component: of a normal law.
+    """The score of a mixture of normal distributions; of one component: of a normal distribution.
 
     Parameters
     ----------

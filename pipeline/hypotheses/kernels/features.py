@@ -127,7 +127,7 @@ def _block(
     order = generator.permutation(width)
     gaussians = generator.standard_normal(width)
     lengths = np.sqrt(generator.chisquare(width, width))
-    if kernel.name == "matern":  # the radial law of its spectrum, a multivariate t
+    if kernel.name == "matern":  # the radial distribution of its spectrum, a multivariate t
         lengths *= np.sqrt(2 * kernel.nu / generator.chisquare(2 * kernel.nu, width))
     scale = kernel.bandwidth * width**0.5 * np.sqrt((gaussians**2).sum())
     return signs, order, gaussians, lengths / scale

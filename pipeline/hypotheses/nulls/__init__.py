@@ -1,1 +1,1 @@
-"""Laws of statistics under the null hypothesis: permutations, moments, wild bootstrap."""
+"""Distributions of statistics under the null hypothesis: permutations, moments, wild bootstrap."""

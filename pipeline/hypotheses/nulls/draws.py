@@ -32,7 +32,8 @@ def near_rows(rows: Floats) -> Floats:
     """Return the rows that are not far from all others: at most ten times the median distance.
 
     Distances are those from the median of each coordinate. Of heavy tails the largest few rows
-    have nearly all of the variance, and a normal law with that has no place where rows are.
+    have nearly all of the variance, and a normal distribution with that has no place where rows
+    are.
     """
     distances = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
     limit = FAR * np.median(distances)

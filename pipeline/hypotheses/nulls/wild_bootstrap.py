@@ -9,8 +9,8 @@ from scipy.signal import fftconvolve
 from scipy.special import chdtrc, chdtri
 
 from ...core.arrays import Floats, Integers
+from .distributions import Null, permutation_null
 from .draws import generator_of
-from .laws import Null, permutation_null
 
 WILD = "wild_bootstrap"
 

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
-from ..nulls.laws import Null, permutation_null
+from ..nulls.distributions import Null, permutation_null
 from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples
 from .fused import SPREAD, ManyScales

@@ -16,7 +16,7 @@ from typing_extensions import override
 from ...core import Integer, None_, Table
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
-from ..nulls.laws import normal_null
+from ..nulls.distributions import normal_null
 from ..nulls.permutation import draw_orders
 from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic, require_rows

@@ -106,8 +106,8 @@ class TwoSamples:
         """Return weights of the units, shape (n_permutations, n_units), for sums over their rows.
 
         Each row's weights make of them a difference of means that is about 0, and varies as that
-        of two series of one law (Chwialkowski, Sejdinovic and Gretton 2014), and as much more as
-        an estimated variance makes it.
+        of two series of one distribution (Chwialkowski, Sejdinovic and Gretton 2014), and as much
+        more as an estimated variance makes it.
         """
         weights, degrees = self.wild_waves()
         return weights * wild_factors(self.n_permutations, degrees, self.spread_seed)[:, None]

@@ -18,7 +18,7 @@ from typing_extensions import override
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
 from ..kernels.kernels import AnyKernel, Kernel, NegativeDistance, tiles
-from ..nulls.laws import Null, gamma_null, mixture_null, pearson_null, permutation_null
+from ..nulls.distributions import Null, gamma_null, mixture_null, pearson_null, permutation_null
 from ..nulls.permutation import TIE, draw_splits
 from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
@@ -53,15 +53,17 @@ class PairStatistic(TwoSampleStatistic):
             shift = values[0] - sums.mmd(unbiased=False)[0]
             null = wild_null(values[0], sums.weighted + shift, sums.scale)
         else:
-            null = self._law(values[0], sums, samples, used)
+            null = self._null_distribution(values[0], sums, samples, used)
         within = sums.spread_within()
         error = samples.standard_error(sums.witness(samples.units), float(null.values.var()))
         effect = float(sums.mmd(True)[0] / within) if within > TIE * sums.scale else float("nan")
         found = Measured(float(values[0]), null, error, effect)
         return found.times_power(used.exponent, self.name)
 
-    def _law(self, value: float, sums: PairSums, samples: TwoSamples, kernel: AnyKernel) -> Null:
-        """Return the null of a mixture of χ², or a law with its first moments."""
+    def _null_distribution(
+        self, value: float, sums: PairSums, samples: TwoSamples, kernel: AnyKernel
+    ) -> Null:
+        """Return the null of a mixture of χ², or a distribution with its first moments."""
         factor = sums.factor
         rows = spread_rows(samples.rows, SPECTRUM_ROWS)
         gram = kernel(rows, rows)

@@ -16,7 +16,7 @@ from ...core import Integer, Table
 from ...core.arrays import Floats
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
-from ..nulls.laws import Null, gamma_null, mixture_null, pearson_null, permutation_null
+from ..nulls.distributions import Null, gamma_null, mixture_null, pearson_null, permutation_null
 from ..nulls.permutation import mmd_squared_of_splits, split_sums
 from ..nulls.wild_bootstrap import WILD, wild_null
 from ..registry import Measured
@@ -75,7 +75,7 @@ class FourierMMD(TwoSampleStatistic):
             drawn = ((samples.wild_weights() @ sums) ** 2).sum(axis=1)
             null = wild_null(values[0], drawn + shift, 1.0)
         else:
-            null = _law(values[0], shift, sums, samples)
+            null = _null_distribution(values[0], shift, sums, samples)
         # of each frequency: its mean over the frequencies is MMD_b²
         squares = n * (difference**2).reshape(2, n).sum(axis=0)
         within = _spread_within(((first, n_first[0]), (second, n_second[0])))
@@ -98,7 +98,7 @@ class FastfoodMMD(FourierMMD):
     fast: ClassVar[bool] = True
 
 
-def _law(value: float, shift: float, sums: Floats, samples: TwoSamples) -> Null:
+def _null_distribution(value: float, shift: float, sums: Floats, samples: TwoSamples) -> Null:
     """Return the null Σ λ χ²_1 + shift of the covariance of the difference of the means."""
     residuals = np.concatenate(samples.residuals(sums))
     n_units, n_features = residuals.shape

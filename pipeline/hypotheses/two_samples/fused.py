@@ -24,7 +24,7 @@ from ...execution.products import multiply
 from ..declared import MOST_PERMUTATIONS
 from ..kernels.kernels import Kernel
 from ..kernels.scales import MOST_UNITS, Scales
-from ..nulls.laws import Null, permutation_null
+from ..nulls.distributions import Null, permutation_null
 from ..nulls.mean_difference import ENOUGH, RESOLUTION, STAGE
 from ..nulls.wild_bootstrap import WILD, spread_squares, wild_null
 from ..registry import Measured
@@ -38,7 +38,7 @@ EXACT_SECONDS = 5.0  # of one core: kernels of all pairs of 12,700 rows of the p
 EXACT_UNITS = 512  # whose sums of 20 kernels are 42 MB; 1,024 find no more, in twice the time
 EXACT_ROWS = 400  # of `fuse_rows`, whose callers say how many frequencies there are
 # Of the soft maximum, times √(n(n − 1)): of ten widths of a kernel one or two see a fine
-# difference, and 1 lets the others hide it. Of 100 uniform laws of the plane with a perturbation 4
+# difference, and 1 lets the others hide it. Of 100 perturbed uniforms of the plane 4
 # finds 41 %, 1 finds 36 %; of mixtures and of the line they find as many (of 40 each).
 SHARPNESS = 4.0
 CHOICE_ROWS = 512  # that widths and norms are chosen on: 130,000 distances
@@ -158,7 +158,7 @@ def fuse_rows(
     level: float | None = None,
     n_frequencies: int = 128,
 ) -> FusedDifference:
-    """Compare the law of the rows of a set with that of the others, by permutations in stages.
+    """Compare the distributions of the rows of two sets, by permutations in stages.
 
     Parameters
     ----------

@@ -58,8 +58,8 @@ def hotelling(
 ) -> TSquared:
     """Return T² of each split.
 
-    The degrees are those of a Wishart law with the first two moments of the joint covariance
-    (Krishnamoorthy and Yu 2004): from those of the smaller sample to those of both.
+    The degrees are those of a Wishart distribution with the first two moments of the joint
+    covariance (Krishnamoorthy and Yu 2004): from those of the smaller sample to those of both.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
 from ...core.params import as_array
 from ..kernels.kernels import Kernel
+from ..nulls.distributions import Null, permutation_null, weighted_chi_square_null
 from ..nulls.draws import generator_of, near_rows
-from ..nulls.laws import Null, permutation_null, weighted_chi_square_null
 from ..nulls.permutation import split_sums
 from ..registry import Measured
 from ..samples.held_out import climb
@@ -156,7 +156,7 @@ class LocationStatistic(TwoSampleStatistic):
             )
 
     def _null(self, samples: TwoSamples, found: TSquared) -> Null:
-        """Return the law of T² without a difference; the first value is what was seen."""
+        """Return the distribution of T² without a difference; the first value is what was seen."""
         value = float(found.values[0])
         if samples.null == "permutation":
             return permutation_null(value, found.values[1:], max(1.0, value))
@@ -186,7 +186,7 @@ class LocationStatistic(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class MeanEmbeddings(LocationStatistic):
-    """ME: mean kernels at J locations, drawn from the normal law of both samples' moments."""
+    """ME: mean kernels at J locations, drawn from a normal with both samples' moments."""
 
     name: ClassVar[str] = "me"
     is_in_space: ClassVar[bool] = True

@@ -67,7 +67,7 @@ class MarginalDifferences:
     Attributes
     ----------
     scores : shape (d, 4)
-        Of the samples, by coordinate and degree.
+        Scores of the samples, by coordinate and degree.
     largest : shape (1 + n_permutations,)
         The largest absolute score: of the samples first, then of each permutation.
     """
@@ -82,7 +82,7 @@ class MarginalDifferences:
         Parameters
         ----------
         samples : TwoSamples
-            Of points in memory.
+            Samples of points in memory.
         most : int
             See `UnitSums.of`.
         """

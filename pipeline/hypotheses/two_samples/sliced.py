@@ -14,8 +14,8 @@ from ...core.arrays import Floats
 from ...execution.pool import run_parts
 from ..kernels.kernels import Kernel
 from ..kernels.sliced_kernels import sliced_squares
+from ..nulls.distributions import permutation_null
 from ..nulls.draws import generator_of
-from ..nulls.laws import permutation_null
 from ..nulls.permutation import draw_splits
 from ..registry import Measured
 from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic

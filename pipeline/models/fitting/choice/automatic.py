@@ -442,7 +442,7 @@ class _Search:
 def _decades(bags: Bags) -> float:
     """Return over how many decades coordinates spread: from their median to their 99 % quantile.
 
-    Of numbers that are not 0, by their absolute values; the largest of all coordinates.
+    Absolute values of numbers that are not 0 count; the result is the largest of all coordinates.
     """
     sizes = np.abs(spread_rows(bags.points, MOST_POINTS))
     rows = [column[column > 0] for column in sizes.T]

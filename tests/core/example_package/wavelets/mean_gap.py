@@ -9,7 +9,7 @@ import numpy as np
 
 from bagbasis.core import Real
 from bagbasis.hypotheses import TWO_SAMPLE
-from bagbasis.hypotheses.nulls.laws import permutation_null
+from bagbasis.hypotheses.nulls.distributions import permutation_null
 from bagbasis.hypotheses.nulls.permutation import draw_splits
 from bagbasis.hypotheses.registry import Measured
 from bagbasis.hypotheses.two_samples.comparison import TwoSampleStatistic

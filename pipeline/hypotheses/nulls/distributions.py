@@ -1,8 +1,8 @@
 """Nulls: what a statistic is without an effect, and the p-value that follows.
 
 Each function returns a `Null` for an observed statistic of which large values speak against the
-hypothesis. Laws that are known in closed form are kept as equally spaced quantiles, so that every
-null can be drawn and compared.
+hypothesis. Distributions that are known in closed form are kept as equally spaced quantiles, so
+that every null can be drawn and compared.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ...core.arrays import Floats
 from .draws import generator_of
 from .permutation import p_values
 
-QUANTILES = 999  # of a law that is known: enough for a histogram
+QUANTILES = 999  # of a distribution that is known: enough for a histogram
 NEGLIGIBLE = 1e-9  # of the largest weight of a mixture: smaller ones change no digit of a p-value
 
 
 @dataclass(frozen=True, eq=False)
 class Null:
-    """The law of a statistic without an effect.
+    """The distribution of a statistic without an effect.
 
     Attributes
     ----------
@@ -71,33 +71,35 @@ def mixture_null(
 
 
 def gamma_null(observed: float, mean: float, variance: float, shift: float = 0.0) -> Null:
-    """Return the gamma law with the first two moments of a statistic that is at least ``shift``."""
+    """Return the gamma distribution with two moments of a statistic that is at least ``shift``."""
     above = max(mean - shift, np.finfo(float).tiny)
-    return _of_law("gamma", observed, stats.gamma(above**2 / variance, shift, variance / above))
+    return _of_distribution(
+        "gamma", observed, stats.gamma(above**2 / variance, shift, variance / above)
+    )
 
 
 def pearson_null(observed: float, mean: float, variance: float, skewness: float) -> Null:
     """Return Pearson's curve of type III, which has the first three moments of the statistic."""
-    return _of_law("pearson", observed, stats.pearson3(skewness, mean, variance**0.5))
+    return _of_distribution("pearson", observed, stats.pearson3(skewness, mean, variance**0.5))
 
 
 def normal_null(observed: float, standard_error: float, degrees: float = np.inf) -> Null:
-    """Return the normal law about 0; Student's where few estimates give the standard error.
+    """Return the normal distribution about 0; Student's if few estimates give the standard error.
 
     Parameters
     ----------
     degrees : float > 0
         Degrees of freedom of the standard error.
     """
-    return _of_law("normal", observed, stats.t(degrees, 0.0, standard_error))
+    return _of_distribution("normal", observed, stats.t(degrees, 0.0, standard_error))
 
 
 def weighted_chi_square_null(
     observed: float, weights: Floats, degrees: float, scale: float = 1.0
 ) -> Null:
-    """Return the law of a T² with a ridge, Σ w_j χ²_1 of many units: see `chi_square_null`.
+    """Return the distribution of a T² with a ridge, Σ w_j χ²_1 of many units.
 
-    That sum's mean and variance are those of a multiple of χ², whose law it has here.
+    That sum's mean and variance are those of a multiple of χ², whose distribution it has here.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def weighted_chi_square_null(
 
 
 def chi_square_null(observed: float, n_features: float, degrees: float, scale: float = 1.0) -> Null:
-    """Return the law of ``scale`` times Hotelling's T²: χ² of many units, of few a scaled F.
+    """Return the distribution of ``scale`` times Hotelling's T²: χ² of many units, else a scaled F.
 
     Parameters
     ----------
@@ -119,11 +121,11 @@ def chi_square_null(observed: float, n_features: float, degrees: float, scale: f
         Degrees of freedom of the covariance that T² divides by, which is estimated.
     """
     rest = degrees - n_features + 1
-    law = stats.f(n_features, rest, scale=scale * degrees * n_features / rest)
-    return _of_law("chi_square", observed, law)
+    distribution = stats.f(n_features, rest, scale=scale * degrees * n_features / rest)
+    return _of_distribution("chi_square", observed, distribution)
 
 
-def _of_law(name: str, observed: float, law: Any) -> Null:  # noqa: ANN401 - scipy has no types
-    values = law.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
-    # no p-value is 0: beyond the smallest number a law's tail is unknown
-    return Null(name, max(float(law.sf(observed)), np.finfo(float).tiny), values)
+def _of_distribution(name: str, observed: float, distribution: Any) -> Null:  # noqa: ANN401 - scipy has no types
+    values = distribution.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    # no p-value is 0: beyond the smallest number a distribution's tail is unknown
+    return Null(name, max(float(distribution.sf(observed)), np.finfo(float).tiny), values)
