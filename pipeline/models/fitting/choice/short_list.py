@@ -92,7 +92,8 @@ def _parts_of(embedding: Embedding[Any]) -> list[Embedding[Any]]:
     """Return clones of the embeddings that a union joins; of another embedding itself."""
     if not isinstance(embedding, EmbeddingUnion):
         return [clone(embedding)]
-    return [clone(part) for _, part in embedding.parts or ()]
+    parts = embedding.parts or ()
+    return [clone(part[1] if isinstance(part, tuple) else part) for part in parts]
 
 
 def transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - scikit-learn's have no types
