@@ -108,8 +108,8 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted. An extreme
-        that is clipped is at the wall: give a wide box where it matters how far out a point is.
+        How to treat points outside the box; clipped and dropped points are counted. Clipping moves
+        extreme points to the edge of the box: use a wide box if the distance of outliers matters.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.

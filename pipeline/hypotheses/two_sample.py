@@ -120,17 +120,18 @@ def two_sample_test(
         parameters, on any number of workers. Or a numpy Generator, which draws one; ``rng=`` is
         another name for it.
     unit : {"bag", "point"}, optional
-        "point" pools the points of bags, all the same.
+        "point" pools the points of all bags and ignores the bag structure; the p-value is then too
+        small whenever points within a bag are correlated.
     embedding : embedding, its spec, or None
         Embedding of bags. Default a `MeanMapEmbedding`; a fitted one or a spec is used as it is.
     thin : bool or int ≥ 1, default True
         Points to which bags are thinned, as a bag's size changes its embedding's noise, and sizes
         alone would pass for a difference; see `drift_test`. Smaller bags are left out.
     memory : float ≥ 0, optional
-        Of "wild_bootstrap", which needs it: the units over which a series forgets itself, best
-        five times those over which its correlations fall to 1/e. Then p ≤ .05 in 4 to 5 % of 600
-        to 1,000 simulations each, of 150 to 1,000 units with correlations .5^lag to .8^lag
-        (permutations of one of these in 59 %); of few units for their memory in fewer.
+        Correlation length of the series, in units, for "wild_bootstrap", which needs it. Five
+        times the lag at which the autocorrelation falls to 1/e is a good choice: the test then
+        rejects at α = .05 in 4 to 5 % of simulated series of 150 to 1,000 units (permutations of
+        one of these in 59 %), and in fewer if there are few units for that length.
     standardize : bool, optional
         Whether each coordinate of points is divided by its median distance from its median, over
         both samples, so that the test does not depend on units of measurement. Statistic,

@@ -197,7 +197,7 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def features_(self) -> FeatureMap:
-        """Both bases with everything decided."""
+        """The fitted embedding and random-feature map."""
         return self.model_.features
 
     @property

@@ -47,7 +47,7 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     Raises
     ------
     ModelError
-        Nothing there, not a model, damaged, or a format this version does not know.
+        If no model exists at ``url``, or it is damaged or of an unsupported format version.
     """
     url = normalize_url(url)
     return read_one(url, lambda: _load(url), last=GROUP)
@@ -79,7 +79,7 @@ def is_network(url: str | os.PathLike[str]) -> bool:
     Raises
     ------
     ModelError
-        Nothing there, not a model, or a format this version does not know.
+        If no model exists at ``url``, or it is of an unsupported format version.
     """
     url = normalize_url(url)
     return NETWORK in read_one(url, lambda: read_state(url), last=GROUP)
@@ -112,7 +112,7 @@ def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]
     Raises
     ------
     ModelError
-        Nothing there, not a model, damaged, or a format this version does not know.
+        If no model exists at ``url``, or it is damaged or of an unsupported format version.
     """
     url = normalize_url(url)
     return read_one(url, lambda: _saved_state(url), last=GROUP)

@@ -79,10 +79,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ``embedding="auto"``, "gcv" is as "auto". Folds have whole groups where bags have groups,
         see `fit`.
     alphas : float ≥ 0 or list of float ≥ 0, optional
-        The grid of "auto", "gcv", "folds" and "validation". By default half decades from
-        n · 10^−12 (in float32 10^−9, or 10^−7 where bags are more than features) to n · 10², of
-        which with many features only those about the best one are tried. A best one at the edge
-        is warned of.
+        The grid of "auto", "gcv", "folds" and "validation". By default a logarithmic grid from
+        n · 10^−12 (in float32 n · 10^−9, or n · 10^−7 with more bags than features) to n · 10²,
+        two values per decade. With many features, only values near the optimum are evaluated. A
+        warning is issued if the optimum lies at the edge of the grid.
     validation_fraction : float in (0, 1), default 0.1
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have
         their own statistics, so the path takes one pass, and the final fit uses all bags.
@@ -103,15 +103,21 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     baseline : "linear", optional
         Beside the random features, a ridge on the embedding itself, solved together with them:
         they then learn what is not linear in it. Its penalty is the best one of a ridge on the
-        embedding alone, not ``alpha``; where the embedding explains nothing by itself, nothing is
-        left of it. Helps where much is linear, and D or the bags are few. Not with "cg".
+        embedding alone, not ``alpha``. If the embedding alone has no predictive power, the linear
+        part shrinks to zero. Useful when the relation is mostly linear and there are few bags or
+        few random features. Not with "cg".
     head : {"ridge", "trees", "stack"}, default "ridge"
-        What predicts. "trees": scikit-learn's trees on moments, extremes and size of a bag, and on
-        the embedding where it has at most 256 numbers: 200 extremely randomised ones of up to
-        5,000 bags, 100 boosted ones per target of more. "stack": ridge, trees and a line, which is
-        a ridge on the means of bags, weighed by their predictions of bags in folds that they were
-        not fitted to, of few bags nearly alike; ``report_["head"]`` has errors and shares. These
-        rows have to fit in memory; not with ``uncertainty``.
+        What predicts.
+
+        - "ridge": ridge regression on the features.
+        - "trees": scikit-learn's trees on moments, extremes and size of a bag, and on the embedding
+          if it has at most 256 features. With up to 5,000 bags, 200 extremely randomised trees;
+          with more, 100 boosting iterations per target.
+        - "stack": a weighted average of ridge, trees and a ridge on the bag means. Weights come
+          from out-of-fold predictions and are shrunk towards equal weights when there are few
+          bags; ``report_["head"]`` has the errors and the weights.
+
+        The rows of "trees" and "stack" have to fit in memory; neither takes ``uncertainty``.
 
     Attributes
     ----------
@@ -126,7 +132,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         The penalty used; ``alphas_`` and ``alpha_scores_`` those tried and their scores (mean
         squared error over target variance; lower is better).
     features_ : FeatureMap
-        Both bases with everything decided.
+        The fitted embedding and random-feature map.
     target_names_ : tuple of str
         Empty for targets given as an array.
     report_ : dict
@@ -171,8 +177,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             For a store; may be left out when it has one target. For a groupby, columns of the
             frame that hold the label, constant within a bag; they are no coordinates.
         sample_weight : array, shape (n_bags,), or str, optional
-            How much each bag counts, numbers ≥ 0, or a column of the store with them: a bag of
-            weight 2 is as the bag twice in all sums, and once in what "gcv" counts.
+            How much each bag counts, numbers ≥ 0, or a column of the store with them. A bag of
+            weight 2 contributes like two identical bags, except that the degrees of freedom of
+            "gcv" count it once.
         holdout : float in [0, 1) or dict, optional
             Bags left out, to evaluate on: a share, by a hash of their index;
             {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
@@ -211,10 +218,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
         return_std : bool
             Also return the standard deviation of a new bag's label, of the same shape, as
-            scikit-learn's BayesianRidge does: √(σ² (1 + h)), see `Posterior`. It has the noise
-            of labels, the same for every bag, and what the fit does not know of ψ and the
-            intercept; not that λ, σ² and both bases were chosen from the data, nor that a bag
-            has few points. `predict_interval` promises a coverage.
+            scikit-learn's BayesianRidge does: √(σ² (1 + h)), see `Posterior`. The standard
+            deviation combines label noise (assumed equal for all bags) with the uncertainty of
+            the coefficients. It ignores the uncertainty from choosing λ, σ² and the two bases,
+            and does not grow for small bags. For guaranteed coverage use `predict_interval`.
 
         Raises
         ------

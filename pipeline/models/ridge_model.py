@@ -70,7 +70,7 @@ class RidgeModel:
     Attributes
     ----------
     features : FeatureMap
-        Both bases with everything decided.
+        The fitted embedding and random-feature map.
     outcome : Outcome
         What was learnt.
     solution : RidgeSolution

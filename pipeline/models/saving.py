@@ -161,8 +161,8 @@ def read_state(url: str) -> dict[str, Any]:
     Raises
     ------
     ModelError
-        Nothing there, not a model, attributes that are damaged, or a format this version does not
-        know.
+        If no model exists at ``url``, or its attributes are damaged or of an unsupported format
+        version.
     """
     with storage_errors(url, "cannot be read", kind=ModelError):
         if not exists(url):

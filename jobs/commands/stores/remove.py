@@ -16,7 +16,7 @@ class Config(ReportConfig):
 
     url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     ids: list[int] | list[str] = Field(
-        examples=[[3, 17]], description="of the bags: all or none are removed"
+        examples=[[3, 17]], description="ids of the bags; none is removed if one is unknown"
     )
 
 

@@ -439,7 +439,7 @@ class Bags(Ragged):
         Raises
         ------
         DataError
-            What is no table, a missing column or id, or values that are not finite numbers.
+            If ``frame`` is not a table, a column or id is missing, or a value is not finite.
         """
         names = [id_column] if isinstance(id_column, str) else id_column
         points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)

@@ -28,7 +28,7 @@ def merge_stores(
     *,
     overwrite: bool = False,
 ) -> BagStore:
-    """Write the bags of several stores, one store after the other, into a new one: all or none.
+    """Write the bags of several stores, one store after the other, into a new one, atomically.
 
     Removed bags are left out, labels are the current ones, and the new box holds all boxes.
     Coordinates are in the order of the first store whose coordinates have names. Bags get new

@@ -112,7 +112,7 @@ class CoefficientPCASpec(InnerSpec):
 
 @embedding("coefficient_pca", CoefficientPCASpec, nesting=2)
 class CoefficientPCA(Embedding[CoefficientPCASpec]):
-    """Principal components of an embedding's coefficients: fewer numbers, and none that is noise.
+    """Reduce an embedding to its leading principal components.
 
     The functional PCA of 004, §5.1: the basis functions ψ_i = Σ_α v_α⁽ⁱ⁾ φ_α along which the bags
     differ most. Between the two bases it shortens what random features are made of: of the 4,000

@@ -158,11 +158,11 @@ class PointTransformerSpec(EmbeddingSpec):
 
 @embedding("point_transformer", PointTransformerSpec, nesting=4)
 class PointTransformer(Embedding[PointTransformerSpec]):
-    """Points in their own scale in front of the box: standardised, rotated, or their logarithms.
+    """Transform points (standardise, rotate, take logarithms) before they are embedded.
 
     The mean and the scatter of all points are sums, made by one pass over a store, on the open
-    cluster if there is one; what is fitted is what scikit-learn fits to all points stacked. With
-    it the box needs no hand: it is measured of the transformed points. `BagStandardizer` of
+    cluster if there is one; what is fitted is what scikit-learn fits to all points stacked. The
+    box is then measured on the transformed points; you do not have to set it. `BagStandardizer` of
     skl-groups (000, App. A) is ``PointTransformer(StandardScaler())``, `BagPCA` is
     ``PointTransformer(PCA(n_components=3, whiten=True))``.
 

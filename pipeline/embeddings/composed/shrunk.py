@@ -101,14 +101,14 @@ class ShrunkSpec(InnerSpec):
 
 @embedding("shrunk", ShrunkSpec, nesting=3)
 class ShrunkEmbedding(Embedding[ShrunkSpec]):
-    """Another embedding, whose noise in small bags is weighed against the spread between bags.
+    """Shrink the embeddings of small bags towards the mean of all bags (empirical Bayes).
 
     The embedding of a bag of n points is its expectation and noise of variance S/n. What is
     expected of it, given what was seen, is m + A (A + S/n)⁻¹ (z − m), with the mean m and the
-    variance A between bags, coordinate by coordinate: bags of few points are drawn to the mean (Law
-    et al. 2018, "Bayesian approaches to distribution regression", §4). The variance that is left,
-    A − A (A + S/n)⁻¹ A, widens the standard deviations of predictions. It helps where some bags
-    have several times the points of others.
+    variance A between bags, coordinate by coordinate: bags of few points are shrunk to the mean
+    (Law et al. 2018, "Bayesian approaches to distribution regression", §4). The variance that is
+    left, A − A (A + S/n)⁻¹ A, widens the standard deviations of predictions. It helps where some
+    bags have several times the points of others.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def wild_signs(n: int, n_draws: int, memory: float, seed: int) -> Floats:
     Parameters
     ----------
     memory : float ≥ 0
-        Points over which the series forgets itself; 0 for independent points.
+        Correlation length of the series, in points; 0 for independent points.
     """
     rng = generator_of(seed, "weights")
     stay = 0.5 if memory == 0 else 0.5 + 0.5 * np.exp(-1 / memory)

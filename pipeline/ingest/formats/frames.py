@@ -101,7 +101,8 @@ def ingest_frame(
     Raises
     ------
     DataError
-        What is no table, or whatever `TableIngest` refuses; a row is counted in the table.
+        If ``frame`` is not a table, or for whatever `TableIngest` refuses; rows are counted in the
+        table.
     ParameterError, StoreError
         As `TableIngest`.
     """

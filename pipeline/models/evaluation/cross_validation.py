@@ -71,7 +71,7 @@ def cross_val_score(
     sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
-    """Return the score of each fold, bags that its model was not fitted to.
+    """Return one out-of-fold score per fold.
 
     One pass sums every fold; a model is solved from the whole without its fold. Scores of numbers
     come from the same sums; classes and densities are predicted in a second pass. Random features

@@ -46,7 +46,7 @@ LEAST_BUCKETS = 16  # of the new rows; with fewer single rows are compared
 
 @dataclass(frozen=True)
 class DriftPrediction:
-    """What `DriftDetector.predict` says.
+    """Result of `DriftDetector.predict`.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class DriftPrediction:
 
 @component
 class DriftDetector(BaseEstimator):
-    """Keeps sums of a reference of any size, and tests whether new data are still like it.
+    """Detect drift of new data from a reference, of which only a summary of fixed size is kept.
 
     The test is MMD-FUSE (`two_sample_test`): ten widths of two kernels, exact permutations. What is
     kept is a few megabytes, however many rows the reference has.

@@ -36,7 +36,7 @@ from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, 
 
 @dataclass(frozen=True)
 class DriftResult(Saved):
-    """What `drift_test` found.
+    """Result of `drift_test`.
 
     Attributes
     ----------

@@ -50,13 +50,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What a call of `retrain` did.
+    """Result of `retrain`.
 
     Attributes
     ----------
     decision : {"promoted", "kept", "overtaken", "nothing"}
-        Overtaken: the model was to become champion, but somebody changed the champion while the
-        round ran, and knows better.
+        "overtaken": the new model passed all checks but was not promoted, because someone else
+        changed the champion during the round.
     report : dict
         Of "nothing" only the reason; of a round what `Round` has, in types that JSON knows, and
 

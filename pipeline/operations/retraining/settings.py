@@ -57,7 +57,9 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Window:
-    """The newest bags: a number of them, or of some days; all bags if neither is given.
+    """Restrict training to the newest bags: a number of them, or those of the last ``days`` days.
+
+    By default all bags are used.
 
     The day of a bag is that of the round that first found it. So the bags of a round leave a window
     of days together, and only when there is a new round.
@@ -109,15 +111,16 @@ class DriftGate:
         Rounds among which alpha is shared out evenly; then as many begin anew. 1: each round has
         all of it.
     least_effect : float ≥ 0, default 0.01
-        Smaller drifts are none, whatever their p-value: of millions of bags each is significant.
-        In units of the spread within the sets, squared.
+        Drifts below this effect size are ignored, because with millions of bags every difference is
+        significant. In units of the spread within the sets, squared.
     n_bags : int ≥ 2, default 1000
         Sampled of each side.
     n_permutations : int from 1 to 1,000,000, default 999
         Number of permutations of each test; more follow where the p-value could become small
         enough.
     action : {"report", "refuse"}, default "report"
-        What a drift does: stand in the report, or keep the champion.
+        Whether a drift is only mentioned in the report, or also keeps the current champion
+        ("refuse").
     statistic : {"fuse", "mmd_u"}, optional
         What compares bags and labels; see `drift_test`. Default "fuse"; in a line of rounds that
         an earlier version began, "mmd_u", as then.

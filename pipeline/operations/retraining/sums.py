@@ -51,7 +51,7 @@ class ModelLine:
     estimator : estimator
         With the parameters of all; never fitted itself.
     features : FeatureMap
-        Both bases with everything decided.
+        The fitted embedding and random-feature map.
     outcome : Outcome
         What is learnt.
     holdout : Holdout
