@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from .constraints import Constraint, Either, OneOf, members_of
 from .declarations import constraints_of
 from .errors import ParameterError
+from .wrong_calls import wrong_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,7 +63,10 @@ def checked(
                 kwargs[SEED] = kwargs.pop(RNG)
             if not known:  # at the first call: annotations may name what is defined further below
                 known.update(constraints_of(function))
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                raise _wrong_call(function, signature, args, kwargs) from None
             given = bound.arguments
             if has_seed and hasattr(given.get(SEED), "bit_generator"):
                 given[SEED] = int(given[SEED].integers(2**63))
@@ -75,6 +79,21 @@ def checked(
         return call
 
     return decorate
+
+
+def _wrong_call(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, object],
+) -> TypeError:
+    """Return the error of a call, of a method without ``self``, of a constructor by its class."""
+    name, first = function.__name__, next(iter(signature.parameters), None)
+    if first in ("self", "cls"):
+        known = list(signature.parameters.values())[1:]
+        name = type(args[0]).__name__ if name == "__init__" else name
+        signature, args = signature.replace(parameters=known), args[1:]
+    return wrong_call(name, signature, args, kwargs) or TypeError(f"{name}() has other parameters")
 
 
 def check_parameters(instance: object, of: str = "") -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from typing_extensions import override
 
-from .errors import ParameterError, shown
+from .errors import ParameterError, closest, shown
 
 T = TypeVar("T", covariant=True)
 U = TypeVar("U")
@@ -53,8 +53,18 @@ class Constraint(ABC, Generic[T]):
         try:
             return self.take(value)
         except UnfitError:
-            text = f"{name} is {brief(value)}; expected {self.words(name)}"
+            text = f"{name} is {brief(value)}{self._nearest(value)}; expected {self.words(name)}"
             raise ParameterError(text) from None
+
+    def choices_of_text(self) -> Iterable[str]:
+        """Return the texts that are accepted, as far as they are a list."""
+        return ()
+
+    def _nearest(self, value: object) -> str:
+        """Return the accepted text that is most like a refused one, as a question."""
+        if not isinstance(value, str) or len(value) > SHOWN_CHARACTERS:
+            return ""
+        return closest(value, [text for one in members_of(self) for text in one.choices_of_text()])
 
     def accepts(self, value: object) -> bool:
         """Return whether `check` would return."""
@@ -185,6 +195,10 @@ class OneOf(Constraint[Any]):
         if (isinstance(value, str) or is_integer) and value in self.choices:
             return self.choices[self.choices.index(value)]
         raise UnfitError
+
+    @override
+    def choices_of_text(self) -> Iterable[str]:
+        return [choice for choice in self.choices if isinstance(choice, str)]
 
     @override
     def words(self, name: str) -> str:

@@ -26,7 +26,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import reduce
+from functools import reduce, wraps
 from operator import or_
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
@@ -53,6 +53,7 @@ from .constraints import (
     Real,
     Text,
 )
+from .wrong_calls import wrong_call
 
 T = TypeVar("T")
 
@@ -103,7 +104,21 @@ def component(cls: type[T]) -> type[T]:
     ``repr`` stay as they are, as scikit-learn's estimators have their own.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
-    made.__init__.__signature__ = _signature(made)  # type: ignore[attr-defined]  # for help, and for scikit-learn
+    init, signature = made.__init__, _signature(made)
+    of_call = signature.replace(parameters=[*signature.parameters.values()][1:])
+
+    @wraps(init)
+    def __init__(self: object, *args: object, **kwargs: object) -> None:  # noqa: N807 - it is one
+        try:
+            init(self, *args, **kwargs)
+        except TypeError:
+            wrong = wrong_call(type(self).__name__, of_call, args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]  # for help, and for scikit-learn
+    made.__init__ = __init__  # type: ignore[method-assign]
     return made
 
 

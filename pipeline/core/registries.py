@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
@@ -178,6 +178,10 @@ class NameIn(Constraint[str]):
         ):
             return str.__str__(value)
         raise UnfitError
+
+    @override
+    def choices_of_text(self) -> Iterable[str]:
+        return self.choices
 
     @override
     def words(self, name: str) -> str:

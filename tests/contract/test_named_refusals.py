@@ -89,7 +89,7 @@ def world(tmp_path_factory):
         (lambda w: KernelSmoother().fit(w.arrays, Bags.from_list(w.answers)), "with responses="),
         (
             lambda w: DoubleBasisRegressor("projections").fit(w.arrays, w.y),
-            r"embedding is 'projections'; expected an Embedding such as ProjectionEmbedding\(\)",
+            r"embedding is 'projections' \(did you mean 'projection'\?\); expected an Embedding",
         ),
         (
             lambda w: DoubleBasisRegressor(ProjectionEmbedding).fit(w.arrays, w.y),

@@ -1,0 +1,62 @@
+"""Errors of calls with arguments that a function does not take; they suggest the right name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping, Sequence
+
+from .errors import closest
+
+CORES = "; the cores of this machine are used, and those of a cluster after connect()"
+
+
+def wrong_call(
+    name: str,
+    signature: inspect.Signature,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> TypeError | None:
+    """Return the error of a call that its signature does not take; None if it takes it.
+
+    ``args`` are without ``self``, and so is ``signature``.
+    """
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return TypeError(_reason(name, signature, args, kwargs) or f"{name}() {error}")
+    return None
+
+
+def _reason(
+    name: str,
+    signature: inspect.Signature,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> str | None:
+    known = signature.parameters.values()
+    unknown = [key for key in kwargs if key not in signature.parameters]
+    if unknown:
+        hint = _hint(unknown[0], signature.parameters)
+        return f"{name}() got an unexpected keyword argument {unknown[0]!r}{hint}"
+    by_keyword = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
+    by_place = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(args) > len(by_place):
+        taken = f"{len(by_place)} positional arguments ({', '.join(by_place)})"
+        hint = f"; pass the others by keyword, such as {by_keyword[0]}=" if by_keyword else ""
+        return f"{name}() takes at most {taken}, but {len(args)} were given{hint}"
+    given = {*by_place[: len(args)], *kwargs}
+    missing = [p.name for p in known if p.default is p.empty and p.name not in given]
+    if missing and missing[0] in (*by_place, *by_keyword):
+        return f"{name}() is missing the argument {missing[0]!r}"
+    return None
+
+
+def _hint(unknown: str, known: Collection[str]) -> str:
+    """Return what to write instead; arguments that scikit-learn has mostly have other names."""
+    if unknown == "n_jobs":
+        return CORES
+    if unknown == "random_state" and "seed" in known:
+        return " (did you mean 'seed'?)"
+    if unknown == "random_state" and "random_features" in known:
+        return "; a seed is a parameter of random_features, as in NystroemFeatures(seed=0)"
+    return closest(unknown, known)

@@ -1,0 +1,73 @@
+"""A call with wrong arguments names the function, and the argument that was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from bagbasis import (
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    RandomFourierFeatures,
+    as_responses,
+    cross_val_score,
+)
+from bagbasis.core.errors import ParameterError
+
+MODEL = DoubleBasisRegressor()
+BAGS = [[[0.0]], [[1.0]]]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: DoubleBasisRegressor(aplha=1),
+            r"DoubleBasisRegressor\(\) got .*'aplha' \(did you mean 'alpha'",
+        ),
+        (lambda: DoubleBasisRegressor(random_state=0), r"as in NystroemFeatures\(seed=0\)"),
+        (lambda: DoubleBasisRegressor(n_jobs=2), r"'n_jobs'; the cores of this machine"),
+        (
+            lambda: DoubleBasisRegressor(1, 2, 3),
+            r"at most 2 positional .* \(embedding, random_features\), but 3",
+        ),
+        (
+            lambda: RandomFourierFeatures(random_state=0),
+            r"RandomFourierFeatures\(\) .*\(did you mean 'seed'",
+        ),
+        (lambda: MomentsEmbedding(standardise=True), r"\(did you mean 'standardize'\?\)"),
+        (
+            lambda: MODEL.fit(BAGS, [0, 1], 0.1),
+            r"fit\(\) takes at most 2 .* \(X, y\), but 3 .* by keyword",
+        ),
+        (
+            lambda: MODEL.fit(BAGS, [0, 1], hold_out=0.1),
+            r"fit\(\) got .*'hold_out' \(did you mean 'holdout'",
+        ),
+        (lambda: MODEL.fit(BAGS, [0, 1], nothing_like_it=0.1), r"'nothing_like_it'$"),
+        (lambda: cross_val_score(MODEL), r"cross_val_score\(\) is missing the argument 'X'"),
+        (lambda: as_responses([]), r"as_responses\(\) is missing the argument 'n_bags'"),
+    ],
+)
+def test_wrong_arguments(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"alpha": "gvc"}, r"alpha is 'gvc' \(did you mean 'gcv'\?\); expected"),
+        ({"embedding": "momets"}, r"embedding is 'momets' \(did you mean 'moments'\?\); expected"),
+        ({"solver": "xyz"}, r"solver is 'xyz'; expected"),
+        ({"precision": "float"}, r"precision is 'float' \(did you mean 'float\d\d'\?\)"),
+    ],
+)
+def test_wrong_words(parameters, words):
+    with pytest.raises(ParameterError, match=words):
+        DoubleBasisRegressor(**parameters).fit(BAGS, [0.0, 1.0])
+
+
+def test_errors_within_a_constructor_stay():
+    """A TypeError that is not of the call is that of the code."""
+    with pytest.raises(TypeError, match="unhashable"):
+        as_responses({[]: 1}, 1)
