@@ -66,7 +66,9 @@ def test_smoother_and_classifier():
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, TripleBasisRegressor, KernelSmoother])
 def test_other_names_are_refused(kind):
     """The refusal says which there are."""
-    with pytest.raises(ParameterError, match=r"^embedding is 'jss'; expected .*'js'"):
+    with pytest.raises(
+        ParameterError, match=r"^embedding is 'jss' \(did you mean 'js'\?\); expected .*'js'"
+    ):
         kind("jss").fit(BAGS, Y)
     if kind is not KernelSmoother:
         with pytest.raises(ParameterError, match=r"^random_features is 'rff'; .*'fourier'"):
