@@ -57,10 +57,10 @@ def test_two_sample(store, tmp_path):
     done("test", "two-sample", *settings(**wanted, groups="day", null_law="null", out_dir=tmp_path))
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["unit"], report["n_units"]) == ("group", {"a": 6, "b": 4})
-    assert report["name"] == "fuse"
+    assert report["name"] == "fuse_ranks"
 
 
-@pytest.mark.parametrize("statistic", ["fuse", "agg"])
+@pytest.mark.parametrize("statistic", ["fuse", "fuse_ranks", "agg"])
 def test_scales_are_drawn(monkeypatch, tmp_path, statistic):
     """A curve per kernel: weights, or corrected p-values with the level."""
     rng = np.random.default_rng(0)
@@ -69,7 +69,7 @@ def test_scales_are_drawn(monkeypatch, tmp_path, statistic):
     monkeypatch.setattr(scales, "save_figure", lambda figure, path: figure)
     axis = draw_scales("unused", r).axes[0]
     curves = axis.lines[:2]
-    key = "weight" if statistic == "fuse" else "corrected"
+    key = "corrected" if statistic == "agg" else "weight"
     drawn = np.concatenate([line.get_ydata() for line in curves])
     np.testing.assert_array_equal(drawn, r.details["scales"][key])
     assert axis.get_xscale() == "log"
