@@ -16,6 +16,8 @@ from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kinds import embedding
 
+NUMBERS_AT_ONCE = 2048  # that are compared with the box: some KiB of memory
+
 
 @dataclass(frozen=True)
 class SizeSpec(EmbeddingSpec):
@@ -38,7 +40,11 @@ class SizeSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        outside[:] = self.count_outside(bags)
+        outside[:] = 0
+        step = max(1, NUMBERS_AT_ONCE // self.n_dims)
+        for start in range(0, bags.n_points, step):
+            rows = start + np.flatnonzero(self.are_outside(bags.points[start : start + step]))
+            np.add.at(outside, np.searchsorted(bags.offsets, rows, "right") - 1, 1)
         n_points = self.points_embedded(bags, outside)
         out[:, 0] = np.where(n_points > 0, np.log(np.maximum(n_points, 1)), np.nan)
 

@@ -44,3 +44,20 @@ def test_a_union_with_it_learns_totals(join):
         for e in (joined, mean)
     ]
     assert errors[0] < errors[1] / 4
+
+
+def test_points_outside_are_counted_in_large_bags():
+    """Points are compared with the box some at a time: each counts in its own bag."""
+    rng = np.random.default_rng(5)
+    sizes = [5000, 1, 3000, 7]
+    points = rng.uniform(-0.2, 1.2, (sum(sizes), 2)).astype(np.float32)
+    bags = Bags(points, np.append(0, np.cumsum(sizes)))
+    spec = SizeEmbedding(out_of_box="drop", box=[(0, 1), (0, 1)]).fit(bags).spec_
+    outside, out = np.empty(4, np.int64), np.empty((4, 1))
+    spec.fill(bags, out, outside)
+    expected = [int(((bag < 0) | (bag > 1)).any(axis=1).sum()) for bag in bags]
+    assert outside.tolist() == expected
+    inside = np.array(sizes) - expected
+    np.testing.assert_allclose(
+        out[:, 0], np.where(inside > 0, np.log(np.maximum(inside, 1)), np.nan)
+    )
