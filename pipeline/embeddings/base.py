@@ -53,6 +53,7 @@ from .refusals import check_dims, refuse_outside
 SHARE = "share of the box's side"  # what messages call a bandwidth
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
 FITTED_ON = "the embedding was fitted on"
+NUMBERS_AT_ONCE = 2048  # that are compared with the box: some KiB of memory
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
 
 BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
@@ -282,8 +283,12 @@ class EmbeddingSpec(Saved, ABC):
 
     def count_outside(self, bags: Bags) -> Integers:
         """Return how many points of each bag lie outside the box."""
-        before = np.append(0, np.cumsum(self.are_outside(bags.points)))
-        return np.diff(before[bags.offsets])
+        counts = np.zeros(len(bags), np.int64)
+        step = max(1, NUMBERS_AT_ONCE // self.n_dims)
+        for start in range(0, bags.n_points, step):
+            rows = start + np.flatnonzero(self.are_outside(bags.points[start : start + step]))
+            np.add.at(counts, np.searchsorted(bags.offsets, rows, "right") - 1, 1)
+        return counts
 
     @property
     def is_uncertain(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ..core.arrays import Integers
 from ..data.bags.bags import Bags
@@ -15,8 +16,6 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kinds import embedding
-
-NUMBERS_AT_ONCE = 2048  # that are compared with the box: some KiB of memory
 
 
 @dataclass(frozen=True)
@@ -26,25 +25,21 @@ class SizeSpec(EmbeddingSpec):
     n_features = 1
 
     @property
+    @override
     def seconds_per_point(self) -> float:
-        """See `EmbeddingSpec.seconds_per_point`."""
         return 2e-9 * self.n_dims
 
+    @override
     def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
         return Description("logarithm of the number of points")
 
+    @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
-        """See `EmbeddingSpec.feature_names`."""
         return ["log(n_points)"]
 
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        """See `EmbeddingSpec.fill`."""
-        outside[:] = 0
-        step = max(1, NUMBERS_AT_ONCE // self.n_dims)
-        for start in range(0, bags.n_points, step):
-            rows = start + np.flatnonzero(self.are_outside(bags.points[start : start + step]))
-            np.add.at(outside, np.searchsorted(bags.offsets, rows, "right") - 1, 1)
+        outside[:] = self.count_outside(bags)
         n_points = self.points_embedded(bags, outside)
         out[:, 0] = np.where(n_points > 0, np.log(np.maximum(n_points, 1)), np.nan)
 
@@ -79,6 +74,7 @@ class SizeEmbedding(Embedding[SizeSpec]):
     information.
     """
 
+    @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> SizeSpec:
-        """See `Embedding.decide`; nothing is chosen from the sample."""
+        # nothing is chosen from the sample
         return SizeSpec(out_of_box=out_of_box, box=box)
