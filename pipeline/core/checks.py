@@ -65,8 +65,8 @@ def checked(
                 known.update(constraints_of(function))
             try:
                 bound = signature.bind(*args, **kwargs)
-            except TypeError:
-                raise _wrong_call(function, signature, args, kwargs) from None
+            except TypeError as error:
+                raise (_wrong_call(function, signature, args, kwargs) or error) from None
             given = bound.arguments
             if has_seed and hasattr(given.get(SEED), "bit_generator"):
                 given[SEED] = int(given[SEED].integers(2**63))
@@ -86,14 +86,14 @@ def _wrong_call(
     signature: inspect.Signature,
     args: tuple[Any, ...],
     kwargs: Mapping[str, object],
-) -> TypeError:
+) -> TypeError | None:
     """Return the error of a call, of a method without ``self``, of a constructor by its class."""
     name, first = function.__name__, next(iter(signature.parameters), None)
     if first in ("self", "cls"):
         known = list(signature.parameters.values())[1:]
         name = type(args[0]).__name__ if name == "__init__" else name
         signature, args = signature.replace(parameters=known), args[1:]
-    return wrong_call(name, signature, args, kwargs) or TypeError(f"{name}() has other parameters")
+    return wrong_call(name, signature, args, kwargs)
 
 
 def check_parameters(instance: object, of: str = "") -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from .errors import closest
 
+EMPTY = inspect.Parameter.empty
 CORES = "; the cores of this machine are used, and those of a cluster after connect()"
 
 
@@ -23,7 +24,7 @@ def wrong_call(
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        return TypeError(_reason(name, signature, args, kwargs) or f"{name}() {error}")
+        return TypeError(_reason(name, signature, args, kwargs) or f"{name}() got {error}")
     return None
 
 
@@ -34,21 +35,21 @@ def _reason(
     kwargs: Mapping[str, object],
 ) -> str | None:
     known = signature.parameters.values()
+    kinds = {parameter.kind for parameter in known}
     unknown = [key for key in kwargs if key not in signature.parameters]
-    if unknown:
+    if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
         hint = _hint(unknown[0], signature.parameters)
         return f"{name}() got an unexpected keyword argument {unknown[0]!r}{hint}"
     by_keyword = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
     by_place = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(args) > len(by_place):
+    if len(args) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         taken = f"{len(by_place)} positional arguments ({', '.join(by_place)})"
         hint = f"; pass the others by keyword, such as {by_keyword[0]}=" if by_keyword else ""
         return f"{name}() takes at most {taken}, but {len(args)} were given{hint}"
-    given = {*by_place[: len(args)], *kwargs}
-    missing = [p.name for p in known if p.default is p.empty and p.name not in given]
-    if missing and missing[0] in (*by_place, *by_keyword):
-        return f"{name}() is missing the argument {missing[0]!r}"
-    return None
+    passed = {*by_place[: len(args)], *kwargs}
+    required = [n for n in (*by_place, *by_keyword) if signature.parameters[n].default is EMPTY]
+    missing = [n for n in required if n not in passed]
+    return f"{name}() is missing the argument {missing[0]!r}" if missing else None
 
 
 def _hint(unknown: str, known: Collection[str]) -> str:
