@@ -8,10 +8,9 @@ from typing import Any
 
 from ..data.bags.html import html_table
 from ..embeddings.registered import spec_to_dict
+from .fitting.choice.short_list import LINEAR_IN_MEANS
 from .fitting.feature_map import FeatureMap
 from .outcomes.base import Outcome
-
-LINEAR_IN_MEANS = "linear in means"  # a candidate of every choice, and the simplest rival
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class FitSummary:
 
     def _repr_html_(self) -> str:
         """Return the same lines as a table."""
-        return html_table(self.title, dict(self.rows))
+        return html_table(self.title, self.rows)
 
 
 def summary_of(

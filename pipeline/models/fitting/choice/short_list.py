@@ -32,6 +32,7 @@ MANY_DIRECTIONS = 64  # of sliced Wasserstein distances in more dimensions than 
 AS_THEY_ARE, STANDARDISED, DRAWN_IN = "as they are", "standardised", "tails drawn in"
 SCALES = (AS_THEY_ARE, STANDARDISED, DRAWN_IN)
 CUBE_ROOTS, NINTH_ROOTS = "cube roots", "ninth roots"
+LINEAR_IN_MEANS = "linear in means"  # a candidate of every choice, and the simplest rival
 ROOTS = (CUBE_ROOTS, NINTH_ROOTS)  # for points over many decades, about 0
 
 
@@ -134,7 +135,7 @@ def short_list(n_dims: int) -> list[Choosable]:
 
 def linear_list(n_dims: int) -> list[Choosable]:
     """Return the embeddings that a linear model is tried on, the shortest first."""
-    found = [("linear in means", MomentsEmbedding(covariance=False))]
+    found = [(LINEAR_IN_MEANS, MomentsEmbedding(covariance=False))]
     if n_dims <= COVARIANCE_DIMS:
         found.append(("linear in moments", MomentsEmbedding()))
     scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
