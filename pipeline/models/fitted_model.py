@@ -13,6 +13,7 @@ from ..core.arrays import Floats
 from ..core.errors import ModelError
 from ..data.bags.bags import Bags
 from ..data.bags.coordinates import Names, order_of
+from ..data.bags.responses import Responses
 from ..data.labelled.holdout import Holdout
 from ..data.labelled.inputs import BagsLike
 from ..data.labelled.labelled import LabelledBags
@@ -237,7 +238,11 @@ def digest_of_fitted(bags: LabelledBags, holdout: Holdout) -> dict[str, Any]:
 def digest_of_bags(bags: LabelledBags) -> str:
     """Return a hash of the points of bags in memory, and of how they are split into bags."""
     assert isinstance(bags.data, Bags)
-    data = bags.ordered(bags.data)
+    return digest_of_points(bags.ordered(bags.data))
+
+
+def digest_of_points(data: Bags | Responses) -> str:
+    """Return the same for bags or responses."""
     digest = hashlib.blake2b(data.sizes.astype("<i8").tobytes(), digest_size=16)
     for start in range(0, data.n_points, POINTS_PER_DIGEST):
         block = data.points[start : start + POINTS_PER_DIGEST]

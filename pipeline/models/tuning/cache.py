@@ -29,7 +29,7 @@ from ...data.storage.files import names_in, remove, storage_errors
 from ...data.storage.zarr_reading import array_of, open_group
 from ...data.storage.zarr_stores import zarr_store
 from ...data.store.store import BagStore
-from ..fitted_model import digest_of_bags
+from ..fitted_model import digest_of_bags, digest_of_points
 from .candidates import digest
 
 FORMAT = Format("coefficients", 2, key="bagbasis_coefficients")
@@ -47,9 +47,7 @@ def identity_of(bags: LabelledBags) -> str:
     """Return the store's identity, or a hash of the points and labels of bags in memory."""
     if isinstance(bags.data, Bags):
         labels = [
-            [labels.sizes.tolist(), labels.points.tolist()]
-            if isinstance(labels, Responses)
-            else labels.tolist()
+            digest_of_points(labels) if isinstance(labels, Responses) else labels.tolist()
             for _, _, labels in bags.label_blocks()
         ]
         return digest([FORMAT.version, digest_of_bags(bags), labels])
