@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, overload
 
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import override
 
 from ..core import (
     Boolean,
@@ -154,6 +155,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         return self._fitted.predict(X)
 
     @checked(grid=Integer() | None_, project=Boolean)
+    @override
     def predict_density(
         self,
         X: BagsLike,
@@ -162,7 +164,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         grid: int | None = None,
         project: bool = False,
     ) -> Array:
-        """See `DensityPrediction.predict_density`; of a BagStore a lazy dask.array."""
+        # of a BagStore a lazy dask.array
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)
         model, (points, grid) = self._fitted, where(at, grid)

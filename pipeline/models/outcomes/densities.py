@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import fresh
@@ -66,8 +67,8 @@ class Densities(Outcome):
         return self.spec.n_features
 
     @classmethod
+    @override
     def label(cls, X: BagsLike | LabelledBags, labels: LabelsLike, target: Target) -> LabelledBags:
-        """See `Outcome.label`."""
         if target is not None:
             raise ParameterError(
                 f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
@@ -75,6 +76,7 @@ class Densities(Outcome):
         return with_responses(X, labels)
 
     @classmethod
+    @override
     def from_labels(
         cls,
         X: BagsLike | LabelledBags,
@@ -83,18 +85,17 @@ class Densities(Outcome):
         bags: Range | None,
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
-        """See `Outcome.from_labels`."""
         pairs = take_range(cls.label(X, labels, target), bags)
         names = pairs.response_names
         spec = resolve_response(response_embedding, pairs)
         return pairs, cls(spec, None if names is None else tuple(names))
 
+    @override
     def call(self, j: int) -> str:
-        """See `Outcome.call`."""
         return f"coefficient {tuple(self.spec.indices[j].tolist())} of the responses"
 
+    @override
     def take_labels(self, store: BagStore) -> LabelledBags:
-        """See `Outcome.take_labels`."""
         if store.response_dims != self.spec.n_dims:
             raise DataError(
                 f"{store.url}: responses have dimension {store.response_dims}, the model predicts "
@@ -102,8 +103,8 @@ class Densities(Outcome):
             )
         return LabelledBags(store, ResponseBags())
 
+    @override
     def encode(self, labels: Responses) -> tuple[Rows, int]:
-        """See `Outcome.encode`."""
         out = np.empty((len(labels), self.n_targets))
         return out, self.spec.embed(self._present(labels), out)
 
@@ -112,35 +113,37 @@ class Densities(Outcome):
         reference = "the model was fitted on"
         return labels.in_order_of(self.response_names, "responses", reference).present
 
+    @override
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        """See `Outcome.columns`."""
         names = ["a_" + "_".join(map(str, alpha)) for alpha in self.spec.indices.tolist()]
         return dict(zip(names, prediction.values.T, strict=True))
 
+    @override
     def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
-        """See `Outcome.label_again`."""
         return with_responses(bags, labels)
 
+    @override
     def scored(self, losses: Rows) -> Rows:
-        """See `Outcome.scored`: by Parseval the sum is a squared L2 distance."""
+        # by Parseval the sum is a squared L2 distance
         return losses.sum(axis=-1, keepdims=True)
 
     @property
+    @override
     def scored_names(self) -> tuple[str, ...]:
-        """See `Outcome.scored_names`."""
         return ("densities",)
 
+    @override
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
-        """See `Outcome.references`: squared distances to the average density of the bags fitted."""
+        # squared distances to the average density of the bags fitted
         return ((targets - _known(mean_targets)) ** 2).sum(axis=1, keepdims=True)
 
+    @override
     def sum_references(self, errors: ErrorSums) -> Rows:
-        """See `Outcome.sum_references`."""
         assert isinstance(errors.details, DensityDetails)
         return np.array([errors.details.average])
 
+    @override
     def details(self, judged: Judged) -> Found:
-        """See `Outcome.details`."""
         batch, targets, w, own = judged.batch, judged.targets, judged.weights, np.nan
         if judged.box == self.spec.box:
             coefficients = np.empty_like(targets)
@@ -152,26 +155,24 @@ class Densities(Outcome):
         empty = np.empty((len(batch), 0))
         return Found(DensityDetails(average, own, noise), empty, empty)
 
+    @override
     def units(self) -> Rows:
-        """See `Outcome.units`: 1/r for each of r coefficients.
-
-        The average error in these units is the sum of the squared errors, which is by Parseval a
-        squared L2 distance.
-        """
+        # 1/r for each of r coefficients.  The average error in these units is the sum of the
+        # squared errors, which is by Parseval a squared L2 distance
         return np.full(self.n_targets, 1.0 / self.n_targets)
 
+    @override
     def report_outside(self, n_responses_outside: int) -> dict[str, int]:
-        """See `Outcome.report_outside`."""
         return {"n_response_points_outside_box": n_responses_outside}
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """See `Outcome.to_dict`."""
         names = {} if self.response_names is None else {NAMES: list(self.response_names)}
         return {self.key: self.spec.to_dict(), **names}
 
     @classmethod
+    @override
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """See `Outcome.from_dict`."""
         spec = ProjectionSpec.from_dict(values[cls.key])
         if spec.n_features != k:
             raise ValueError(f"{k} rows of coefficients do not fit the response basis")
