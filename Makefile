@@ -8,23 +8,23 @@ export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.venv/networks
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 
-.PHONY: demo test test-fresh test-long test-experiments test-exhaustive test-all test-portable test-oldest test-newest test-elsewhere test-clusters cluster-packages venv lint docs bench bench-page chaos clean clean-kernels FORCE
+.PHONY: demo test test-fresh test-long test-experiments test-all test-portable mutants test-oldest test-newest test-elsewhere test-clusters cluster-packages venv generated lint docs bench bench-page chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 # As many workers as cores: a thread that spins for work, and modules that each of hundreds of
 # processes would compile anew, take the time of others.
-test test-fresh test-long test-experiments test-exhaustive test-all: export OMP_WAIT_POLICY = passive
-test test-fresh test-long test-experiments test-exhaustive test-all: export OPENBLAS_THREAD_TIMEOUT = 4
-test test-fresh test-long test-experiments test-exhaustive test-all: export PYTHONDONTWRITEBYTECODE =
+test test-fresh test-long test-experiments test-all: export OMP_WAIT_POLICY = passive
+test test-fresh test-long test-experiments test-all: export OPENBLAS_THREAD_TIMEOUT = 4
+test test-fresh test-long test-experiments test-all: export PYTHONDONTWRITEBYTECODE =
 test: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder $(if $(ALL),-m 'not ($(ON_CLUSTERS) or packaging)')
 
 # What takes a second of CPU or more: clusters and jobs in processes of their own, writers that die before
 # each of their writes, jobs from end to end, levels over many draws, every value for every parameter.
 test-long: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'long and not exhaustive and not experiments'
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'long and not experiments'
 
 # All but the two cheapest, each run at small scale: the tables of kept results are in `test`.
 test-experiments: venv
@@ -37,22 +37,24 @@ test-fresh: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not ($(ON_CLUSTERS) or packaging)' \
 		tests/contract $$(grep --recursive --files-with-matches --include='test_*.py' 'from hypothesis import' tests)
 
-# Every embedding in every shape through every job: `test` has each embedding and each shape.
-test-exhaustive: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist load -m exhaustive tests/embeddings
-
 ON_CLUSTERS := slurm or gateway or tls or kubernetes or accounts or browser
 
-# These four in one run, as .ci/run does: tests are collected once, and what a file makes for tests of
-# several of the four (stores, models, workers) is made once.
-test-all: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder -m 'not ($(ON_CLUSTERS) or packaging)'
+# These three in one run, `make test ALL=1` as in .ci/run: tests are collected once, and what a file
+# makes for tests of several of the three (stores, models, workers) is made once.
+test-all:
+	$(MAKE) test ALL=1
 
 # As on machines of other kinds: other kernels of OpenBLAS, Numba's code for any processor, other cores.
 test-portable: export OMP_WAIT_POLICY = passive
 test-portable: export OPENBLAS_THREAD_TIMEOUT = 4
 test-portable: venv
 	$(BIN)/python -m tests.portable
+
+# What share of small faults the tests find, by package: into docs/mutants.jsonl. MUTANTS=, SEED=.
+mutants: export OMP_WAIT_POLICY = passive
+mutants: export OPENBLAS_THREAD_TIMEOUT = 4
+mutants: venv
+	$(BIN)/python -m tests.mutants --reach --mutants $(or $(MUTANTS),300) --seed $(or $(SEED),0)
 
 # The core with the oldest dependencies that pyproject.toml allows, in .venv/oldest, and with the newest.
 test-oldest: venv
@@ -97,6 +99,10 @@ MODULES := $(shell find pipeline jobs configs -name '*.py' -o -name '*.pyi' -o -
 .venv/ready: .venv/installed FORCE
 	@echo '$(MODULES)' | cmp --silent - $@ || { $(call install,--no-deps --editable .) && echo '$(MODULES)' > $@; }
 
+generated: venv
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.stubs
+	$(BIN)/python -m bagbasis.jobs.configs.printed configs
+
 lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -122,7 +128,7 @@ chaos: venv
 	$(BIN)/python -m tests.chaos $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: clean-kernels
-	rm -rf .venv build docs/api docs/experiments docs/gallery demo-output bench-output experiment-output
+	rm -rf .venv build docs/api docs/commands docs/configuration.md docs/experiments docs/gallery docs/pictures/made demo-output bench-output experiment-output
 
 clean-kernels:
 	rm -rf .venv/kernels .venv/networks

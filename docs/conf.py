@@ -1,45 +1,58 @@
-"""Settings of Sphinx; the pages of `api/` are made here, from each package's ``__all__``."""
+"""Settings of Sphinx; `reference_pages` makes the pages of the reference."""
 
 from __future__ import annotations
 
-import inspect
+import re
 import shutil
-from importlib import import_module
+import sys
+from html import escape
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxDirective
 
 import bagbasis
+from bagbasis.data.bags.format_rules import FormatRules
+from bagbasis.ingest.registry import FORMATS
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[1]
-PACKAGES = sorted(
-    file.parent.name
-    for file in Path(bagbasis.__file__).parent.glob("*/__init__.py")
-    if "\n__all__ = " in file.read_text()  # else people use no name of it
-)
+sys.path.insert(0, str(HERE))
+import reference_pages  # noqa: E402 - it lies beside this file
+from pictures.concepts import draw_all  # noqa: E402 - as does this folder
 
 project, author, release = "bagbasis", "the bagbasis developers", bagbasis.__version__
 extensions = [
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
 ]
-# No intersphinx: it reads lists of other projects' names (objects.inv), which no package ships. So
-# it would need the network at each build, and links would come and go with it.
 exclude_patterns = ["tutorials/*"]
+templates_path = ["templates"]
+# Lists of names of other projects lie beside the pages, so that a build needs no network.
+intersphinx_mapping = reference_pages.write_inventories(ROOT / "build" / "inventories")
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
-    "show_prev_next": False,
-    "header_links_before_dropdown": 5,
+    "show_prev_next": True,
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "github-dark",
     "navbar_persistent": ["search-button"],
+    "show_toc_level": 2,
 }
-# these pages have none below them, or name them in their tables
-html_sidebars = {page.stem: [] for page in HERE.glob("*.md")}
+html_sidebars = {"index": [], "search": []}
 html_static_path, html_css_files = ["static"], ["pages.css"]
+html_favicon = "static/favicon.svg"
 html_title = "bagbasis"
 copybutton_exclude = ".linenos, .gp, .go"
 html_show_sourcelink = False
@@ -47,60 +60,101 @@ default_role = "code"
 myst_heading_anchors = 3
 # what scikit-learn and Python give to every class stands in their own pages
 OTHERS = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, object, tuple, dict"
-# the values of tables of parameters and of classes fill a page, and say nothing to a reader
-OF_CLASSES = ["   :members:", f"   :inherited-members: {OTHERS}", "   :exclude-members: PARAMETERS"]
-OF_DATA = ["   :no-value:"]
+autosummary_generate = True
+autosummary_context = {"other_classes": OTHERS}
 autodoc_typehints = "none"  # numpydoc says them
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
+viewcode_line_numbers = True
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "gallery",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "min_reported_time": 1e9,
+    "within_subsection_order": "reference_pages.TutorialOrder",
     "write_computation_times": False,
+    "backreferences_dir": "api/tutorials",
+    "doc_module": ("bagbasis",),
+    "prefer_full_module": (),
 }
+NAMES = reference_pages.foreign_names() | reference_pages.public_names()
+PAGES = reference_pages.pages_of_names()
 
 
-def _names(module: ModuleType) -> list[str]:
-    """Return the public names of a module that `bagbasis` itself does not have."""
-    shown = [one for one in module.__all__ if module is bagbasis or one not in bagbasis.__all__]
-    return sorted(shown, key=str.lower)
+class PagesOf(SphinxDirective):
+    """Lists the pages of the guide that name an object: ``.. pages-of:: bagbasis.Bags``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return one paragraph, or nothing."""
+        pages = PAGES.get(self.arguments[0])
+        return self.parse_text_to_nodes(f"**Explained in:** {pages}") if pages else []
 
 
-def _page(module: ModuleType) -> str:
-    """Return the page of a module: what it says of itself, and each of its public names."""
-    name = module.__name__
-    lines = [name, "=" * len(name), "", f".. automodule:: {name}", ""]
-    for one in _names(module):
-        value = getattr(module, one)
-        kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
-        lines += [f".. auto{kind}:: {name}.{one}"]
-        lines += OF_CLASSES if kind == "class" else OF_DATA if kind == "data" else []
-        lines += [""]
-    return "\n".join(lines)
+class KeepUnits(SphinxTransform):
+    """Keeps a number and its unit on one line."""
+
+    default_priority = 401
+    UNIT = re.compile(r"(?<=\d) (?=(?:%|×|(?:ms|s|µs|MB|MiB|GiB)\b))")
+
+    def apply(self, **options: object) -> None:
+        """Replace blanks by no-break spaces, but for code."""
+        for text in list(self.document.findall(nodes.Text)):
+            parent = text.parent
+            if not isinstance(parent, (nodes.literal, nodes.literal_block, nodes.raw)):
+                joined = self.UNIT.sub("\N{NO-BREAK SPACE}", text)
+                if joined != text:
+                    parent.replace(text, nodes.Text(joined))
 
 
-def _write_pages(_: object) -> None:
-    folder = HERE / "api"
-    folder.mkdir(exist_ok=True)
-    modules = [bagbasis, *(import_module(f"bagbasis.{package}") for package in PACKAGES)]
-    names = [module.__name__ for module in modules if _names(module)]
-    for name in names:
-        text, file = _page(import_module(name)), folder / f"{name}.rst"
-        if not file.exists() or file.read_text() != text:  # else all is read again
-            file.write_text(text)
-    tree = ["Public names", "============", "", ".. toctree::", "   :maxdepth: 1", ""]
-    (folder / "index.rst").write_text("\n".join([*tree, *(f"   {name}" for name in names), ""]))
+class LinkNames(SphinxTransform):
+    """Makes a link to its page of each public name in code type."""
+
+    default_priority = 400
+
+    def apply(self, **options: object) -> None:
+        """Wrap the names of this document, but not those in titles, links and signatures."""
+        unwanted = (nodes.title, nodes.reference, addnodes.pending_xref, addnodes.desc_signature)
+        for literal in list(self.document.findall(nodes.literal)):
+            name = literal.astext().removesuffix("()").rpartition(".")[2]
+            full = NAMES.get(name)
+            is_whole = literal.astext().removesuffix("()") in (name, full)
+            is_here = self.env.docname == f"api/objects/{full}"
+            parent = literal.parent
+            while parent is not None and not isinstance(parent, unwanted):
+                parent = parent.parent
+            if full is None or not is_whole or is_here or parent is not None:
+                continue
+            target = {"refdomain": "py", "reftype": "obj", "reftarget": full}
+            link = addnodes.pending_xref("", refexplicit=True, refwarn=False, **target)
+            literal.replace_self(link)
+            link += literal
 
 
-def _copy_pages(_: object) -> None:
+def _write_pages(_: object, config: object) -> None:
+    reference_pages.write_api()
+    reference_pages.write_commands()
+    reference_pages.write_configuration()
+    draw_all()
+
+
+def _copy_pages(_: object, config: object) -> None:
     """Bring the pages that lie beside what they are about."""
     shutil.copy2(ROOT / "deploy" / "README.md", HERE / "deploying.md")
     shutil.copy2(ROOT / "CHANGELOG.md", HERE / "changes.md")
     results = ROOT / "jobs" / "experiments" / "results"
     ours = shutil.ignore_patterns("*.json", "*.py")
     shutil.copytree(results, HERE / "experiments", ignore=ours, dirs_exist_ok=True)
+
+
+def _add_format_rules(_: object, page: str, source: list[str]) -> None:
+    """Add what each format declares to the page about them."""
+    if page == "formats":
+        list(FORMATS)  # imports the modules that declare rules
+        rules = sorted(FormatRules.ALL.items())
+        source[0] += "".join(f"\n## {name}\n\n{one.section()}\n" for name, one in rules)
 
 
 def _is_of_scikit_learn(_: object, kind: str, name: str, *more: object) -> bool | None:
@@ -111,16 +165,42 @@ def _is_of_scikit_learn(_: object, kind: str, name: str, *more: object) -> bool 
     return True if is_theirs else None
 
 
+PAPERS = {
+    "000": "Sutherland 2016",
+    "001": "Sutherland et al. 2016",
+    "002": "FastMMD 2015",
+    "003": "Szabó",
+    "004": "Oliva 2018",
+}
+CITED = re.compile(r"(?<![\d,.\"])(00[0-4])(?=,? (?:§|eq\.|ch\.|App\.|\d)|\))")
+
+
 def _escape(
     _: object, kind: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
-    """Let |x| be an absolute value; to reStructuredText it is a name to be replaced."""
+    """Let |x| be an absolute value, not a name to be replaced; name papers by their authors."""
+    lines[:] = [CITED.sub(lambda match: PAPERS[match[1]], line) for line in lines]
     lines[:] = [line if "``" in line else line.replace("|", "\\|") for line in lines]
+
+
+def _describe(
+    _: object, page: str, template: object, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Let a page's first paragraph be what search engines show of it."""
+    paragraph = next(doctree.findall(nodes.paragraph), None) if doctree else None
+    if paragraph is not None and page != "index":  # which says it itself
+        text = escape(" ".join(paragraph.astext().split())[:200])
+        context["metatags"] += f'<meta name="description" content="{text}">'
 
 
 def setup(app: Sphinx) -> None:
     """Make and bring pages before Sphinx looks for them; see to docstrings after numpydoc has."""
-    app.connect("builder-inited", _write_pages, priority=100)
-    app.connect("builder-inited", _copy_pages, priority=100)
+    app.add_transform(LinkNames)
+    app.add_transform(KeepUnits)
+    app.connect("html-page-context", _describe)
+    app.add_directive("pages-of", PagesOf)
+    app.connect("config-inited", _write_pages)  # before Sphinx looks for pages
+    app.connect("config-inited", _copy_pages)
+    app.connect("source-read", _add_format_rules)
     app.connect("autodoc-skip-member", _is_of_scikit_learn)
     app.connect("autodoc-process-docstring", _escape, priority=900)

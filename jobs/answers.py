@@ -3,38 +3,62 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .asked import FORMAT, FORMATS, QUIET, VERBOSE, asked, wants_json
+
 if TYPE_CHECKING:
     from .terminal import Terminal
 
-JSON = f"{__name__}.json"  # key in a command's context: whether --json was given
 
-
-def take_json(command: click.Command) -> None:
-    """Give the option ``--json`` to a command, or to all commands of a group; see `answer`."""
+def take_output_options(command: click.Command) -> None:
+    """Give the options of the output to a command, or to all of a group; see `answer`."""
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            take_json(one)
+        for subcommand in command.commands.values():
+            take_output_options(subcommand)
     elif not command.hidden:
-        text = "Print one JSON object on stdout in place of tables."
-        option = click.Option(
-            ["--json"], is_flag=True, expose_value=False, callback=_keep_json, help=text
-        )
-        command.params.append(option)
+        command.params += [
+            click.Option(
+                ["--format", "output_format"],
+                type=click.Choice(FORMATS),
+                default="table",
+                expose_value=False,
+                callback=_keep_format,
+                help="Print tables, one JSON object, or tables with tabs between cells.",
+            ),
+            _flag(["--json"], _keep_json, "Print one JSON object on stdout, as --format json."),
+            _flag(["-v", "--verbose"], _keep(VERBOSE), "Show details."),
+            _flag(
+                ["-q", "--quiet"],
+                _keep(QUIET),
+                "Show neither results nor progress; errors alone.",
+            ),
+        ]
+
+
+Callback = Callable[[click.Context, click.Parameter, Any], None]
+
+
+def _flag(names: list[str], callback: Callback, text: str) -> click.Option:
+    return click.Option(names, is_flag=True, expose_value=False, callback=callback, help=text)
+
+
+def _keep(key: str) -> Callback:
+    """Return what keeps the value of an option under a key of the command's context."""
+    return lambda context, _, value: context.meta.update({key: value})
+
+
+def _keep_format(context: click.Context, _: click.Parameter, value: str) -> None:
+    if context.meta.get(FORMAT) != "json":
+        context.meta[FORMAT] = value
 
 
 def _keep_json(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.meta[JSON] = value
-
-
-def wants_json() -> bool:
-    """Return whether the running command was given ``--json``: it then prints no tables."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(JSON))
+    if value:
+        context.meta[FORMAT] = "json"
 
 
 def answer(found: Mapping[str, Any]) -> None:
@@ -46,8 +70,8 @@ def answer(found: Mapping[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line on stdout, unless JSON was asked for."""
-    if not wants_json():
+    """Print a line on stdout, unless JSON was asked for, or nothing at all."""
+    if not wants_json() and not asked(QUIET):
         click.echo(text)
 
 
@@ -57,4 +81,8 @@ def command_terminal() -> Terminal:
 
     from .terminal import Terminal
 
-    return Terminal(Console(quiet=True) if wants_json() else None)
+    quiet = bool(asked(QUIET))
+    out = Console(quiet=True) if wants_json() or quiet else None
+    err = Console(stderr=True, quiet=True) if quiet else None
+    verbose, tsv = bool(asked(VERBOSE)), asked(FORMAT) == "tsv"
+    return Terminal(out, err, verbose=verbose, tsv=tsv)

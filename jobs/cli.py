@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ import click
 
 from bagbasis.core.systems import check_addresses, check_threads
 
-from .answers import answer, command_terminal, take_json
+from .answers import answer, command_terminal, take_output_options
+from .completions import complete_words
 from .interrupts import prompt_interrupts
-from .job import GROUPS, JOBS, headings
+from .job import GROUPS, JOBS, called, headings
 from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .shell import (
     FAILED,
@@ -33,6 +36,8 @@ from .shell import (
 )
 
 YAML = (".yaml", ".yml")
+HELP_ALL = "bagbasis.help_all"
+Rows = list[tuple[str, str]]
 DEBUG = "Show tracebacks and the library's log."
 
 
@@ -40,17 +45,67 @@ class JobCommand(click.Command):
     """A job's command; its help ends with the keys of its config and the job's exit codes."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the keys of the job's config, and its exit codes."""
+        """Write the keys of the job's config, and its exit codes.
+
+        ``--help`` has a line or two for each key; ``--help-all`` has those of every component, too,
+        and what each accepts.
+        """
         from bagbasis.core.config_errors import key_sections
 
         assert self.name is not None
         job = import_job(self.name)
-        for title, rows in key_sections(job.Config).items():
+        sections = key_sections(job.Config)
+        is_whole = bool(ctx.meta.get(HELP_ALL))
+        shown = sections if is_whole else short_sections(sections)
+        for title, rows in shown.items():
             with formatter.section(title or "Keys (in the YAML file, or with --set)"):
-                formatter.write_dl(rows)
+                formatter.write_dl([(key, without_marks(text)) for key, text in rows])
+        if not is_whole:
+            words = f"{ctx.command_path} --help-all"
+            more = ", and the keys of every component" if len(shown) < len(sections) else ""
+            formatter.write_paragraph()
+            formatter.write_text(f"{words} shows what each key accepts and its default{more}.")
         if hasattr(job, "EXIT_CODES"):
             with formatter.section("Exit codes"):
                 formatter.write_dl([(str(code), text) for code, text in job.EXIT_CODES.items()])
+
+
+def short_sections(sections: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Return the keys of a job without those of components, and without what each accepts."""
+    shown: dict[str, Rows] = {}
+    places = set()
+    for title, rows in sections.items():
+        place, _, kind = title.partition(" with ")
+        if not kind.startswith("name") and place not in places:  # the first kind is the default
+            places.add(place)
+            shown[title] = [
+                (key, f"required: {words}" if accepted.endswith("; required)") else words)
+                for key, text in rows
+                for words, _, accepted in [text.rpartition(" (")]
+            ]
+    return shown
+
+
+def without_marks(text: str) -> str:
+    """Return a text of a docstring without the marks of code."""
+    return text.replace("`", "")
+
+
+def _show_all(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta[HELP_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+def _check_text(word: str) -> None:
+    """End the process if an argument has bytes that are no text: they could not be told of."""
+    try:
+        word.encode()
+    except UnicodeEncodeError as error:
+        n_bytes = len(os.fsencode(word[: error.start]))
+        complain(f"argument {word!a}: byte {n_bytes} is not UTF-8; give names and texts in UTF-8")
+        sys.exit(WRONG_CONFIG)
 
 
 class Group(click.Group):
@@ -67,13 +122,15 @@ class Group(click.Group):
 
     def main(self, args: Any = None, *more: Any, **options: Any) -> Any:
         """Run the command and end the process with its exit code."""
+        for word in sys.argv[1:] if args is None else args:
+            _check_text(word)
         try:
             code = super().main(args, *more, **{**options, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message())
             sys.exit(WRONG_CONFIG)
         except click.ClickException as error:
-            complain(error.format_message())
+            complain(error.format_message(), kind="UsageError", as_json=_asks_for_json(args))
             sys.exit(error.exit_code)
         except click.Abort:
             complain("interrupted")
@@ -84,6 +141,13 @@ class Group(click.Group):
             complain(NO_OUTPUT.format(error.strerror))
             sys.exit(FAILED)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _asks_for_json(args: Sequence[str] | None) -> bool:
+    """Return whether a command line that could not be read asks for JSON."""
+    words = sys.argv[1:] if args is None else [*args]
+    is_one_word = not {"--json", "--format=json"}.isdisjoint(words)
+    return is_one_word or ("--format", "json") in pairwise(words)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -113,6 +177,8 @@ def run_job(
     cluster: str | None = None,
     scale: str | None = None,
     debug: bool = False,
+    more: Sequence[str] = (),
+    output: str | None = None,
 ) -> int:
     """Run one job and return its exit code.
 
@@ -122,9 +188,11 @@ def run_job(
 
     def run() -> int:
         with prompt_interrupts(give_up):
-            return _run(name, what, overrides, {"cluster": cluster, "scale": scale})
+            values = dict(zip(JOBS[name].more, more, strict=False))
+            values |= {} if output is None else {JOBS[name].output: output}
+            return _run(name, what, overrides, {"cluster": cluster, "scale": scale, **values})
 
-    return guarded(name, run, debug)
+    return guarded(called(name), run, debug)
 
 
 def _run(
@@ -134,13 +202,13 @@ def _run(
     if not JOBS[name].tends_store:
         check_addresses()
     job = import_job(name)
-    from .configs import load_config
+    from .configs.config import load_config
 
-    path, given = _positional(name, what)
+    path, values = _positional(name, what)
     if what is None and JOBS[name].self_contained:
         path = packaged_config(name)
-    given |= {key: value for key, value in options.items() if value is not None}
-    config = load_config(job.Config, path, overrides, given)
+    values |= {key: value for key, value in options.items() if value is not None}
+    config = load_config(job.Config, path, overrides, values, called(name))
     check_threads()
     from .files import run_and_report, with_config
 
@@ -158,23 +226,45 @@ def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[st
 
 def _job_command(name: str) -> click.Command:
     job = JOBS[name]
-    metavar = f"[CONFIG.yaml|{job.shortcut.upper()}]" if job.shortcut else "[CONFIG.yaml]"
+    words = [name.removesuffix("_url").upper() for name in (job.shortcut, *job.more) if name]
+    metavar = f"[CONFIG.yaml|{' '.join(words)}]" if words else "[CONFIG.yaml]"
 
     def callback(
-        what: str | None,
+        words: tuple[str, ...],
         overrides: tuple[str, ...],
         debug: bool,
         cluster: str | None = None,
         scale: str | None = None,
+        output: str | None = None,
     ) -> None:
-        click.get_current_context().exit(run_job(name, what, overrides, cluster, scale, debug))
+        context = click.get_current_context()
+        what = words[0] if words else None
+        more = words[1:]
+        if len(more) > len(job.more):
+            extra = more[len(job.more)]
+            raise click.UsageError(f"too many arguments: {extra!r}; expected {metavar}", context)
+        context.exit(run_job(name, what, overrides, cluster, scale, debug, more, output))
 
     callback = click.option("--debug", is_flag=True, help=DEBUG)(callback)
+    callback = click.option(
+        "--help-all",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_all,
+        help="Show this message with all keys, and exit.",
+    )(callback)
     if job.scaled:
         callback = click.option("--scale", metavar="small|paper", help="How large.")(callback)
     if job.cluster:
         callback = CLUSTER_OPTION(callback)
-    callback = click.argument("what", required=False, metavar=metavar)(SET_OPTION(callback))
+    if job.output:
+        text = f"Where the result goes, as --set {job.output}=."
+        callback = click.option("-o", "--output", metavar="OUT", help=text)(callback)
+    place = click.argument(
+        "words", nargs=-1, metavar=metavar, shell_complete=complete_words(name, job)
+    )
+    callback = place(SET_OPTION(callback))
     return click.command(name, cls=JobCommand, help=job.help)(callback)
 
 
@@ -185,16 +275,13 @@ def test_group() -> None:
 
 @cli.group("drift")
 def drift_group() -> None:
-    """Keep a reference, and test whether new data have drifted from it."""
+    """Test whether new data have drifted from a reference."""
 
 
 for _command in COMMANDS:
     cli.add_command(_command)
 _GROUPS = dict(zip(GROUPS, (test_group, drift_group), strict=True))
 for _name in JOBS:
-    _first, _, _rest = _name.partition("-")
-    if _rest and _first in _GROUPS:
-        _GROUPS[_first].add_command(_job_command(_name), _rest)
-    else:
-        cli.add_command(_job_command(_name))
-take_json(cli)
+    _first, _, _rest = called(_name).partition(" ")
+    (_GROUPS[_first] if _rest else cli).add_command(_job_command(_name), _rest or _name)
+take_output_options(cli)

@@ -24,7 +24,7 @@ from bagbasis.data.storage.zarr_stores import check_no_link
 from .job import JOBS
 
 if TYPE_CHECKING:
-    from .configs import JobConfig
+    from .configs.config import JobConfig
     from .terminal import Terminal
 
 
@@ -38,20 +38,20 @@ def run_and_report(
     StoreError
         Something else than a report is there, before anything is done; or it cannot be written.
     """
-    if JOBS[name].draws:
-        importlib.import_module(".pictures.evaluation", __package__)  # is there, before any work
     path = config.report_path
+    if JOBS[name].draws or (path is not None and JOBS[name].page):
+        importlib.import_module(".pictures.evaluation", __package__)  # is there, before any work
     if path is not None:
         check_report_place(path)
         if JOBS[name].page:
             check_report_place(page_url(path), is_page)
-    with _logged() as said:
+    with _logged() as warned:
         report: dict[str, Any] = job.run(config, console)
     if path is not None:
         if JOBS[name].page:  # before the report: once that is there, the job counts as done
             from .page import render
 
-            page = render(name, console.parts, plain(config.model_dump()), said)
+            page = render(name, console.parts, plain(config.model_dump()), warned)
             write_page(page_url(path), page)
             console.line(page_url(path))
         write_report(path, with_config(name, config, report))
@@ -91,7 +91,7 @@ def write_page(url: str, page: str) -> None:
 @contextmanager
 def _logged() -> Iterator[list[str]]:
     """Yield a list that collects the library's warnings in this process, and log each of them."""
-    found: list[str] = []
+    texts: list[str] = []
 
     def log(
         message: Warning | str,
@@ -107,7 +107,7 @@ def _logged() -> Iterator[list[str]]:
             others(message, category, filename, lineno, file, line)
 
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: found.append(  # type: ignore[method-assign]
+    handler.emit = lambda record: texts.append(  # type: ignore[method-assign]
         without_credentials(record.getMessage())
     )
     handler.addFilter(lambda record: not getattr(record, "is_progress", False))
@@ -118,7 +118,7 @@ def _logged() -> Iterator[list[str]]:
             warnings.simplefilter("always", BagbasisWarning)  # also what was shown before
             others = warnings.showwarning
             warnings.showwarning = log
-            yield found
+            yield texts
     finally:
         logger.removeHandler(handler)
 
@@ -132,7 +132,7 @@ def is_report(content: bytes) -> bool:
     """Return whether a job wrote the file."""
     try:
         values = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(values, dict) and {"job", "config"} <= values.keys()
 

@@ -6,7 +6,7 @@ table imports no job, so that ``bags --help`` answers at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,6 +32,10 @@ class Job:
         Whether it looks after a store, and starts no other process.
     shortcut : str
         Key that an argument which is no YAML file stands for; "" for none.
+    more : tuple of str
+        Keys that further arguments stand for, in their order.
+    output : str
+        Key that ``-o`` stands for; "" for none.
     scaled : bool
         Whether ``--scale`` says how large it is.
     self_contained : bool
@@ -46,6 +50,8 @@ class Job:
     draws: bool = False
     tends_store: bool = False
     shortcut: str = ""
+    more: tuple[str, ...] = ()
+    output: str = ""
     scaled: bool = False
     self_contained: bool = False
 
@@ -56,7 +62,11 @@ GROUPS = ("test", "drift")
 
 JOBS: Mapping[str, Job] = {
     "generate": Job(
-        "Write bags of a built-in dataset into a store.", BAGS, cluster=True, shortcut="dataset"
+        "Write bags of a built-in dataset into a store.",
+        BAGS,
+        cluster=True,
+        shortcut="dataset",
+        output="url",
     ),
     "ingest": Job(
         "Turn long tables (Parquet, CSV) or an .npz file into a store.", BAGS, cluster=True
@@ -86,6 +96,8 @@ JOBS: Mapping[str, Job] = {
     "fit": Job(
         "Fit a Double-Basis model to the bags of a store.",
         MODELS,
+        shortcut="data_url",
+        output="model_url",
         cluster=True,
         page=True,
         draws=True,
@@ -93,11 +105,21 @@ JOBS: Mapping[str, Job] = {
     "evaluate": Job(
         "Measure a model on labelled bags; write pictures and a report.",
         MODELS,
+        shortcut="model_url",
+        more=("data_url",),
+        output="out_dir",
         cluster=True,
         page=True,
         draws=True,
     ),
-    "predict": Job("Write a model's predictions, with the bags' ids.", MODELS, cluster=True),
+    "predict": Job(
+        "Write a model's predictions, with the bags' ids.",
+        MODELS,
+        cluster=True,
+        shortcut="model_url",
+        more=("data_url",),
+        output="output_url",
+    ),
     "tune": Job(
         "Choose embedding, kernel width and penalty; fit the best.",
         MODELS,
@@ -116,6 +138,7 @@ JOBS: Mapping[str, Job] = {
         TESTS,
         "hypotheses.two_sample",
         cluster=True,
+        page=True,
         draws=True,
     ),
     "test-independence": Job(
@@ -123,19 +146,25 @@ JOBS: Mapping[str, Job] = {
         TESTS,
         "hypotheses.independence",
         cluster=True,
+        page=True,
         draws=True,
     ),
     "test-fit": Job(
         "Test whether targets (residuals) follow a distribution.",
         TESTS,
         "hypotheses.fit",
+        page=True,
         draws=True,
     ),
     "drift-fit": Job(
         "Keep a reference that later data are compared with.", TESTS, "drift.fit", cluster=True
     ),
     "drift-test": Job(
-        "Test whether new data are still like a reference.", TESTS, "drift.test", cluster=True
+        "Test whether new data are still like a reference.",
+        TESTS,
+        "drift.test",
+        cluster=True,
+        page=True,
     ),
     "demo": Job(
         "Run the main job on real and on generated data.",
@@ -155,20 +184,35 @@ JOBS: Mapping[str, Job] = {
     ),
 }
 
+
+def called(job: str) -> str:
+    """Return the words by which a job is called: "test fit" for "test-fit"."""
+    group, _, rest = job.partition("-")
+    return f"{group} {rest}" if rest and group in GROUPS else job
+
+
+def job_of(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the job that words on the command line begin with, and the words after it."""
+    n_words = 2 if len(words) > 1 and words[0] in GROUPS else 1
+    return "-".join(words[:n_words]), tuple(words[n_words:])
+
+
 OTHER_COMMANDS = {
     "Models": ("models", "serve"),
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
-    TESTS: ("config", "warm-up"),
+    TESTS: ("config", "doctor", "completion", "warm-up"),
 }
 """Commands that are no jobs, by their section of ``bags --help``."""
 
 
 def headings() -> dict[str, tuple[str, ...]]:
     """Return the commands of each section of ``bags --help``."""
-    listed: dict[str, list[str]] = {one: [] for one in (BAGS, *OTHER_COMMANDS)}
+    listed: dict[str, list[str]] = {heading: [] for heading in (BAGS, *OTHER_COMMANDS)}
     for name, job in JOBS.items():
-        group, _, rest = name.partition("-")
-        shown = group if rest and group in GROUPS else name
+        group, _, rest = called(name).partition(" ")
+        shown = group if rest else name
         if shown not in listed[job.heading]:
             listed[job.heading].append(shown)
-    return {one: (*names, *OTHER_COMMANDS.get(one, ())) for one, names in listed.items()}
+    return {
+        heading: (*names, *OTHER_COMMANDS.get(heading, ())) for heading, names in listed.items()
+    }

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bagbasis.core.errors import RunError
+from bagbasis.core.errors import ConfigError, RunError
 
 from .answers import answer, command_terminal, say
+from .completions import SHELLS, complete_clusters, complete_jobs, complete_keys, script
+from .job import called, job_of
 from .shell import check_job, give_up, guarded, import_job
 
 if TYPE_CHECKING:
@@ -25,11 +27,13 @@ SET_OPTION = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=complete_keys,
     help="Set a key of the config, dotted for a key in a section; the value is YAML.",
 )
 CLUSTER_OPTION = click.option(
     "--cluster",
     metavar="WHERE",
+    shell_complete=complete_clusters,
     help="none (this process), local, tcp://HOST:PORT, or a profile.",
 )
 ROOT_OPTION = click.option(
@@ -48,9 +52,9 @@ def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callab
         name = context.command_path.removeprefix(context.find_root().command_path).strip()
 
         def run() -> None:
-            found = function(*args, **values)
-            if found is not None:
-                answer(found)
+            report = function(*args, **values)
+            if report is not None:
+                answer(report)
 
         context.exit(guarded(name, run))
 
@@ -58,14 +62,17 @@ def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callab
 
 
 @click.command()
-@click.argument("job")
+@click.argument("words", nargs=-1, required=True, metavar="JOB", shell_complete=complete_jobs)
 @guarded_command
-def config(job: str) -> dict[str, Any]:
-    """Print the config of JOB, each key explained: bags config fit > fit.yaml."""
+def config(words: tuple[str, ...]) -> dict[str, Any]:
+    """Print the config of JOB: bags config fit > fit.yaml."""
     from bagbasis.core.yaml_text import parse_yaml
 
     from .configs.printed import config_text
 
+    job, more = job_of(words)
+    if more:
+        raise ConfigError(f"too many arguments: {more[0]!r}; expected one job")
     check_job(job)
     text = config_text(job)
     say(text.removesuffix("\n"))
@@ -73,8 +80,9 @@ def config(job: str) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("job")
-@click.argument("path", required=False, metavar="[CONFIG.yaml]")
+@click.argument(
+    "words", nargs=-1, required=True, metavar="JOB [CONFIG.yaml]", shell_complete=complete_jobs
+)
 @SET_OPTION
 @CLUSTER_OPTION
 @click.option(
@@ -87,25 +95,32 @@ def config(job: str) -> dict[str, Any]:
 @ROOT_OPTION
 @guarded_command
 def submit(
-    job: str,
-    path: str | None,
+    words: tuple[str, ...],
     overrides: tuple[str, ...],
     cluster: str | None,
     launcher: str,
     resumed: str | None,
     root: str | None,
 ) -> dict[str, str]:
-    """Start JOB in a process that outlives this one; prints the run's id and how to follow it."""
-    from .configs import load_config
-    from .runs import attach, check_unchanged, resume, submit as submit_run
+    """Start JOB in the background; print the run's id.
 
+    The process outlives this one. `bags attach RUN` follows it.
+    """
+    from .configs.config import load_config
+    from .runs import attach, resume, submit as submit_run
+    from .runs.submission import check_unchanged
+
+    job, more = job_of(words)
+    if len(more) > 1:
+        raise ConfigError(f"too many arguments: {more[1]!r}; expected JOB [CONFIG.yaml]")
+    path = more[0] if more else None
     check_job(job)
     kind = import_job(job).Config
-    given = {} if cluster is None else {"cluster": cluster}
-    if resumed is not None and path is None and not overrides and not given:
+    arguments = {} if cluster is None else {"cluster": cluster}
+    if resumed is not None and path is None and not overrides and not arguments:
         run = resume(resumed, root=root)
     else:
-        loaded = load_config(kind, path, overrides, given)
+        loaded = load_config(kind, path, overrides, arguments, called(job))
         if resumed is None:
             values = loaded.model_dump(mode="json", exclude_unset=True)
             run = submit_run(job, values, root=root, launcher=launcher)
@@ -122,13 +137,16 @@ def submit(
 @ROOT_OPTION
 @guarded_command
 def runs(root: str | None) -> dict[str, Any]:
-    """List the runs of a root, or of all that you have submitted to, the oldest first."""
+    """List runs, the oldest first.
+
+    Without --root and BAGBASIS_RUNS: those of every root that you have submitted to.
+    """
     from .runs import runs_in
 
-    rows, found = [], []
+    rows, listed = [], []
     for run in runs_in(root):
         state = run.state()
-        found.append({"run": run.id, "url": run.url, **asdict(state)})
+        listed.append({"run": run.id, "url": run.url, **asdict(state)})
         share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
         begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
         launched = run.record().get("launched", {})  # older runs have no such key
@@ -136,7 +154,7 @@ def runs(root: str | None) -> dict[str, Any]:
         rows.append([run.id, str(state.status), state.step, share, begun, where])
     columns = ["run", "status", "step", "done", "submitted", "driver"]
     command_terminal().table("Runs", columns, rows, whole=("run",))
-    return {"runs": found}
+    return {"runs": listed}
 
 
 @click.command()
@@ -145,24 +163,25 @@ def runs(root: str | None) -> dict[str, Any]:
 @guarded_command
 def attach(run: str, root: str | None) -> dict[str, Any]:
     """Follow RUN (an id, or its folder's URL) to its end. Ctrl-C leaves it running."""
-    from .runs import attach as attach_to, explain
+    from .runs import attach as attach_to
+    from .runs.run import explain
 
     console = command_terminal()
-    found = attach_to(run, root=root)
+    followed = attach_to(run, root=root)
     try:
-        with console.progress(found.record()["job"]) as progress:
-            while not (state := found.state()).status.is_over:
+        with console.progress(followed.record()["job"]) as progress:
+            while not (state := followed.state()).status.is_over:
                 if state.total:
                     progress(state.done, state.total)
                 time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"the run goes on: `bags attach {found.url}` follows it again, `bags cancel "
-            f"{found.url}` stops it"
+            f"the run goes on: `bags attach {followed.url}` follows it again, `bags cancel "
+            f"{followed.url}` stops it"
         ) from None
     if state.report is None:
-        raise RunError(f"run {found.id} {explain(state)}")
-    console.values(f"Run {found.id}", state.report)
+        raise RunError(f"run {followed.id} {explain(state)}")
+    console.values(f"Run {followed.id}", state.report)
     return state.report
 
 
@@ -174,9 +193,9 @@ def cancel(run: str, root: str | None) -> dict[str, str]:
     """Ask RUN to stop; it does within seconds."""
     from .runs import attach
 
-    found = attach(run, root=root)
-    found.cancel()
-    return {"run": found.id, "url": found.url}
+    cancelled = attach(run, root=root)
+    cancelled.cancel()
+    return {"run": cancelled.id, "url": cancelled.url}
 
 
 @click.command(hidden=True)
@@ -186,7 +205,7 @@ def cancel(run: str, root: str | None) -> dict[str, str]:
 @guarded_command
 def drive(url: str, attempt: str, log: str) -> None:
     """Run a submitted job; this is what a launcher starts."""
-    from .runs import run_driver
+    from .runs.driver import run_driver
 
     run_driver(url, attempt, log, give_up)
 
@@ -202,11 +221,13 @@ def drive(url: str, attempt: str, log: str) -> None:
 def serve(
     url: str, host: str, port: int, token_file: str | None, certificate: str | None, key: str | None
 ) -> None:
-    """Answer requests for predictions with the current champion of REGISTRY_URL.
+    """Answer prediction requests with a champion.
+
+    The champion is the current one of the registry at REGISTRY_URL.
 
     POST /predict takes {"bag": [[…], …]} or {"bags": […]} as JSON; GET /health, GET /model.
     """
-    from .commands import serve_registry
+    from .commands.serving.serve import serve_registry
 
     def tell(told: Mapping[str, Any]) -> None:
         say(f"{told['url']} serves {told['model']}; clients send the token in {told['token_file']}")
@@ -318,14 +339,59 @@ def _before(name: str | None) -> str:
 @click.command("warm-up")
 @guarded_command
 def warm_up_kernels() -> dict[str, Any]:
-    """Compile the kernels beforehand, so that no first fit waits for them."""
+    """Compile all kernels now, so that no fit waits."""
     from .warm_up import warm_up
 
-    found = {}
+    compiled = {}
     for name, seconds in warm_up():
         say(f"{name}: {seconds:.1f} s")
-        found[name] = seconds
-    return {"seconds": found}
+        compiled[name] = seconds
+    return {"seconds": compiled}
 
 
-COMMANDS = (config, warm_up_kernels, submit, runs, attach, cancel, drive, serve, models)
+@click.command()
+@click.argument("stores", nargs=-1, metavar="[URL]...")
+@CLUSTER_OPTION
+@guarded_command
+def doctor(stores: tuple[str, ...], cluster: str | None) -> dict[str, Any]:
+    """Show versions, memory and kernels; check stores.
+
+    Whether stores at URL and a cluster answer is checked, too.
+    """
+    from .doctor import examine, problems
+
+    state, terminal = examine(stores, cluster), command_terminal()
+    for section, values in state.items():
+        if values:
+            terminal.values(section, values)
+    lines = problems(state)
+    if lines:
+        answer(state)
+        raise RunError("; ".join(lines))
+    return state
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@guarded_command
+def completion(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    It completes commands, keys and names: bags completion bash.
+    """
+    click.echo(script(shell))
+
+
+COMMANDS = (
+    config,
+    doctor,
+    completion,
+    warm_up_kernels,
+    submit,
+    runs,
+    attach,
+    cancel,
+    drive,
+    serve,
+    models,
+)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bagbasis.core.versions import version
 
-from .pictures import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Part, facts
-from .terminal import cell_text
+from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from .pictures.parts import Part, Table, facts
+from .terminal import cell_text, rows_of_texts
 
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
+NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?%?( ± [\d.,]+(e[+-]?\d+)?%?)?")
 SIZE = {
     **{"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP},
     **{"right": WIDTH - RIGHT, "bottom": HEIGHT - BOTTOM},
@@ -56,6 +60,7 @@ def render(
         job=job,
         header=facts(header | versions()),
         worries=worries,
+        checks=[*dict.fromkeys(text for part in parts for text in part.checks)],
         answers=[(part.title, part.answer) for part in parts if part.answer],
         parts=parts,
         config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
@@ -73,27 +78,48 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cell"] = cell_text
+    environment.filters["texts"] = texts_of
+    environment.filters["unbroken"] = unbroken
+    environment.tests["numeric"] = is_numeric
     return environment.get_template("page.html")
+
+
+def texts_of(table: Table) -> Sequence[Sequence[str]]:
+    """Return the cells of a table as the page shows them."""
+    if table.facts:
+        return [[cell_text(cell) for cell in row] for row in table.rows]
+    return rows_of_texts(table.rows)
+
+
+def is_numeric(cell: object) -> bool:
+    """Return whether a cell holds a number, maybe as a text or with its standard error."""
+    if not isinstance(cell, str):
+        return cell is None or isinstance(cell, Real)
+    return NUMBER.fullmatch(cell) is not None
+
+
+def unbroken(text: str) -> str:
+    """Return a text whose numbers are in one line with their units and standard errors."""
+    return text.replace(" %", "\u00a0%").replace(" ± ", "\u00a0±\u00a0")
 
 
 def seeds_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return every seed of a config, by its dotted key."""
-    found: dict[str, Any] = {}
+    seeds: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            found |= seeds_of(value, f"{prefix}{key}.")
+            seeds |= seeds_of(value, f"{prefix}{key}.")
         elif key == "seed":
-            found[f"{prefix}{key}"] = value
-    return found
+            seeds[f"{prefix}{key}"] = value
+    return seeds
 
 
 def versions() -> dict[str, str]:
     """Return the versions that made a report, and the commit where the package is a checkout."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    found = {"versions": f"{packages}, Python {platform.python_version()}"}
+    made_by = {"versions": f"{packages}, Python {platform.python_version()}"}
     commit = _commit()
-    return found | ({"commit of bagbasis": commit} if commit else {})
+    return made_by | ({"commit of bagbasis": commit} if commit else {})
 
 
 @cache  # what this process has imported does not change with the checkout

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import logging
 import multiprocessing
 import os
 import re
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from importlib.metadata import requires
 from pathlib import Path
@@ -31,7 +32,8 @@ from bagbasis.core.errors import (
     one_line,
 )
 
-from .job import JOBS
+from .asked import wants_json
+from .job import JOBS, called
 
 NO_OUTPUT = "what is printed cannot be written ({}); redirect stdout to another place"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -42,7 +44,8 @@ INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 def check_job(name: str) -> None:
     """Raise ConfigError unless there is a job of that name."""
     if name not in JOBS:
-        raise ConfigError(f"no job {name!r}{closest(name, JOBS)}; there are {', '.join(JOBS)}")
+        names = [*map(called, JOBS)]
+        raise ConfigError(f"no job {name!r}{closest(name, names)}; there are {', '.join(names)}")
 
 
 def import_job(name: str) -> ModuleType:
@@ -64,21 +67,21 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
             print(end="", flush=True)  # what cannot be written is known here
             return code
     except KeyboardInterrupt as interrupt:
-        complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug)
+        complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug, kind="Interrupted")
         return INTERRUPTED
     except BagbasisError as error:
         if isinstance(error.__cause__, ModuleNotFoundError) and _names_extra(
             name, error.__cause__, debug
         ):
             return WRONG_CONFIG
-        complain(f"{name}: {error}", debug)
+        complain(f"{name}: {error}", debug, kind=type(error).__name__)
         if isinstance(error, BusyError):
             return BUSY
         return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
     except Exception as error:  # a bug, or something unforeseen: still one line
         if _names_extra(name, error, debug):
             return WRONG_CONFIG
-        complain(f"{name}: {_unforeseen(error)}", debug)
+        complain(f"{name}: {_unforeseen(error)}", debug, kind=type(error).__name__)
         return FAILED
 
 
@@ -101,22 +104,33 @@ def _names_extra(name: str, error: BaseException | None, debug: bool) -> bool:
     # not of a kind below it, PackageNotFoundError, which experiments tell in their own words
     extra = extra_with(error.name or "") if type(error) is ModuleNotFoundError else None
     if extra:
-        complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
+        text = f"{name}: needs pip install 'bagbasis[{extra}]' ({error})"
+        complain(text, debug, kind="ModuleNotFoundError")
     return extra is not None
 
 
 def extra_with(module: str) -> str | None:
     """Return our extra that installs a module; None if none does."""
     wanted = re.compile(rf'{module.partition(".")[0]}\b(?!-).* extra == "(\w+)"')
-    found = map(wanted.match, requires("bagbasis") or ())
-    return next((one[1] for one in found if one), None)
+    matches = map(wanted.match, requires("bagbasis") or ())
+    return next((match[1] for match in matches if match), None)
 
 
-def complain(message: str, debug: bool = False) -> None:
-    """Print one line on stderr; with ``debug`` after the traceback of the current error."""
+def complain(
+    message: str, debug: bool = False, *, kind: str = "", as_json: bool | None = None
+) -> None:
+    """Print one line on stderr; with ``debug`` after the traceback of the current error.
+
+    With ``--json`` stdout gets one object, too: ``{"error": {"type": …, "message": …}}``; ``kind``
+    is its type.
+    """
     if debug:
         click.echo(without_credentials(traceback.format_exc()), err=True, nl=False)
     click.echo(f"bags: {one_line(message)}", err=True)
+    if wants_json() if as_json is None else as_json:
+        error = {"type": kind or "Error", "message": one_line(message)}
+        with suppress(OSError):  # stdout may be what cannot be written
+            click.echo(json.dumps({"error": error}, indent=2))
 
 
 def give_up() -> None:

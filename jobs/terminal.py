@@ -6,8 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import floor, isfinite, log10
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,7 +26,7 @@ from rich.text import Text
 from bagbasis.core.errors import printable
 
 if TYPE_CHECKING:
-    from .pictures import Part
+    from .pictures.parts import Part
 
 Callback = Callable[[int, int], None]  # (units done, units in all)
 
@@ -37,6 +40,10 @@ class Terminal:
     ----------
     out, err : rich.console.Console, optional
         Default stdout and stderr.
+    verbose : bool, default False
+        Show details, too.
+    tsv : bool, default False
+        Tables are lines of cells with tabs in between, after a line with their title.
 
     Attributes
     ----------
@@ -48,10 +55,23 @@ class Terminal:
 
     run: str | None = None
 
-    def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
+    def __init__(
+        self,
+        out: Console | None = None,
+        err: Console | None = None,
+        *,
+        verbose: bool = False,
+        tsv: bool = False,
+    ) -> None:
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
+        self.verbose, self.tsv = verbose, tsv
         self.parts: list[Part] = []
+
+    @property
+    def details(self) -> Terminal:
+        """The terminal for what only ``--verbose`` shows: this one, or one that prints nothing."""
+        return self if self.verbose else self.without_tables()
 
     def without_tables(self) -> Terminal:
         """Return this terminal for a step of a longer job: it shows progress and no tables."""
@@ -79,22 +99,34 @@ class Terminal:
         """Print a table; numbers are aligned to the right and have four digits.
 
         Cells of the columns ``whole`` are never broken into lines, so that names can be copied.
+        Without a terminal there are no lines around cells, and none is broken.
         """
+        texts = rows_of_texts(rows)
+        numeric = [
+            bool(rows) and all(isinstance(row[j], (int, float)) for row in rows)
+            for j in range(len(columns))
+        ]
+        if self.tsv or not self.out.is_terminal:
+            lines = _plain_lines(columns, texts, numeric, self.tsv)
+            if self.tsv and not self.out.quiet:  # rich would make blanks of tabs
+                print(f"# {printable(title)}", *lines, sep="\n", file=self.out.file)
+            elif not self.tsv:
+                self.out.print("\n".join([printable(title), *lines]), markup=False, soft_wrap=True)
+            return
         table = Table(
             title=Text(printable(title), style="bold"),
             title_justify="left",
             show_header=any(columns),
         )
         for j, column in enumerate(columns):
-            numeric = bool(rows) and all(isinstance(row[j], (int, float)) for row in rows)
             table.add_column(
                 Text(printable(column)),
-                justify="right" if numeric else "left",
+                justify="right" if numeric[j] else "left",
                 overflow="fold",
                 no_wrap=column in whole,
             )
-        for row in rows:
-            table.add_row(*[Text(cell_text(cell)) for cell in row])
+        for row in texts:
+            table.add_row(*map(Text, row))
         self.out.print(table)
 
     def values(self, title: str, values: Mapping[str, Any]) -> None:
@@ -126,8 +158,8 @@ class _Speaker:
         """Print a line that was not printed before."""
         if text not in self._said:
             self._said.add(text)
-            said = printable(f"{self._label}: {text}")
-            self._console.print(said, markup=False, soft_wrap=True)
+            line = printable(f"{self._label}: {text}")
+            self._console.print(line, markup=False, soft_wrap=True)
 
 
 class PlainProgress(_Speaker):
@@ -149,8 +181,12 @@ class PlainProgress(_Speaker):
         self._note = ""
 
     def note(self, text: str) -> None:
-        """Show this with the next lines."""
-        self._note = f", {text}"
+        """Show this with the next lines, and at once if the last line is old enough."""
+        with self._lock:
+            self._note, now = f", {text}", self._clock()
+            if now - self._last >= SECONDS_BETWEEN_LINES:
+                self._last = now
+                self._console.print(f"{self._label}{self._note}", markup=False, soft_wrap=True)
 
     def __call__(self, done: int, total: int) -> None:
         """Take the units done and in all; print a line if the last one is old enough."""
@@ -164,8 +200,8 @@ class PlainProgress(_Speaker):
             self._last = now
             text = f"{self._label}{self._note}: {done:,} of {total:,} {self._unit}"
             if total and done:
-                left = (now - self._begun) * (total - done) / done
-                text += f" ({100 * done / total:.0f} %), about {left:.0f} s left"
+                seconds = (now - self._begun) * (total - done) / done
+                text += f" ({100 * done / total:.0f} %), about {seconds:.0f} s left"
             self._console.print(text, markup=False, soft_wrap=True)
 
 
@@ -179,8 +215,9 @@ class _BarProgress(_Speaker):
         self._task = bar.add_task(label, total=None)
 
     def note(self, text: str) -> None:
-        """Show this beside the label."""
+        """Show this beside the label, at once: a phase may have no counts."""
         self._note = f", {text}"
+        self._bar.update(self._task, description=f"{self._label}{self._note}")
 
     def __call__(self, done: int, total: int) -> None:
         """Take the units done and in all."""
@@ -205,6 +242,53 @@ def _bar(console: Console, label: str, unit: str) -> Iterator[Callback]:
     )
     with bar:
         yield _BarProgress(bar, label)
+
+
+def rows_of_texts(rows: Sequence[Sequence[object]]) -> list[tuple[str, ...]]:
+    """Return the rows of a table as it shows them."""
+    columns = [column_texts(cells) for cells in zip(*rows, strict=True)]
+    return [*zip(*columns, strict=True)]
+
+
+def _plain_lines(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], tsv: bool
+) -> list[str]:
+    """Return a table as lines: cells between tabs, or side by side without lines around them."""
+    every = [*([[printable(name) for name in columns]] if any(columns) else []), *rows]
+    if tsv:
+        return ["\t".join(cell.replace("\t", " ") for cell in row) for row in every]
+    widths = [max(map(cell_len, cells), default=0) for cells in zip(*every, strict=True)]
+    lines = []
+    for row in every:
+        cells = []
+        for cell, width, is_number in zip(row, widths, numeric, strict=True):
+            pad = " " * (width - cell_len(cell))
+            cells.append(pad + cell if is_number else cell + pad)
+        lines.append(f"  {'  '.join(cells)}".rstrip())
+    return lines
+
+
+def column_texts(cells: Sequence[object]) -> list[str]:
+    """Return the cells of a column as tables show them: floats with the same number of decimals.
+
+    Columns over many powers of ten, such as p-values, have four digits a cell.
+    """
+    numbers = [cell for cell in cells if isinstance(cell, float) and isfinite(cell)]
+    decimals = _decimals_of([abs(cell) for cell in numbers if cell])
+    if decimals is None or any(not isinstance(cell, (int, float, NoneType)) for cell in cells):
+        return [cell_text(cell) for cell in cells]
+    return [
+        f"{cell:,.{decimals}f}" if isinstance(cell, float) and isfinite(cell) else cell_text(cell)
+        for cell in cells
+    ]
+
+
+def _decimals_of(sizes: Sequence[float]) -> int | None:
+    """Return as many decimals as the largest of some numbers needs to have four digits."""
+    if not sizes or max(sizes) >= 1e7 or max(sizes) / min(sizes) > 1e5:
+        return None
+    decimals = 4 if 0.1 <= max(sizes) <= 1 else min(8, max(0, 3 - floor(log10(max(sizes)))))
+    return decimals if min(sizes) >= 0.5 * 10**-decimals else min(8, decimals + 2)
 
 
 def cell_text(value: object) -> str:

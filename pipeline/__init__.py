@@ -1,9 +1,7 @@
-"""bagbasis: learning from bags (sample sets) at cluster scale.
+"""Learning from bags: sets of points with one label each, from a laptop to a cluster."""
 
-A public name is imported when it is first used, so that ``bags --help`` or a refused config does
-not wait for Dask, Numba and scikit-learn.
-"""
-
+# A public name is imported when it is first used, so that ``bags --help`` or a refused config does
+# not wait for Dask, Numba and scikit-learn.
 import lazy_loader
 
 from .core import threads  # noqa: F401 - before BLAS is loaded

@@ -387,7 +387,7 @@ def tunes(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield what successive halving finds."""
     search = Search(
         [ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()],
-        (0.7, 1.4),
+        scale_multipliers=(0.7, 1.4),
         first_bags=120,
         linear=[MomentsEmbedding(covariance=False)],
     )
@@ -396,12 +396,12 @@ def tunes(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
     def tuned(model: Any, store: BagStore, **given: Any) -> str:
         folder = tempfile.mkdtemp(dir=stores.folder)
         made = given.pop("search", search)
-        found = tune(model, store, search=made, cache_url=f"{folder}/cache", **given)
+        found = tune(model, store, search=made, checkpoints=f"{folder}/cache", **given)
         errors = [{c: s.errors for c, s in one.items()} for one in found.scores]
         return digest(errors, found.winner, fitted(found.model), [vars(x) for x in found.leads])
 
     base = DoubleBasisRegressor(random_features=features)
-    joined = Search(search.embeddings, (1.0,), first_bags=120, join=True)
+    joined = Search(search.embeddings, scale_multipliers=(1.0,), first_bags=120, join=True)
     cases: dict[str, tuple[Any, BagStore, dict[str, Any]]] = {
         "numbers": (base, stores.numbers, {"target": "y", "holdout": 0.1}),
         "weights": (base, stores.numbers, {"target": "y", "sample_weight": "weight"}),

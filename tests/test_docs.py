@@ -142,6 +142,7 @@ def test_example(example, folder, monkeypatch, capsys):
     assert str(errors.values()) in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_example_of_time_series(folder, monkeypatch, capsys):
     """The share that the page tells."""
     monkeypatch.chdir(folder)
@@ -151,20 +152,47 @@ def test_example_of_time_series(folder, monkeypatch, capsys):
     assert f"{share:.1%}".replace("%", " %") in PAGE.read_text()
 
 
+HOW_TO = [page for page in sorted((ROOT / "docs/how-to").glob("*.md")) if page.stem != "index"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_how_to(page, tmp_path, monkeypatch, capsys):
+    """Its programs run as one, and print what stands on the page, up to numbers."""
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    Path("program.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    runpy.run_path("program.py")
+    [printed] = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    number = re.compile(r"-?\d+\.?\d*")
+    assert number.sub("#", capsys.readouterr().out).split() == number.sub("#", printed).split()
+
+
+@pytest.mark.parametrize("page", [*HOW_TO, *sorted((ROOT / "docs").glob("*.md"))], ids=str)
+def test_pages_say_who_should_read_them(page):
+    """In their first paragraph."""
+    if page.stem in ("index", "changes", "configuration", "deploying"):  # made, or about all
+        return
+    first = page.read_text().split("\n\n", 2)[1]
+    assert re.search(r"\b[Ff]or (people|everybody|programmers|contributors)\b", first), first
+
+
+MADE_PAGES = ("changes.md", "configuration.md", "deploying.md")
 PAGES = [
     page
-    for pattern in ("*.md", "docs/*.md", "deploy/*.md", "tests/*/README.md")
+    for pattern in ("*.md", "docs/*.md", "docs/how-to/*.md", "deploy/*.md", "tests/*/README.md")
     for page in sorted(ROOT.glob(pattern))
-    if page.name not in ("changes.md", "deploying.md")  # copies, which `make docs` makes
+    if page.name not in MADE_PAGES  # copies, which `make docs` makes
 ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     """Relative links of pages that are read without `make docs`, too: files that are there."""
-    made = ("deploying.md", "changes.md", "api/", "experiments/", "gallery/")
+    made = (*MADE_PAGES, "api/", "commands/", "experiments/", "gallery/")
     for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
-        assert (page.parent / link).exists() or link.startswith(made), link
+        is_made = link.removeprefix("../").startswith(made)
+        assert (page.parent / link).exists() or is_made, link
 
 
 def test_page_of_ratios_has_the_kept_rows():
@@ -192,9 +220,29 @@ def test_rows_that_are_measured_again_replace_those_of_their_suite(tmp_path, mon
     text = kept.PAGE.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "| fit \\| peer | 2 | 1 |  | 0.5 (1.9 to 2.2) | ≤ 1.15 |\n" in text
-    assert "| 1.3 (1.9 to 2.2) |  | ≤ 1.15 |\n| fit \\| peer | 2 | 1 | 2.1 |  | ≤ 1.15 |" in text
+    assert "| fit \\| peer | 2 | 1 | 0.5 × (1.9 to 2.2) | ≤ 1.15 |\n" in text
+    assert "| 1.3 (1.9 to 2.2) | ≤ 1.15 **missed** |\n" in text
+    assert "| fit \\| peer | 2 | 1 | 2.1 | ≤ 1.15 **missed** |" in text
     assert "| 2.1 (1.9 to 2.2) |" not in text
+
+
+@pytest.mark.parametrize(
+    ("target", "is_of_first", "missed"),
+    [
+        ("≤ 1.15", True, True),
+        ("≤ 1.3", True, False),
+        ("≥ 4 ×", False, True),
+        ("> 1 ×", False, False),
+        ("10 s", True, True),
+        ("≤ 20 s", True, False),
+        ("10 is linear", False, False),
+        ("", False, False),
+    ],
+)
+def test_rows_that_miss_their_aim(target, is_of_first, missed):
+    """Of the ratio, or of the seconds of the first."""
+    row = asdict(Row("fit", 17.0, 14.0, 1.2, 1.1, 1.3, target, is_of_first=is_of_first))
+    assert kept.is_missed(row) == missed
 
 
 def test_exit_codes_of_retrain_are_the_real_ones():

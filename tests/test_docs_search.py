@@ -1,7 +1,8 @@
-"""Questions of a newcomer, also in the words of other libraries, and the pages that answer them.
+"""Questions of a newcomer, in people's own words, and the pages that answer them.
 
-Of a page its title counts most, then its headings, then its words: with the splitting into words,
-the stems and the scores of Sphinx, by which its index of the pages is searched.
+Each page has to be among the first three. Its title counts most, then its headings, then its words:
+with the splitting into words, the stems and the scores of Sphinx, by which its index of the pages
+is searched.
 """
 
 from __future__ import annotations
@@ -36,42 +37,70 @@ QUESTIONS = [
     ("retrain schedule", "retraining"),
     ("single cells patients", "single-cell"),
     ("lazy or eager", "by-task"),
-    ("measured beside scikit-learn", "performance"),
     ("object stores s3", "stores"),
-    ("confidence interval", "guide"),
-    ("hyperparameter tuning", "guide"),
-    ("overfitting", "concepts"),
-    ("imbalanced classes", "guide"),
-    ("feature importance", "guide"),
-    ("missing values", "your-data"),
+    ("confidence interval", "intervals"),
+    ("uncertainty", "intervals"),
+    ("standard deviation of a prediction", "intervals"),
+    ("hyperparameter tuning", "how-to/tune"),
+    ("optuna", "how-to/tune"),
+    ("grid search", "how-to/tune"),
+    ("overfitting", "evaluation"),
+    ("data leakage", "evaluation"),
+    ("cross-validation groups", "how-to/groups"),
+    ("regularization", "penalty"),
+    ("imbalanced classes", "how-to/imbalanced"),
+    ("calibrated probabilities", "how-to/imbalanced"),
+    ("feature importance", "how-to/interpret"),
+    ("explain prediction", "how-to/interpret"),
+    ("missing values", "how-to/missing"),
+    ("categorical features", "how-to/missing"),
+    ("one-hot encoding", "how-to/missing"),
+    ("small sample size", "how-to/few-bags"),
+    ("pandas groupby agg", "how-to/groupby-agg"),
+    ("random forest", "how-to/groupby-agg"),
+    ("out of memory", "how-to/memory"),
+    ("logging verbose", "how-to/memory"),
+    ("serve http rest", "how-to/serve"),
+    ("save load model", "how-to/serve"),
+    ("upgrade", "how-to/upgrade"),
+    ("outliers", "boxes"),
+    ("random state", "determinism"),
+    ("random seed", "determinism"),
+    ("reproducible", "determinism"),
     ("GPU", "getting-started"),
     ("conda", "getting-started"),
-    ("random state", "concepts"),
+    ("install pip", "getting-started"),
     ("benchmark", "performance"),
-    ("uncertainty", "guide"),
+    ("speed", "performance"),
     ("distribution regression", "concepts"),
+    ("multiple instance learning", "concepts"),
+    ("deep sets", "concepts"),
+    ("kernel mean embedding", "choose-embedding"),
+    ("time series", "your-data"),
 ]
+FIRST = 3  # how many answers people look at
 
 
 @cache
 def pages():
     """What each page is called, and the score of each of its words."""
     found = {}
-    for file in sorted(DOCS.glob("*.md")):
+    for file in sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")]):
         text = file.read_text()
-        if file.stem in ("index", "changes", "deploying"):  # lists, or copies
+        if file.stem in ("index", "changes", "deploying", "configuration"):  # lists, or copies
             continue
         scores = Counter(dict.fromkeys(stems(text), TERM))
         for heading in re.findall(r"^##+ (.*)$", text, re.MULTILINE):
             scores.update(dict.fromkeys(stems(heading), HEADING))
         scores.update(dict.fromkeys(stems(text.split("\n", 1)[0]), TITLE))
-        found[file.stem] = scores
+        found[str(file.relative_to(DOCS).with_suffix(""))] = scores
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("question", "page"), QUESTIONS)
 def test_search_answers_with_the_page(question, page):
-    """All words are on the page, and no other page scores more."""
+    """All words are on the page, and at most two other pages score more."""
     found = pages()
     words = [word for word in stems(question) if word]
     matching = {
@@ -80,7 +109,8 @@ def test_search_answers_with_the_page(question, page):
         if all(word in scores or LANGUAGE.word_filter(word) is False for word in words)
     }
     assert page in matching, f"{page} lacks one of {words}"
-    assert matching[page] == max(matching.values()), matching
+    better = [name for name in matching if matching[name] > matching[page]]
+    assert len(better) < FIRST, better
 
 
 def ranks_in_the_built_index(index):
@@ -106,5 +136,5 @@ def ranks_in_the_built_index(index):
 if __name__ == "__main__":  # of `make docs`, which has built the index
     text = Path(sys.argv[1]).read_text()
     ranks = ranks_in_the_built_index(json.loads(text[len("Search.setIndex(") : text.rindex(")")]))
-    missed = {question: rank for question, rank in ranks.items() if rank is None or rank > 3}
+    missed = {question: rank for question, rank in ranks.items() if rank is None or rank > FIRST}
     sys.exit(f"the search does not answer: {missed}" if missed else 0)

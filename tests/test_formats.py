@@ -137,6 +137,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ESTIMATORS)
 def test_retraining_goes_on(written, expected, tmp_path, task):
     """The third round of a line whose first two the earlier commit made."""

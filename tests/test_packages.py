@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bagbasis.core.moved import MOVED
+from tests.stubs import missing
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {
@@ -57,3 +58,8 @@ def test_names_of_before_lead_to_their_new_place(name, monkeypatch):
 def test_a_name_that_never_was_is_not_found():
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'bagbasis\.nowhere'"):
         importlib.import_module("bagbasis.nowhere")
+
+
+def test_components_are_among_the_public_names():
+    """The lists are written by ``make generated``."""
+    assert missing() == {}

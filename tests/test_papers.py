@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis.jobs.experiments import EXPERIMENTS
 from bagbasis.jobs.experiments.kit.runner import read_report
+from bagbasis.jobs.experiments.registered import EXPERIMENTS
 from bagbasis.jobs.experiments.results import RESULTS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "papers.md").read_text()

@@ -10,14 +10,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import (
-    ClusterConfig,
-    DirectoryConfig,
-    EmbeddingName,
-    ModelSection,
-    RidgeSection,
-    Section,
-)
+from ..configs.config import ClusterConfig, DirectoryConfig, Section
+from ..configs.model_sections import ModelSection
+from ..configs.sections import EmbeddingName
+from ..configs.sequence_section import RidgeSection
 from ..terminal import Terminal
 from . import evaluate, fit, generate
 
@@ -66,7 +62,11 @@ def _mixture_model() -> Regressor:
 class DigitsSection(Section):
     """The part on handwritten digits."""
 
-    seed: int = Field(default=0, ge=0, description="draws the 70 % that are fitted")
+    seed: int = Field(
+        default=0,
+        ge=0,
+        description="random seed for drawing the fitted 70 %",
+    )
     model: Classifier = Field(default_factory=_digits_model, description="what is fitted")
 
 
@@ -80,13 +80,15 @@ class MixtureSection(Section):
         default="001", description="how the covariances are drawn"
     )
     seed: int = Field(
-        default=0, ge=0, description="of the bags fitted; those predicted have the next one"
+        default=0,
+        ge=0,
+        description="random seed; bags to predict are drawn with seed + 1",
     )
     model: Regressor = Field(default_factory=_mixture_model, description="what is fitted")
 
 
 class Config(ClusterConfig, DirectoryConfig):
-    """See ``configs/demo.yaml``."""
+    """Keys of ``configs/demo.yaml``."""
 
     out_dir: str = Field(
         default="demo-output", description="directory for everything the demo writes"
@@ -99,7 +101,7 @@ class Config(ClusterConfig, DirectoryConfig):
     )
     embedding: EmbeddingName | None = Field(
         default=None,
-        description="a name in place of both models' embeddings; null: as their sections say",
+        description="a name, instead of both models' embeddings; null: as their sections say",
     )
 
 
@@ -190,7 +192,7 @@ def _part(
     """Generate two stores, fit on the first, evaluate on the second."""
     quiet = console.without_tables()
     made = [generate.run(config, quiet) for config in data]
-    seconds = sum(one["seconds"] for one in made)
+    seconds = sum(store_report["seconds"] for store_report in made)
     counts = f"{made[0]['n_bags']:,} bags to fit, {made[1]['n_bags']:,} to test"
     console.line(f"  {counts} ({seconds:.1f} s)")
     model_url = str(where / "model.zarr")

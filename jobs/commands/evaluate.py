@@ -10,12 +10,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import ClusterConfig, DirectoryConfig
+from ..configs.config import ClusterConfig, DirectoryConfig
 from ..terminal import Terminal
 
 
 class Config(ClusterConfig, DirectoryConfig):
-    """See ``configs/evaluate.yaml``."""
+    """Keys of ``configs/evaluate.yaml``."""
 
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of labelled bags"
@@ -55,11 +55,13 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.models import permutation_importance
     from bagbasis.models.evaluation.baselines import judge_means
     from bagbasis.models.evaluation.coverage import judge_intervals
+    from bagbasis.models.verdict import targets_in_words, warning_lines
 
-    from ..pictures import (
-        errors_part,
+    from ..pictures.errors_page import errors_part
+    from ..pictures.importances import importance_part
+    from ..pictures.model_part import (
+        CHECKS_OF_MODEL,
         header_of,
-        importance_part,
         interval_tables,
         worries_of_model,
         worries_of_penalty,
@@ -76,7 +78,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         errors = evaluate(
             model, store, subset=config.subset, sample_weight=weight, progress=progress
         )
-        found = view.report(errors, config.n_smoothed, progress)
+        judged = view.report(errors, config.n_smoothed, progress)
         means = judge_means(model, store, errors.subset, progress, weight)
         intervals = judge_intervals(model, store, progress)
         drops = None
@@ -91,15 +93,17 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "subset": errors.subset,
         "n_bags": errors.n,
         "n_unlabelled": errors.n_unlabelled,
-        **found,
+        **judged,
         **({} if drops is None else {"importance": drops.values()}),
         "intervals": intervals,
         "pictures": [str(path) for path in pictures],
         "seconds": time.perf_counter() - begun,
     }
-    view.show(report, console)
-    title = f"Evaluation of {', '.join(model.target_names_) or 'densities'}"
+    title = f"Evaluation of {targets_in_words(model.target_names_)}"
     part = errors_part(title, model, store, errors, means)
+    for line in (part.answer, *warning_lines(part.worries)):
+        console.line(line)
+    view.show(report, errors, console)
     if intervals:
         part = replace(part, tables=[*part.tables, *interval_tables(model, intervals)])
     header = header_of(model, config.model_url, store.url)
@@ -109,7 +113,15 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     ):
         console.line(grouped)
         of_model.append(f"{grouped}.")
-    console.parts.append(replace(part, header=header, worries=[*part.worries, *of_model]))
+    console.parts.append(
+        replace(
+            part,
+            header=header,
+            worries=[*part.worries, *of_model],
+            checks=[*part.checks, *CHECKS_OF_MODEL],
+            files=[path.name for path in pictures],
+        )
+    )
     if drops is not None:
         part = importance_part(drops)
         console.parts.append(part)

@@ -17,22 +17,22 @@ from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.densities import Densities
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.errors import Errors
-from bagbasis.models.evaluation.importance import names_of_coordinates
 from bagbasis.models.evaluation.judging import evaluate_together
 from bagbasis.models.outcomes.details import ClassDetails
+from bagbasis.models.verdict import rounded
 
-from ..pictures import (
-    SUBSETS,
-    draw_bags,
-    draw_confusion,
-    draw_densities,
-    draw_predictions,
-    draw_residuals,
-)
+from ..pictures.densities import draw_bags, draw_densities
+from ..pictures.errors_page import MEASURES, SUBSETS, class_rows, measures
+from ..pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
     from .model_place import FittedModel
+
+
+def _rounded(key: str, value: float, spread: float | None) -> str:
+    """Return a measure of predicted numbers with the digits that the RMSE's standard error has."""
+    return f"{value:.3f}" if key == "r2" else rounded(value, spread)
 
 
 class TargetView:
@@ -62,7 +62,7 @@ class TargetView:
         downwards: bool = False,
     ) -> None:
         self.model, self.store, self.downwards = model, store, downwards
-        names = names_of_coordinates(store) if coordinate_names is None else coordinate_names
+        names = store.coordinate_names if coordinate_names is None else coordinate_names
         self.coordinate_names = _checked_names(names, store.n_dims, f"{store.url} has")
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
@@ -90,30 +90,41 @@ class TargetView:
         """Return what the report says of the errors; only densities are compared."""
         return {"targets": errors.values()}
 
-    def show(self, report: dict[str, Any], console: Terminal) -> None:
-        """Print the report's tables."""
+    def show(self, report: dict[str, Any], errors: Errors, console: Terminal) -> None:
+        """Print the tables of the report on some errors."""
         subset = SUBSETS[report["subset"]]
-        for target, errors in report["targets"].items():
-            if "accuracy" in errors:
-                rows = [[name, *values.values()] for name, values in errors["per_class"].items()]
-                title = f"{target}: accuracy {errors['accuracy']:.4f} on {subset}"
-                console.table(title, ["class", "precision", "recall", "F1", "bags"], rows)
-        numeric = {t: e for t, e in report["targets"].items() if "rmse" in e}
+        for target, of_target in report["targets"].items():
+            if "accuracy" in of_target:
+                names = [key for key in MEASURES if key != "brier"]
+                texts = measures(errors, *names)
+                rows = [[MEASURES[key], text] for key, text in zip(names, texts, strict=True)]
+                console.table(f"{target}: {subset}", ["", "the model"], rows)
+                columns = ["class", "precision", "recall", "F1", "bags"]
+                console.table("Each class", columns, class_rows(errors))
+        numeric = {name: target for name, target in report["targets"].items() if "rmse" in target}
         if numeric:
             columns = ["target", "bags", "RMSE", "MAE", "bias", "R²", "RMSE, best constant"]
-            keys = ("n", "rmse", "mae", "bias", "r2", "constant_rmse")
-            rows = [[name, *[errors[key] for key in keys]] for name, errors in numeric.items()]
+            spreads = dict(zip(errors.values(), errors.rmse_errors.tolist(), strict=False))
+            keys = ("rmse", "mae", "bias", "r2", "constant_rmse")
+            rows = [
+                [
+                    name,
+                    measures_of["n"],
+                    *[_rounded(key, measures_of[key], spreads.get(name)) for key in keys],
+                ]
+                for name, measures_of in numeric.items()
+            ]
             console.table(f"Errors on {subset}", columns, rows)
 
     def _draw_errors(self, errors: Errors, out_dir: Path) -> list[Path]:
-        details, found = errors.details, errors.values()
-        names = list(found)
+        details, by_target = errors.details, errors.values()
+        names = list(by_target)
         if isinstance(details, ClassDetails):
-            accuracy = found[names[0]]["accuracy"]
+            accuracy = by_target[names[0]]["accuracy"]
             path, labels = out_dir / "confusion.png", details.class_names
             return [draw_confusion(path, details.matrix, labels, names[0], accuracy)]
         columns = zip(errors.sample.true.T, errors.sample.predicted.T, strict=True)
-        what = [np.column_stack(pair) for pair in columns], names, list(found.values())
+        what = [np.column_stack(pair) for pair in columns], names, list(by_target.values())
         return [
             draw_predictions(out_dir / "predictions.png", *what),
             draw_residuals(out_dir / "residuals.png", *what),
@@ -176,11 +187,11 @@ class DensityView:
 
     def report(self, errors: Errors, n_smoothed: int, progress: Progress | None) -> dict[str, Any]:
         """Return what the report says of the errors, and of a smoother on ``n_smoothed`` bags."""
-        found = errors.values()
+        values = errors.values()
         if n_smoothed:
             smoother = self.compare_smoother(errors, n_smoothed, progress)
-            found["densities"]["smoother"] = smoother
-        return found
+            values["densities"]["smoother"] = smoother
+        return values
 
     def compare_smoother(self, errors: Errors, n: int, progress: Progress | None) -> dict[str, Any]:
         """Compare the model with a kernel smoother of the same training bags, on up to n bags."""
@@ -205,8 +216,8 @@ class DensityView:
             "model_seconds_a_bag": (time.perf_counter() - done) / bags.n_bags,
         }
 
-    def show(self, report: dict[str, Any], console: Terminal) -> None:
-        """Print the report's tables."""
+    def show(self, report: dict[str, Any], _: Errors, console: Terminal) -> None:
+        """Print the tables of the report."""
         errors = report["densities"]
         rows: list[list[Any]] = [["3BE", errors["mse"], errors["r2"]]]
         if errors["input_mse"] is not None:
@@ -252,7 +263,7 @@ def _say(errors: Errors, value: float) -> str:
 def _checked_names(names: Sequence[str] | None, n: int, holder: str) -> list[str]:
     """Return the names given, one per coordinate, or numbers."""
     if names is None:
-        return [f"coordinate {j + 1}" for j in range(n)]
+        return [f"coordinate {j}" for j in range(n)]
     if len(names) != n:
         raise ConfigError(
             f"key 'coordinate_names' has {len(names)} names; {holder} {n} coordinates"

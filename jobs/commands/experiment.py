@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import ClusterConfig
+from ..configs.config import ClusterConfig
 from ..terminal import Terminal
 
 try:
-    from ..experiments import EXPERIMENTS, experiment_type
+    from ..experiments.registered import EXPERIMENTS, experiment_type
 except ModuleNotFoundError:  # an installed wheel
     EXPERIMENTS = {}
 
@@ -24,7 +24,7 @@ NO_CHECKOUT = (
 
 
 class Config(ClusterConfig):
-    """See ``configs/experiment.yaml``."""
+    """Keys of ``configs/experiment.yaml``."""
 
     name: str = Field(
         examples=["rectify-2lpt"],
@@ -35,7 +35,7 @@ class Config(ClusterConfig):
         description="small: about a minute; paper: the published size, or the largest that fits "
         "in 24 GiB and about two hours on two cores",
     )
-    seed: int = Field(default=0, ge=0, lt=2**16, description="of everything that is drawn")
+    seed: int = Field(default=0, ge=0, lt=2**16, description="random seed")
     out_dir: str | None = Field(
         default=None,
         description="directory for table, pictures, result.json, and what an interrupted run goes "
@@ -49,7 +49,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     if not EXPERIMENTS:
         raise ConfigError(NO_CHECKOUT)
-    from ..experiments import run_experiment
+    from ..experiments.kit.runner import run_experiment
 
     if config.name not in EXPERIMENTS:
         raise ConfigError(

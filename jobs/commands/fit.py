@@ -6,19 +6,15 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import (
-    EmbeddingName,
-    FitSection,
-    FittingConfig,
-    ReportConfig,
-    RidgeSection,
-    SequenceSection,
-)
+from ..configs.config import ReportConfig
+from ..configs.model_sections import FittingConfig
+from ..configs.sections import EmbeddingName
+from ..configs.sequence_section import FitSection, RidgeSection, SequenceSection
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     from bagbasis.models import Checkpoints
     from bagbasis.models.errors import Errors
 
-    from ..pictures import Part
+    from ..pictures.parts import Part
     from .model_place import FittedModel, ModelPlace
 
     Judged = dict[str, Any] | None
@@ -35,27 +31,29 @@ logger = logging.getLogger(__name__)
 
 
 class Config(FittingConfig, ReportConfig):
-    """See ``configs/fit.yaml``."""
+    """Keys of ``configs/fit.yaml``."""
+
+    RENAMED_OF: ClassVar[str] = "bags fit"
 
     model: FitSection = Field(default_factory=RidgeSection, description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,
-        description="a name in place of model.embedding; null: as model.embedding says",
+        description="a name, instead of the section model.embedding; null: as model.embedding says",
     )
     interval_folds: int | None = Field(
         default=None,
         ge=2,
         le=100,
-        description="intervals from so many folds of the bags that are fitted, as 10, with task: "
-        "regression; null: from the bags kept out",
+        description="intervals, or sets of classes, from so many folds of the bags that are "
+        "fitted, as 10; null: from the bags kept out; not with task: densities",
     )
-    checkpoint_url: str | None = Field(
+    checkpoints: str | None = Field(
         default=None,
         description="folder for finished sums or a network's state, which the same fit goes on "
         "from; null: none",
     )
     checkpoint_seconds: float = Field(
-        default=300.0, gt=0, description="of work on a core between two checkpoints"
+        default=300.0, gt=0, description="seconds of work per core between two checkpoints"
     )
 
 
@@ -65,7 +63,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.data.labelled.suspected_groups import suspect_groups
     from bagbasis.models.evaluation.coverage import judge_intervals
 
-    from ..pictures import choice_tables, interval_tables, rivals_of
+    from ..pictures.fit_part import part_of_fit
+    from ..pictures.model_part import choice_tables, interval_tables, rivals_of
     from .model_place import ModelPlace
 
     begun = time.perf_counter()
@@ -91,24 +90,38 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "seconds_judged": seconds_judged,
         "seconds_in_all": time.perf_counter() - begun,
     }
-    console.values("Fitted", {key: one for key, one in report.items() if key != "choice"})
-    if model.report_.get("choice"):
-        for table in choice_tables(model):
-            console.table(table.title, table.columns, table.rows)
-    if judged is None:
-        console.line("How good it is, is not known: give holdout=, or no alpha=")
-    else:
-        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
     of_intervals = interval_tables(model, intervals)
-    for table in of_intervals:
-        console.table(table.title, table.columns, table.rows)
-    part = _part(place.url, model, store, judged, errors)
+    part = part_of_fit(place.url, model, store.url, store, judged, errors)
     part = replace(part, tables=[*part.tables, *of_intervals])
     if grouped := suspect_groups(store, model.target_names_, config.kept_out):
-        console.line(grouped)
         part = replace(part, worries=[*part.worries, f"{grouped}."])
     console.parts.append(part)
+    for line in _lines(model, part, place.url, store.url):
+        console.line(line)
+    if grouped:
+        console.line(grouped)
+    details = console.details
+    details.values("Fitted", {key: value for key, value in report.items() if key != "choice"})
+    for table in choice_tables(model):
+        details.table(table.title, table.columns, table.rows)
+    if judged is not None:
+        details.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
+    for table in of_intervals:
+        details.table(table.title, table.columns, table.rows)
     return {**report, "judged": judged, "intervals": intervals}
+
+
+def _lines(model: FittedModel, part: Part, url: str, data_url: str) -> list[str]:
+    """Return the result in a few lines: how good, what was chosen, how sure, what to look at."""
+    from bagbasis.models.verdict import targets_in_words, warning_lines
+
+    from ..pictures.fit_part import UNKNOWN
+    from ..pictures.model_part import chosen_in_words, intervals_in_words
+
+    lines = [part.answer or f"Fitted {targets_in_words(model.target_names_)}. {UNKNOWN}"]
+    lines += [chosen_in_words(model), *intervals_in_words(model)]
+    lines += warning_lines([worry for worry in part.worries if worry != UNKNOWN])
+    return [*lines, f"Next: bags predict {url} {data_url} -o predictions.parquet"]
 
 
 def _check_keys(config: Config) -> None:
@@ -123,8 +136,8 @@ def _check_keys(config: Config) -> None:
         return
     if config.interval_folds is None:
         return
-    if model.task != "regression":
-        raise ConfigError("key 'interval_folds' is used with task: regression alone")
+    if model.task == "densities":
+        raise ConfigError("key 'interval_folds' is not used with task: densities")
     if model.head != "ridge":
         raise ConfigError(
             "key 'interval_folds' makes folds of a ridge alone, and model.head is "
@@ -157,12 +170,12 @@ def _fit_and_save(
 
     section = config.model
     if isinstance(section, SequenceSection):
-        checkpoint = place.checkpoint(config.checkpoint_url)
+        checkpoint = place.checkpoint(config.checkpoints)
         model = saved(lambda: _trained(config, section, store, checkpoint, console))
         if checkpoint is not None:
             discard(checkpoint)
         return model
-    with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+    with checkpoints_of(config.checkpoints, config.checkpoint_seconds) as checkpoints:
         return saved(lambda: _fitted(config, section, store, checkpoints, console))
 
 
@@ -180,46 +193,6 @@ def _judged(model: FittedModel, store: BagStore, console: Terminal) -> tuple[Jud
     except DataError as error:
         logger.warning("the model is not judged: %s", error)
         return None, []
-
-
-def _part(
-    url: str, model: FittedModel, store: BagStore, judged: Judged, errors: list[Errors]
-) -> Part:
-    """Return the part of the page; without held-out bags it shows the score of the penalty."""
-    from ..pictures import (
-        Part,
-        answer_of,
-        card_of,
-        choice_tables,
-        compare_judged,
-        errors_part,
-        header_of,
-        path_of,
-        rivals_of,
-        score_tables,
-        worries_of_model,
-    )
-
-    title = f"Fit of {', '.join(model.target_names_) or 'densities'}"
-    worries, said = [], "nothing: no bag was held out"
-    if errors:
-        found = errors_part(title, model, store, *errors)
-    elif judged is None:
-        worries.append("How good the model is, is not known: no bag was held out.")
-        found = Part(title, card=card_of(model, said))
-    else:
-        worries += compare_judged(judged)
-        said = f"{judged['measure']}: {judged['error']:.4g}"
-        tables = score_tables(judged)
-        answer = answer_of(f"{judged['n']:,} bags", judged["measure"], rivals_of(judged))
-        found = Part(title, tables=tables, card=card_of(model, said), answer=answer)
-    return replace(
-        found,
-        header=header_of(model, url, store.url),
-        worries=[*found.worries, *worries, *worries_of_model(model)],
-        tables=[*found.tables, *choice_tables(model)],
-        charts=[*found.charts, *path_of(model)],
-    )
 
 
 def _saved(url: str) -> FittedModel | None:
@@ -246,12 +219,12 @@ def _trained(
     model: Any = section.estimator(checkpoint)  # whose targets are one or several
     with console.progress("fit", "steps") as progress:
         try:
-            found: FittedModel = model.fit(
+            fitted: FittedModel = model.fit(
                 store, target=config.target, holdout=config.kept_out, progress=progress
             )
         except ParameterError as error:
             raise ConfigError(f"section 'model': {error}") from error
-    return found
+    return fitted
 
 
 def _fitted(
@@ -261,7 +234,7 @@ def _fitted(
     checkpoints: Checkpoints | None,
     console: Terminal,
 ) -> FittedModel:
-    from bagbasis import DoubleBasisRegressor
+    from bagbasis import TripleBasisRegressor
     from bagbasis.core.errors import ConfigError, ParameterError
 
     model = section.with_embedding(config.embedding).estimator()
@@ -278,7 +251,7 @@ def _fitted(
             )
         except ParameterError as error:
             raise ConfigError(f"section 'model': {error}") from error
-    if config.interval_folds is not None and isinstance(model, DoubleBasisRegressor):
+    if config.interval_folds is not None and not isinstance(model, TripleBasisRegressor):
         groups = config.kept_out.groups
         with console.progress("folds") as progress:
             try:

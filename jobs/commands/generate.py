@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from ..cluster import running_on
-from ..configs import ClusterConfig, ReportConfig
+from ..configs.config import ClusterConfig, ReportConfig
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Config(ClusterConfig, ReportConfig):
-    """See ``configs/generate.yaml``."""
+    """Keys of ``configs/generate.yaml``."""
 
     dataset: str = Field(examples=["gmm_components"], description="name of the dataset")
     params: dict[str, Any] = Field(

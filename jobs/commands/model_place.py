@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bagbasis.models.saving import Saveable
     from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
-    from ..configs import FittingConfig
+    from ..configs.model_sections import FittingConfig
 
     FittedModel = DoubleBasis | SequenceRegressor | SequenceClassifier
 
@@ -70,7 +70,7 @@ class ModelPlace:
         """Save the job's model."""
         from bagbasis.models import save_model
 
-        save_model(model, self.url, self._may_replace(), self._mark)
+        save_model(model, self.url, overwrite=self._may_replace(), run=self._mark)
 
     def checkpoint(self, url: str | None) -> str | None:
         """Return this job's own folder below the URL for its checkpoints; None without one."""
@@ -99,8 +99,8 @@ def open_model(url: str) -> FittedModel:
     from bagbasis.neural import load_network
 
     network: Any = load_network(url)  # of the kinds that `bags fit` fits
-    found: SequenceRegressor | SequenceClassifier = network
-    return found
+    fitted: SequenceRegressor | SequenceClassifier = network
+    return fitted
 
 
 def _mark(job: str, config: FittingConfig) -> str | None:

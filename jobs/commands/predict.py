@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from bagbasis.models import write_predictions
+
 from ..cluster import running_on
-from ..configs import ClusterConfig, ReportConfig
+from ..configs.config import ClusterConfig, ReportConfig
+from ..configs.sections import with_parameters
 from ..terminal import Terminal
 
 
-class Config(ClusterConfig, ReportConfig):
-    """See ``configs/predict.yaml``."""
+@with_parameters(write_predictions, only=("format", "columns", "coverage", "overwrite"))
+class _Written(ClusterConfig, ReportConfig):
+    """What is written of predictions, and how."""
+
+    if TYPE_CHECKING:  # what is read here
+        format: str | None
+        columns: list[str]
+        coverage: float
+        overwrite: bool
+
+
+class Config(_Written):
+    """Keys of ``configs/predict.yaml``."""
 
     data_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of bags, labelled or not"
@@ -22,23 +36,11 @@ class Config(ClusterConfig, ReportConfig):
     output_url: str = Field(
         examples=["example-output/predictions.parquet"], description="where the predictions go"
     )
-    format: Literal["parquet", "zarr", "csv"] | None = Field(
-        default=None, description="default what output_url ends in; Parquet if in nothing"
-    )
-    columns: list[Literal["std", "leverage", "mahalanobis", "lower", "upper", "outside"]] = Field(
-        default=[],
-        description="more columns; std, leverage and mahalanobis need a model with uncertainty: "
-        "true, lower and upper one with a holdout or interval_folds; outside is the share of "
-        "points outside the box",
-    )
-    coverage: float = Field(default=0.9, gt=0, lt=1, description="of lower ... upper")
-    overwrite: bool = Field(default=False, description="replace predictions that are there")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Predict and write; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.models import write_predictions
     from bagbasis.models.predictions.formats import format_of
 
     from .model_place import open_model

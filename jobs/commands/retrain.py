@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from bagbasis.operations import DriftGate, Retraining, Window
 
 from ..cluster import running_on
-from ..configs import (
-    ClusterConfig,
-    EmbeddingName,
-    ModelSection,
-    RidgeAlone,
-    Section,
-    with_parameters,
-)
+from ..configs.config import ClusterConfig, Section
+from ..configs.model_sections import ModelSection
+from ..configs.sections import EmbeddingName, with_parameters
+from ..configs.sequence_section import RidgeAlone
 from ..terminal import Callback, Terminal
 
 if TYPE_CHECKING:
@@ -51,7 +47,7 @@ class DriftSection(Section):
 class GroupedHoldout(Section):
     """Whole groups of bags that enter no model."""
 
-    fraction: float = Field(default=0.1, gt=0, lt=1, description="about this share of the bags")
+    fraction: float = Field(default=0.1, gt=0, lt=1, description="about this fraction is held out")
     groups: str | None = Field(
         default=None, description="column of the store, as patient: equal values are kept together"
     )
@@ -66,7 +62,9 @@ class GroupedHoldout(Section):
     },
 )
 class Config(ClusterConfig):
-    """See ``configs/retrain.yaml``."""
+    """Keys of ``configs/retrain.yaml``."""
+
+    RENAMED_OF: ClassVar[str] = "bags retrain"
 
     if TYPE_CHECKING:
         sample_weight: str | None = Field(
@@ -93,7 +91,7 @@ class Config(ClusterConfig):
     model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,
-        description="a name in place of model.embedding; null: as model.embedding says",
+        description="a name, instead of the section model.embedding; null: as model.embedding says",
     )
 
 
@@ -103,7 +101,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.operations import retrain
 
     from ..files import make_folder_of
-    from .retrain_report import lines_of, write_metrics, write_round
+    from .retrain_report import answer_of_round, lines_of, write_metrics, write_round
 
     @contextmanager
     def computing(store: BagStore) -> Iterator[Callback]:
@@ -131,6 +129,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         tell_prometheus(outcome.report)
     for line in lines_of(outcome.report):
         console.line(line)
+    if outcome.report.get("error") is not None:
+        console.line(answer_of_round(outcome.report))
     return outcome.report
 
 

@@ -10,12 +10,16 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from bagbasis.data.storage.files import discard_empty, names_in, read_bytes, writing
 from bagbasis.data.storage.urls import normalize_url
+from bagbasis.models.verdict import RIVALS, verdict
 from bagbasis.operations import Round
 
 from ..files import write_page, write_report
 from ..markdown import markdown_table
 from ..page import render
-from ..pictures import Chart, Part, Series, Table, draw_rounds, facts, save_figure
+from ..pictures.charts import Chart, Series
+from ..pictures.evaluation import save_figure
+from ..pictures.parts import Part, Table, facts
+from ..pictures.rounds import draw_rounds
 
 NAME = "retrain"
 FEW_JUDGED = 50  # bags: their errors say little
@@ -110,7 +114,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         lines.append(_corruption(report))
     if report["new_line"] and report["number"] > 1:  # the first round decides them in any case
         lines.append(f"All features were decided anew: {report['new_line']}")
-    elif report["recomputed"]:
+    elif report["recomputed"] and report["number"] > 1:  # the first round counts all in any case
         lines.append(f"All bags were counted again: {report['recomputed']}")
     if report.get("n_changed"):
         lines.append(f"Bags removed or relabelled since the last round: {report['n_changed']:,}")
@@ -209,12 +213,17 @@ def answer_of_round(report: dict[str, Any]) -> str:
     said = decided.get(report["decision"], "Another round was faster, and its model stays")
     if report["error"] is None:
         return f"{said}."
-    said += f": {report['measure']} {report['error']:.4g} on {report['n_judged']:,} bags held out."
-    if report["champion_before"] is None:
-        return f"{said} It is the first of its line."
-    if report["champion_error"] is None:
-        return said
-    return f"{said} To beat: the champion before, {report['champion_error']:.4g}."
+    rivals = {
+        "the champion before": report["champion_error"],
+        RIVALS["constant_error"]: report.get("constant_error"),  # older reports have none
+    }
+    errors = [("the model", report["error"])]
+    errors += [(name, error) for name, error in rivals.items() if error is not None]
+    where = f"{report['n_judged']:,} held-out bags"
+    what = ", ".join(report.get("targets") or ()) or "the labels"
+    sentence = verdict(what, report["measure"], where, errors, report.get("standard_error"))
+    first = " It is the first model of the registry." if report["champion_before"] is None else ""
+    return f"{said}.{first} {sentence}"
 
 
 def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import yaml
 from pydantic import Field
@@ -14,33 +14,25 @@ from bagbasis.core.errors import ConfigError
 from bagbasis.data.storage.files import writing
 
 from ..cluster import running_on
-from ..configs import (
-    MULTIPLIERS,
-    RUNGS,
-    DirectoryConfig,
-    FittingConfig,
-    ModelSection,
-    RidgeAlone,
-    SearchSection,
-    Section,
-    build,
-    embeddings_of,
-    is_automatic,
-    labels_of,
-    section_of,
-    section_of_features,
-)
+from ..configs.config import DirectoryConfig, Section
+from ..configs.model_sections import FittingConfig, ModelSection
+from ..configs.search_sections import MULTIPLIERS, RUNGS, SearchSection, embeddings_of, labels_of
+from ..configs.sections import build, is_automatic, section_of, section_of_features
+from ..configs.sequence_section import RidgeAlone
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis.models import Score, Search, Tuning
 
 STATE = "state.json"
+UNKNOWN = "No error estimate: pass holdout= (a fraction of the bags)."
 NAMED_LEADS = 3  # in the terminal
 
 
 class Config(FittingConfig, DirectoryConfig):
-    """See ``configs/tune.yaml``."""
+    """Keys of ``configs/tune.yaml``."""
+
+    RENAMED_OF: ClassVar[str] = "bags tune"
 
     out_dir: str = Field(
         examples=["example-output/tune"],
@@ -49,9 +41,10 @@ class Config(FittingConfig, DirectoryConfig):
     )
     model: RidgeAlone = Field(default_factory=ModelSection, description="what is fitted")
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
-    cache_url: str | None = Field(
+    checkpoints: str | None = Field(
         default=None,
-        description="folder for coefficients meanwhile; null: beside the store, DATA_URL.cache",
+        description="folder for scores and coefficients, from which an interrupted tune goes on; "
+        "null: scores in OUT_DIR, coefficients beside the store, DATA_URL.cache",
     )
     keep_cache: bool = Field(
         default=False, description="leave the winner's coefficients and the targets there"
@@ -63,9 +56,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis import BagStore
     from bagbasis.core.errors import ParameterError
     from bagbasis.data.labelled.suspected_groups import suspect_groups
-    from bagbasis.models import tune
+    from bagbasis.data.storage.urls import normalize_url
+    from bagbasis.models.tuning.halving import SCORES, tune_in
 
-    from ..pictures import draw_tuning, tune_part
+    from ..pictures.tuning import draw_tuning
+    from ..pictures.tuning_part import tune_part
     from .model_place import ModelPlace
 
     begun = time.perf_counter()
@@ -74,19 +69,21 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     store = BagStore.open(config.data_url)
     search = search_of(config, store.n_dims)
     out_dir = Path(config.out_dir)
+    folder = None if config.checkpoints is None else normalize_url(config.checkpoints)
     with running_on(config.cluster, store.url), console.progress("tune") as progress:
         try:
-            result = tune(
+            result = tune_in(
+                folder,
+                out_dir / STATE if folder is None else f"{folder}/{SCORES}",
                 config.model.estimator(),
                 store,
-                search=search,
+                None,
+                search,
+                config.keep_cache,
+                progress,
                 target=config.target,
                 sample_weight=config.sample_weight,
                 holdout=config.kept_out,
-                records=out_dir / STATE,
-                cache_url=config.cache_url,
-                keep_cache=config.keep_cache,
-                progress=progress,
             )
         except ParameterError as error:
             raise ConfigError(f"sections 'search' and 'model': {error}") from error
@@ -110,7 +107,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "winner": describe(result, names, result.winner),
         "alpha": result.model.alpha_,
         "candidates": [describe(result, names, c) for c in range(len(names))],
-        "leads": [{"name": names[one.candidate], **vars(one)} for one in result.leads],
+        "leads": [{"name": names[lead.candidate], **vars(lead)} for lead in result.leads],
         "judged": result.judged,
         "rungs": rungs_of(result, names),
         "fit": result.model.report_,
@@ -129,17 +126,17 @@ def search_of(config: Config, n_dims: int) -> Search:
 
     multipliers = config.search.multipliers(_scale_of(config))
     settings = config.search.model_dump(include=set(RUNGS))
-    given = config.search.embedding
-    if given is None and is_automatic(config.model.embedding):
-        given = "auto"
-    if given == "auto":
+    choices = config.search.embedding
+    if choices is None and is_automatic(config.model.embedding):
+        choices = "auto"
+    if choices == "auto":
         auto = Search.auto(n_dims)
         own_widths = config.search.random_features.scale_multiplier in (None, MULTIPLIERS)
         choose = own_widths and settings["first_bags"] is None
         heads = settings["heads"] or auto.heads
         search = replace(auto, **{**settings, "join": True, "heads": heads, "choose": choose})
     else:
-        sections = embeddings_of(given, config.model.embedding)
+        sections = embeddings_of(choices, config.model.embedding)
         search = Search([build(section) for section in sections], **settings)
     return replace(search, scale_multipliers=multipliers)
 
@@ -219,7 +216,9 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
 
 def show(result: Tuning, names: list[str], console: Terminal) -> None:
     """Print one row per candidate, those that came furthest first, and what the winner beats."""
-    from ..pictures import rivals_of
+    from bagbasis.models.verdict import targets_in_words, verdict_of
+
+    from ..pictures.model_part import rivals_of
 
     last = {c: (-r, score.error) for r, s in enumerate(result.scores) for c, score in s.items()}
     rows = [
@@ -231,7 +230,13 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
         for c in sorted(last, key=lambda c: (last[c], c))
     ]
     columns = ["", "candidate", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
-    console.table("Squared error on bags held out, over the variance", columns, rows)
+    if result.judged is None:
+        console.line(UNKNOWN)
+    else:
+        names_of = targets_in_words(result.model.target_names_)
+        console.line(verdict_of(names_of, result.judged))
+    title = "Squared error over the variance, on bags of the rung that were not fitted"
+    console.details.table(title, columns, rows)
     winner = result.scores[-1][result.winner]
     console.line(
         f"{names[result.winner]}, fitted to {result.model.report_['n_bags_fitted']:,} bags with "
@@ -240,11 +245,9 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     for line in (at_the_edge(result), head_of(result), *leads_of(result, names)):
         if line:
             console.line(line)
-    judged = result.judged
-    if judged is None:
-        console.line("How good it is, is not known: give holdout=")
-    else:
-        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rivals_of(judged))
+    if result.judged is not None:
+        title = f"{result.judged['measure']}, {result.judged['n']} bags"
+        console.details.table(title, ["", "error"], rivals_of(result.judged))
 
 
 def leads_of(result: Tuning, names: list[str]) -> list[str]:
@@ -252,33 +255,40 @@ def leads_of(result: Tuning, names: list[str]) -> list[str]:
 
     The nearest are named, the others counted: the report has them all.
     """
-    said = []
+    lines = []
     for lead in result.leads[:NAMED_LEADS]:
         name, errors = names[lead.candidate], f"{abs(lead.gap):.2g}"
         if lead.standard_error:
             errors += f", {abs(lead.gap) / lead.standard_error:.1f} standard errors"
         behind = f"is behind by {errors}"
-        said.append(f"{name} {behind if lead.gap >= 0 else f'leads by {errors}: too few to join'}")
-    if others := len(result.leads) - len(said):
-        said.append(f"{others} more are further behind")
-    return said
+        lines.append(f"{name} {behind if lead.gap >= 0 else f'leads by {errors}: too few to join'}")
+    if others := len(result.leads) - len(lines):
+        lines.append(f"{others} more are further behind")
+    return lines
 
 
 def head_of(result: Tuning) -> str | None:
     """Return which head was taken, and the errors of all by folds; None where one was tried."""
-    found = result.model.report_.get("head")
-    if found is None:
+    head = result.model.report_.get("head")
+    if head is None:
         return None
-    if "refused" in found:
-        return f"head: ridge; no trees were grown: {found['refused']}"
-    errors = ", ".join(f"{name} {error:.3g}" for name, error in found["errors"].items())
-    return f"head: {found['head']}; errors over {found['n_folds']} folds: {errors}"
+    if "refused" in head:
+        return f"head: ridge; no trees were grown: {head['refused']}"
+    errors = ", ".join(f"{name} {error:.3g}" for name, error in head["errors"].items())
+    text = f"head: {head['head']}; errors over {head['n_folds']} folds: {errors}"
+    least = min(head["errors"], key=head["errors"].get)
+    if head["head"] != least:
+        text += (
+            f"; {head['head']} was taken although {least} has the least error: folds do not tell "
+            "heads apart on so few bags, and a mean of heads errs less on new ones"
+        )
+    return text
 
 
 def at_the_edge(result: Tuning) -> str | None:
     """Return a warning if the best σ is the smallest or largest one tried; else None."""
     multipliers = {candidate.scale_multiplier for candidate in result.candidates}
-    tried = sorted(one for one in multipliers if one is not None)
+    tried = sorted(multiplier for multiplier in multipliers if multiplier is not None)
     best = result.candidates[result.winner].scale_multiplier
     if best is None or len(tried) == 1 or best not in (tried[0], tried[-1]):
         return None

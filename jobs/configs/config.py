@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bagbasis.core.config_errors import first_error, refuse_credentials
 from bagbasis.core.credentials import NO_CREDENTIALS, has_credentials
 from bagbasis.core.errors import ConfigError, shown
+from bagbasis.core.moved import RENAMED, with_new_names
 from bagbasis.core.yaml_text import parse_yaml
-from bagbasis.data.storage.files import storage_errors
+from bagbasis.data.storage.files import check_regular, storage_errors
 
 
 class Section(BaseModel):
@@ -28,6 +29,8 @@ class Section(BaseModel):
 
 class JobConfig(Section):
     """What every job's config is."""
+
+    RENAMED_OF: ClassVar[str] = ""  # where the table of moved names has its former keys
 
     @property
     def report_path(self) -> str | None:
@@ -73,6 +76,9 @@ class ClusterConfig(JobConfig):
     )
 
 
+OPEN_ALREADY = ("/dev/stdin", "/dev/fd/")  # pipes of a shell, such as <(…): they have a writer
+MOST_DOTS = 32  # of a key; no config has so many sections within each other
+
 C = TypeVar("C", bound=JobConfig)
 
 
@@ -81,6 +87,7 @@ def load_config(
     path: str | os.PathLike[str] | None = None,
     overrides: Sequence[str] = (),
     given: Mapping[str, Any] | None = None,
+    job: str = "",
 ) -> C:
     """Return the config in a YAML file with overrides applied.
 
@@ -94,6 +101,8 @@ def load_config(
         ``key=value`` with dotted keys; values are YAML.
     given : mapping, optional
         Values of top-level keys from other arguments; they win over the file's.
+    job : str, optional
+        Words by which the job is called; its ``bags config`` is suggested where keys are missing.
 
     Raises
     ------
@@ -102,10 +111,13 @@ def load_config(
         names it.
     """
     values = (read_yaml(path) if path is not None else {}) | dict(given or {})
+    values = with_new_names(config_type.RENAMED_OF, values)
+    renamed = RENAMED.get(config_type.RENAMED_OF, {})
     changed = set()
     for override in overrides:
         key, value = parse_override(override)
-        _put(values, key, value)
+        key = renamed.get(key, key)
+        _put(values, key, value, config_type)
         changed.add(key)
     refuse_credentials(values, "" if path is None else f"{path}: ")
     try:
@@ -114,10 +126,21 @@ def load_config(
         wrong = first_error(_adapter(config_type), error)
         key = wrong.key
         source = "" if path is None else f"{path}: "
-        if any(f"{key}.".startswith(f"{one}.") or one.startswith(f"{key}.") for one in changed):
+        if any(
+            f"{key}.".startswith(f"{key_changed}.") or key_changed.startswith(f"{key}.")
+            for key_changed in changed
+        ):
             source = "--set: "
-        hint = f"; give it in the config file or with --set {key}=..." if wrong.is_missing else ""
+        hint = _how_to_give(wrong.missing, job) if wrong.missing else ""
         raise ConfigError(f"{source}{wrong.text}{hint}") from None
+
+
+def _how_to_give(missing: Sequence[str], job: str) -> str:
+    """Say how keys that are missing are given."""
+    options = " ".join(f"--set {key}=..." for key in missing)
+    it = "it" if len(missing) == 1 else "them"
+    printed = f"; an example: bags config {job} > {job.replace(' ', '-')}.yaml" if job else ""
+    return f"; give {it} in the config file or with {options}{printed}"
 
 
 @cache
@@ -127,6 +150,8 @@ def _adapter(config_type: type[C]) -> TypeAdapter[C]:
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a YAML file that holds a mapping, or nothing."""
+    if not os.fspath(path).startswith(OPEN_ALREADY):
+        check_regular(Path(path), ConfigError)
     with storage_errors(f"config {path}", "cannot be read", kind=ConfigError):
         content = Path(path).read_bytes()
     values = parse_yaml(content, str(path))
@@ -134,7 +159,7 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
         return {}
     if not isinstance(values, Mapping):
         raise ConfigError(f"{path}: expected 'key: value' lines, found {type(values).__name__}")
-    return dict(values)
+    return {"null" if key is None else key: value for key, value in values.items()}
 
 
 def parse_override(override: str) -> tuple[str, Any]:
@@ -150,19 +175,44 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise ConfigError(
             f"--set {override!a}: byte {error.start} is not UTF-8; give the text in UTF-8"
         ) from error
-    if not equals or not key or not all(key.split(".")):
-        raise ConfigError(f"--set {override}: expected key=value, such as --set model.alpha=gcv")
+    if not equals or not key or not all(key.split(".")) or key.count(".") > MOST_DOTS:
+        raise ConfigError(
+            f"--set {shown(override)}: expected key=value, such as --set model.alpha=gcv"
+        )
     return key, parse_yaml(text, f"--set {key}: {shown(text)}")
 
 
-def _put(values: dict[str, Any], key: str, value: object) -> None:
+def _put(values: dict[str, Any], key: str, value: object, kind: type[BaseModel]) -> None:
     *sections, last = key.split(".")
     at = values
     for depth, name in enumerate(sections):
         inner = at.get(name)
+        is_short = isinstance(inner, (int, float)) and _takes_keys(kind, sections[: depth + 1])
+        if is_short:  # such as holdout: 0.1, which the section replaces
+            inner = None
         if inner is not None and not isinstance(inner, Mapping):
             section = ".".join(sections[: depth + 1])
-            raise ConfigError(f"--set {key}: {section!r} is {shown(inner)} and has no keys")
+            raise ConfigError(
+                f"--set {key}: {section!r} is {shown(inner)} and has no keys; give --set "
+                f"{section}=VALUE"
+            )
         at[name] = dict(inner or {})
         at = at[name]
     at[last] = value
+
+
+def _takes_keys(kind: type[BaseModel], keys: Sequence[str]) -> bool:
+    """Return whether a dotted key may be a section, whatever else it may be."""
+    kinds: Iterable[type[BaseModel]] = [kind]
+    for key in keys:
+        fields = [one.model_fields[key] for one in kinds if key in one.model_fields]
+        kinds = [section for field in fields for section in _sections_in(field.annotation)]
+    return bool(kinds)
+
+
+def _sections_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """Yield the sections among what an annotation, such as a union, names."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections_in(part)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from bagbasis import DoubleBasisRegressor, TripleBasisRegressor
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisRegressor
 from bagbasis.core import parameters_of
+from bagbasis.core.declarations import joined_parameters
 from bagbasis.core.errors import ConfigError
 
 from .config import ClusterConfig, Section
@@ -26,29 +27,27 @@ from .sections import (
     named_embedding,
     with_parameters,
 )
-from .types import type_of
 
 if TYPE_CHECKING:
-    from bagbasis import DoubleBasisClassifier
     from bagbasis.data.labelled.holdout import Holdout
 
     Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
 
-# Parameters that a model section takes over as they are.
-RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
-BASELINES = {"linear": ("regression", "classification"), "own": ("densities",)}  # and their tasks
-ESTIMATORS = {
-    "regression": "DoubleBasisRegressor",
-    "classification": "DoubleBasisClassifier",
-    "densities": "TripleBasisRegressor",
+ESTIMATORS: dict[str, type[Any]] = {  # by task
+    "regression": DoubleBasisRegressor,
+    "classification": DoubleBasisClassifier,
+    "densities": TripleBasisRegressor,
 }
+PARAMETERS = joined_parameters(ESTIMATORS.values())
+BASES = ("embedding", "random_features", "response_embedding")  # they have sections of their own
 
-_ALPHA = parameters_of(TripleBasisRegressor)["alpha"]  # which has all ways to choose it
 
-
-@with_parameters(DoubleBasisRegressor, only=RIDGE)
+@with_parameters(PARAMETERS, leave_out=BASES)
 class ModelSection(Section):
     """Parameters of the Double-Basis estimators and of `bagbasis.TripleBasisRegressor`."""
+
+    if TYPE_CHECKING:  # what is read here
+        head: str = "ridge"
 
     task: Literal[tuple(ESTIMATORS)] = Field(  # type: ignore[valid-type]
         default="regression", description="what is predicted: numbers, classes or densities"
@@ -67,26 +66,6 @@ class ModelSection(Section):
         default=None,
         description="third basis, of the response densities, with task: densities; null: chosen "
         "from the responses",
-    )
-    alpha: type_of(_ALPHA.accepts) = Field(  # type: ignore[valid-type]
-        default=_ALPHA.default, description="ridge penalty, or how it is chosen"
-    )
-
-    baseline: Literal[tuple(BASELINES)] | None = Field(  # type: ignore[valid-type]
-        default=None,
-        description="linear: a ridge on the embedding beside the random features, with task: "
-        "regression or classification; own: an affine copy of the bag's coefficients, with task: "
-        "densities",
-    )
-    class_weight: Literal["balanced"] | None = Field(
-        default=None, description="balanced: classes weigh alike in all, with task: classification"
-    )
-
-    head: Literal["ridge", "trees", "stack"] = Field(
-        default="ridge",
-        description="ridge; trees: scikit-learn's on moments, extremes and short embeddings; "
-        "stack: both and a ridge on means, weighed by predictions out of fold; not with task: "
-        "densities",
     )
 
     @model_validator(mode="before")
@@ -112,48 +91,48 @@ class ModelSection(Section):
 
     def estimator(self) -> Estimator:
         """Make the estimator, not fitted."""
-        import bagbasis
-
-        second, third = self.random_features, self.response_embedding
-        more: dict[str, Any]
-        more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
-        if self.task != "densities":
-            more["head"] = self.head
-        for name in ("baseline", "class_weight"):
-            if getattr(self, name) is not None:
-                more[name] = getattr(self, name)
-        return getattr(bagbasis, ESTIMATORS[self.task])(
+        kind: Any = ESTIMATORS[self.task]
+        values = self.model_dump(include={*parameters_of(kind)} - {*BASES})
+        if self.task == "densities":
+            third = self.response_embedding
+            values["response_embedding"] = third and build(third)
+        made: Estimator = kind(
             embedding=build_or_auto(self.embedding),
-            random_features=build_features(second),
-            **self.model_dump(include={"alpha", *RIDGE}),
-            **more,
+            random_features=build_features(self.random_features),
+            **values,
         )
+        return made
 
     @model_validator(mode="after")
-    def _third_basis_is_used(self) -> ModelSection:
-        if self.response_embedding is not None and self.task != "densities":
-            raise ValueError("response_embedding is used with task: densities alone")
-        if self.class_weight is not None and self.task != "classification":
-            raise ValueError("class_weight is used with task: classification alone")
-        if self.head != "ridge" and self.task == "densities":
-            raise ValueError(f"head: {self.head} is of numbers and classes: leave it out")
-        if self.baseline is not None and self.task not in BASELINES[self.baseline]:
-            tasks = " or ".join(BASELINES[self.baseline])
-            raise ValueError(f"baseline: {self.baseline} is used with task: {tasks} alone")
+    def _fits_the_task(self) -> ModelSection:
+        for name, parameter in PARAMETERS.items():
+            value = getattr(self, name)
+            tasks = [task for task, kind in ESTIMATORS.items() if _takes(kind, name, value)]
+            if value != parameter.default and self.task not in tasks:
+                shown = f"{name}: {value}" if isinstance(value, str) else name
+                raise ValueError(f"{shown} is used with task: {' or '.join(tasks)} alone")
         return self
+
+
+def _takes(estimator: type, name: str, value: object) -> bool:
+    """Return whether an estimator takes a value of a section; sections are checked already."""
+    parameter = parameters_of(estimator).get(name)
+    if parameter is None or parameter.accepts is None:
+        return False
+    return isinstance(value, Section) or parameter.accepts.accepts(value)
 
 
 class HoldoutSection(Section):
     """Whole groups of bags, or those after a time, that a fit keeps out."""
 
-    fraction: float = Field(default=0.0, ge=0, lt=1, description="about this share of the bags")
+    fraction: float = Field(default=0.0, ge=0, lt=1, description="about this fraction is held out")
     groups: str | None = Field(
         default=None, description="column of the store, as patient: equal values are kept together"
     )
     after: date | float | str | None = Field(
         default=None, description="date or number; bags later than it are kept out"
     )
-    time: str | None = Field(default=None, description="the column that is compared with it")
+    time: str | None = Field(default=None, description="the column that `after` is compared with")
 
 
 class FittingConfig(ClusterConfig):
@@ -184,8 +163,8 @@ class FittingConfig(ClusterConfig):
         from bagbasis.core.errors import ParameterError
         from bagbasis.data.labelled.holdout import Holdout
 
-        given = self.holdout
+        holdout = self.holdout
         try:
-            return Holdout.of(given if isinstance(given, float) else given.model_dump())
+            return Holdout.of(holdout if isinstance(holdout, float) else holdout.model_dump())
         except ParameterError as error:
             raise ConfigError(f"key 'holdout': {error}") from error

@@ -36,8 +36,8 @@ def config_text(job: str) -> str:
     head = [f"# bags {command_of(job)} {job}.yaml", f"# {JOBS[job].help}"]
     codes: Mapping[int, str] = getattr(module, "EXIT_CODES", {})
     if codes:
-        told = "; ".join(f"{code} {text}" for code, text in codes.items())
-        head += [f"# {line}" for line in wrap(f"Exit codes: {told}.", WIDTH - 2)]
+        exit_codes = "; ".join(f"{code} {text}" for code, text in codes.items())
+        head += [f"# {line}" for line in wrap(f"Exit codes: {exit_codes}.", WIDTH - 2)]
     return "\n".join([*head, "", *_lines_of(module.Config, {}, "")]) + "\n"
 
 
@@ -61,16 +61,16 @@ def _place(item: tuple[str, FieldInfo]) -> int:
 
 def _key(key: str, field: FieldInfo, value: object, indent: str) -> Iterator[str]:
     if not isinstance(value, Section):
-        yield from _beside(f"{indent}{key}: {_scalar(value)}", _explained(field))
+        yield from _beside(f"{indent}{_scalar(key)}: {_scalar(value)}", _explained(field))
         return
     yield from _beside(f"{indent}{key}:", field.description or "")
     yield from _lines_of(type(value), dict(value), f"{indent}  ")
     for other in _others(field, type(value)):
         made = {
-            name: one.get_default(call_default_factory=True)
-            for name, one in other.model_fields.items()
+            name: item.get_default(call_default_factory=True)
+            for name, item in other.model_fields.items()
         }
-        text = ", ".join(f"{name}: {_scalar(_plain(one))}" for name, one in made.items())
+        text = ", ".join(f"{name}: {_scalar(_plain(value))}" for name, value in made.items())
         yield from (
             f"{indent}  # {'or' if i == 0 else '  '} {line}"
             for i, line in enumerate(wrap(text, WIDTH - len(indent) - 8))
@@ -80,9 +80,9 @@ def _key(key: str, field: FieldInfo, value: object, indent: str) -> Iterator[str
 def _others(field: FieldInfo, kind: type[Section]) -> Iterator[type[Section]]:
     """Yield the other sections that a field may hold."""
     for member in get_args(field.annotation):
-        one = get_args(member)[0] if get_args(member) else member
-        if isinstance(one, type) and issubclass(one, Section) and one is not kind:
-            yield one
+        section = get_args(member)[0] if get_args(member) else member
+        if isinstance(section, type) and issubclass(section, Section) and section is not kind:
+            yield section
 
 
 def _value_of(field: FieldInfo) -> object:
@@ -102,7 +102,7 @@ def _explained(field: FieldInfo) -> str:
     if (
         accepted
         and len(accepted) <= MOST_ACCEPTED
-        and accepted not in ("any value", "a text or null")
+        and accepted not in ("any value", "a string or null")
     ):
         words = f"{words} ({accepted})" if words else accepted
     if field.examples:

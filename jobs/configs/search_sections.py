@@ -40,7 +40,7 @@ class ScaleSearch(Section):
 
     scale_multiplier: Annotated[list[Positive], Field(min_length=1)] | None = Field(
         default=None,
-        description="widths of the kernel, of the median; null: 0.5, 0.7, 1, 1.4 and 2, or 1 "
+        description="kernel widths, as multiples of the median; null: 0.5, 0.7, 1, 1.4 and 2, or 1 "
         "where model.random_features.scale is a number",
     )
 
@@ -62,9 +62,9 @@ class SearchSection(Section):
 
     def multipliers(self, scale: float | str) -> list[float]:
         """Return the multipliers of σ, for the ``scale`` of the model."""
-        given = self.random_features.scale_multiplier
-        if given is not None:
-            return given
+        multipliers = self.random_features.scale_multiplier
+        if multipliers is not None:
+            return multipliers
         return MULTIPLIERS if scale == "median" else [1.0]
 
 
@@ -87,18 +87,18 @@ def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> li
         return _variations(KEY, given, base)
     if not given:
         raise ConfigError(f"key {KEY!r} is empty; expected at least one embedding")
-    found = []
+    sections = []
     for i, item in enumerate(given):
         key = f"{KEY}[{i}]"
         if isinstance(item, str):
-            found.append(_named(key, item))
+            sections.append(_named(key, item))
         elif isinstance(item, Mapping):
-            found += _variations(key, item, base)
+            sections += _variations(key, item, base)
         else:
             raise ConfigError(
                 f"key {key!r} is {item!r}; expected an embedding's name or its section"
             )
-    return found
+    return sections
 
 
 def default_search(base: Section) -> dict[str, list[Any]]:
@@ -119,7 +119,11 @@ def labels_of(embeddings: Sequence[Section]) -> list[str]:
     """Name each section by its kind and by the parameters that tell it from others of its kind."""
     labels = []
     for section in embeddings:
-        same = [one.model_dump() for one in embeddings if type(one) is type(section)]
+        same = [
+            other_section.model_dump()
+            for other_section in embeddings
+            if type(other_section) is type(section)
+        ]
         values = section.model_dump()
         title = title_of(values)
         hidden = ("name", "parts", INNER, *NAMED[title])

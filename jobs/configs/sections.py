@@ -15,13 +15,18 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from bagbasis.core import Parameter, parameters_of
 from bagbasis.embeddings import EMBEDDINGS, RANDOM_FEATURES
+from bagbasis.embeddings.composed.point_maps import (
+    checked_steps,
+    transformer_of,
+    transformer_to_list,
+)
 
 from .config import Section
-from .point_sections import Transformers
 from .types import type_of
 
 S = TypeVar("S", bound=Section)
 
+_Steps: Any = Annotated[list[dict[str, Any]], Field(min_length=1)]  # of a transformer of points
 _LIST: Any = list  # what is made of values at run time is no type to a checker
 
 DEFAULT = "projection"  # the embedding of a section without a name
@@ -35,17 +40,17 @@ NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own pr
 
 
 def with_parameters(
-    owner: Callable[..., Any],
+    owner: Callable[..., Any] | Mapping[str, Parameter],
     only: Collection[str] = (),
     leave_out: Collection[str] = (),
     examples: Mapping[str, Any] | None = None,
 ) -> Callable[[type[S]], type[S]]:
-    """Return a decorator that gives a section the parameters of a class or a function.
+    """Return a decorator that gives a section the parameters of a class, a function or a mapping.
 
     ``examples`` are values that people see where a key has no default.
     """
-    found = parameters_of(owner).items()
-    kept = {k: p for k, p in found if k not in leave_out and (not only or k in only)}
+    parameters = owner if isinstance(owner, Mapping) else parameters_of(owner)
+    chosen = {k: p for k, p in parameters.items() if k not in leave_out and (not only or k in only)}
 
     def decorate(section: type[S]) -> type[S]:
         return create_model(
@@ -53,7 +58,7 @@ def with_parameters(
             __base__=section,
             __module__=section.__module__,
             __doc__=section.__doc__,
-            **_fields(kept, examples or {}),
+            **_fields(chosen, examples or {}),
         )
 
     return decorate
@@ -64,14 +69,14 @@ def _fields(
 ) -> dict[str, Any]:
     return {
         key: (
-            type_of(one.accepts),
+            type_of(parameter.accepts),
             Field(
-                _written(one.default),
-                description=one.summary,
+                _written(parameter.default),
+                description=parameter.summary,
                 examples=[examples[key]] if examples and key in examples else None,
             ),
         )
-        for key, one in parameters.items()
+        for key, parameter in parameters.items()
     }
 
 
@@ -87,8 +92,8 @@ def named_section(
     types: Mapping[str, Any] | None = None,
 ) -> type[Section]:
     """Make the section of an embedding or of random features, whose ``name`` is fixed."""
-    kept = {key: one for key, one in parameters.items() if key not in NOT_CONFIGURED}
-    keys = _fields(kept)
+    chosen = {key: parameter for key, parameter in parameters.items() if key not in NOT_CONFIGURED}
+    keys = _fields(chosen)
     for key in keys.keys() & (types or {}).keys():
         keys[key] = ((types or {})[key], keys[key][1])
     kind: Any = (Literal[name], Field(name, description=f"the kind of {what}"))
@@ -154,18 +159,22 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
             "this version does not have method: direct; leave method out, which takes the same "
             "distances from coefficients"
         )
-    return {key: one for key, one in value.items() if key not in ("method", "n_integration")}
+    return {
+        key: kept_value
+        for key, kept_value in value.items()
+        if key not in ("method", "n_integration")
+    }
 
 
 def _section_of(name: str) -> type[Section]:
     """Make the section of an embedding; one that contains others has sections of these."""
     kind = EMBEDDINGS[name]
-    below = {n: one for n, one in _SECTIONS.items() if EMBEDDINGS[n].nesting < kind.nesting}
+    below = {n: section for n, section in _SECTIONS.items() if EMBEDDINGS[n].nesting < kind.nesting}
     inner: Any = Annotated[union_of(below, DEFAULT), BeforeValidator(_expand)] if below else None
     types = {
         INNER: inner | None if below else None,
         PARTS: Annotated[_LIST[inner], Field(min_length=1)] | None,
-        TRANSFORMER: Transformers | None,
+        TRANSFORMER: Annotated[_Steps, BeforeValidator(checked_steps)] | None,
     }
     return named_section(name, parameters_of(kind), "embedding", types)
 
@@ -237,7 +246,6 @@ def build_or_auto(section: Section) -> Embedding | Literal["auto"]:
 
 def build(section: Section) -> Embedding:
     """Make the embedding of a section; parts of a union have the names of `name_parts`."""
-    from bagbasis.embeddings.composed.point_maps import transformer_of
     from bagbasis.embeddings.composed.union import name_parts
 
     values = section.model_dump()
@@ -254,8 +262,6 @@ def build(section: Section) -> Embedding:
 
 def section_of(embedding: Embedding[Any]) -> Section:
     """Return the section that `build` makes the embedding of."""
-    from bagbasis.embeddings.composed.point_maps import transformer_to_list
-
     name = embedding.kind_name
     values = embedding.get_params(deep=False)
     if values.get("parts") is not None:

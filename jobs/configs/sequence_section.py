@@ -41,7 +41,7 @@ class RidgeSection(ModelSection):
         return cls(**{name: getattr(section, name) for name in type(section).model_fields})
 
 
-@with_parameters(SequenceParameters, leave_out=("checkpoint",))
+@with_parameters(SequenceParameters, leave_out=("checkpoints",))
 class SequenceSection(Section):
     """Parameters of `bagbasis.neural.SequenceRegressor` and `SequenceClassifier`."""
 
@@ -57,13 +57,13 @@ class SequenceSection(Section):
         if self.task == "classification" and isinstance(target, list):
             raise ConfigError("key 'target' is a list; with task: classification name one target")
 
-    def estimator(self, checkpoint: str | None) -> SequenceRegressor | SequenceClassifier:
+    def estimator(self, checkpoints: str | None) -> SequenceRegressor | SequenceClassifier:
         """Make the estimator, not fitted; an error names the extra where it is missing."""
         from bagbasis import neural
 
         values = self.model_dump(exclude={"kind", "task"})
         made: SequenceRegressor | SequenceClassifier
-        made = getattr(neural, NETWORKS[self.task])(**values, checkpoint=checkpoint)
+        made = getattr(neural, NETWORKS[self.task])(**values, checkpoints=checkpoints)
         return made
 
 
@@ -82,7 +82,7 @@ def _ridge_alone(value: object) -> object:
             "kind: sequence is for bags fit; this job makes ridge models alone (kind: "
             "ridge, or no kind), so fit a network with bags fit and compare both with bags evaluate"
         )
-    return {key: one for key, one in value.items() if (key, one) != ("kind", RIDGE)}
+    return {key: item for key, item in value.items() if (key, item) != ("kind", RIDGE)}
 
 
 if TYPE_CHECKING:

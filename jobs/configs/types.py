@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from bagbasis.core import (
     Boolean,
+    ChoiceOf,
     Constraint,
     False_,
     Integer,
@@ -48,8 +49,8 @@ def type_of(constraint: Constraint[Any] | None) -> Any:  # noqa: ANN401 - a type
     """
     if constraint is None:
         return Any
-    known = [_member(one) for one in members_of(constraint)]
-    members = [one for one in known if one is not _NOT_WRITTEN]
+    known = [_member(member_of) for member_of in members_of(constraint)]
+    members = [member for member in known if member is not _NOT_WRITTEN]
     if all(member is None for member in members):
         return Any
     members.sort(key=lambda member: member is None)  # messages then end with "or null"
@@ -72,23 +73,27 @@ def _member(constraint: Constraint[Any]) -> Any:  # noqa: ANN401 - a type that p
     return _NOT_WRITTEN if make is None else make(constraint)
 
 
-def _integer(one: Integer) -> object:
-    bounds = {"ge": one.ge, "le": one.le, "multiple_of": 2 if one.even else None}
+def _integer(constraint: Integer) -> object:
+    bounds = {
+        "ge": constraint.ge,
+        "le": constraint.le,
+        "multiple_of": 2 if constraint.even else None,
+    }
     return _bounded(int, bounds)
 
 
-def _real(one: Real) -> object:
-    return _bounded(float, {name: getattr(one, name) for name in ("ge", "le", "gt", "lt")})
+def _real(constraint: Real) -> object:
+    return _bounded(float, {name: getattr(constraint, name) for name in ("ge", "le", "gt", "lt")})
 
 
 def _bounded(kind: type, bounds: Mapping[str, float | None]) -> object:
-    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
-    return Annotated[kind, Field(**given)] if given else kind
+    limits: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Annotated[kind, Field(**limits)] if limits else kind
 
 
-def _one_of(one: OneOf) -> object:
-    listed = _LITERAL[one.choices]
-    if all(isinstance(choice, str) for choice in one.choices):
+def _one_of(constraint: OneOf | ChoiceOf) -> object:
+    listed = _LITERAL[constraint.choices]
+    if all(isinstance(choice, str) for choice in constraint.choices):
         return listed
     return Annotated[listed, BeforeValidator(_refuse_equals)]
 
@@ -100,30 +105,31 @@ def _refuse_equals(value: object) -> object:
     return value
 
 
-def _list(one: ListOf) -> object:
-    inner = type_of(one.item)
+def _list(constraint: ListOf) -> object:
+    inner = type_of(constraint.item)
     kind = _LIST[inner]
-    return Annotated[kind, Field(min_length=one.least)] if one.least else kind
+    return Annotated[kind, Field(min_length=constraint.least)] if constraint.least else kind
 
 
-def _pair(one: Pair) -> object:
-    inner = type_of(one.first)
+def _pair(constraint: Pair) -> object:
+    inner = type_of(constraint.first)
     return Annotated[_LIST[inner], Field(min_length=2, max_length=2)]
 
 
-def _mapping(one: MappingOf) -> object:
-    key, value = type_of(one.key), type_of(one.value)
+def _mapping(constraint: MappingOf) -> object:
+    key, value = type_of(constraint.key), type_of(constraint.value)
     return _DICT[key, value]
 
 
-def _open(one: Open) -> object:
-    return _NOT_WRITTEN if one.written is None else type_of(one.written)
+def _open(constraint: Open) -> object:
+    return _NOT_WRITTEN if constraint.written is None else type_of(constraint.written)
 
 
 _MAKERS: dict[type, Callable[[Any], object]] = {
     Integer: _integer,
     Real: _real,
     OneOf: _one_of,
+    ChoiceOf: _one_of,
     ListOf: _list,
     Pair: _pair,
     MappingOf: _mapping,

@@ -47,5 +47,5 @@ EXPERIMENTS = {
 def experiment_type(name: str) -> type[Experiment[Any]]:
     """Return the class of a name in `EXPERIMENTS`; its module is imported now and not before."""
     module, _, kind = EXPERIMENTS[name].partition(":")
-    found: type[Experiment[Any]] = getattr(import_module(f".{module}", __package__), kind)
-    return found
+    experiment: type[Experiment[Any]] = getattr(import_module(f".{module}", __package__), kind)
+    return experiment

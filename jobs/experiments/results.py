@@ -1,7 +1,7 @@
-"""The kept results: ``python -m bagbasis.jobs.experiments.results`` writes their tables again.
+"""The kept results: ``python -m bagbasis.jobs.experiments.results`` writes their overview.
 
-For after a change of words: numbers come from the points in each ``result.json``, nothing is
-measured. ``README.md`` beside them has all tables on one page.
+``result.json`` has the points and the tables of a run. ``table.md`` is the note on it: its tables
+with remarks, written by hand. ``README.md`` beside them has all tables on one page.
 """
 
 from __future__ import annotations
@@ -11,20 +11,10 @@ from pathlib import Path
 from bagbasis.data.storage.files import writing
 
 from ..markdown import markdown_table
-from .kit.runner import introduction, read_report, write_tables
+from .kit.runner import introduction, read_report
 from .registered import EXPERIMENTS, experiment_type
 
 RESULTS = Path("jobs/experiments/results")  # in the source tree, where the command is to be run
-
-
-def rewrite() -> None:
-    """Write ``table.md`` and the tables of ``result.json`` again, and the overview."""
-    for name in EXPERIMENTS:
-        report, results = read_report(RESULTS / name)
-        experiment = experiment_type(name)(report["scale"], report["seed"], RESULTS / name)
-        write_tables(experiment, results, report)
-    with writing(RESULTS / "README.md") as temporary:
-        temporary.write_text(overview())
 
 
 def overview() -> str:
@@ -46,4 +36,5 @@ def overview() -> str:
 
 
 if __name__ == "__main__":
-    rewrite()
+    with writing(RESULTS / "README.md") as temporary:
+        temporary.write_text(overview())

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import BagStore, Box
+from bagbasis import BagbasisWarning, BagStore, Box
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.errors import Errors
-from bagbasis.models.evaluation.importance import names_of_coordinates
+from bagbasis.models.explain import Explanation, explain
+from bagbasis.models.fitted_model import in_fitted_order
 
 from .charts import Chart, Series, thin
 from .parts import Table
 
 if TYPE_CHECKING:
+    from .bags_in_view import BagsInView
     from .model_part import FittedModel
 
 MOST_DOTS = 1000  # dots of a chart: more hide each other, and each takes 100 bytes of the page
 N_WORST = 10  # bags, or confusions, that are listed
 N_DRAWN = 2  # of the worst bags, point by point
+N_EXPLAINED = 3  # coordinates, and points, that move the prediction of a worst bag most
+POINTS_LEFT_OUT = 60  # of a worst bag, one at a time
+MOST_EXPLAINED = 1_000_000  # values of a bag: each of its copies is predicted anew
 READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
+MOVED = (
+    "Change of the prediction: with all points moved along the coordinate by one standard "
+    "deviation of the bag, and with the bag's spread along it doubled. Both are slopes at the bag."
+)
 BLOCK = 2**16  # bags whose ids and sizes are read at a time: a chunk of them
 
 
@@ -37,9 +48,10 @@ class Dots:
         Errors of predicted numbers.
     """
 
-    def __init__(self, store: BagStore, model: FittedModel, errors: Errors) -> None:
+    def __init__(self, store: BagStore | BagsInView, model: FittedModel, errors: Errors) -> None:
         self._store, self._errors = store, errors
         self._spec = model.features_.embedding if isinstance(model, DoubleBasis) else None
+        self._model = model
         self._names = list(errors.values())
         self._kept = thin(len(errors.sample.index), MOST_DOTS)
 
@@ -82,11 +94,61 @@ class Dots:
                 bag = int(sample.index[row])
                 [points], [name] = self._store.read(bag, bag + 1), self._store.ids(bag, bag + 1)
                 what = f"true {sample.true[row, j]:.4g}, predicted {sample.predicted[row, j]:.4g}"
-                title = f"{self._names[j]}: a worst bag, {name}"
-                axes = names_of_coordinates(self._store)
+                title = f"{self._names[j]}: bag {name}, one of the worst"
+                axes = self._store.coordinate_names
                 box = self._store.box if self._spec is None else self._spec.box
-                found.append(_bag_chart(title, points, box, f"{what}.", axes))
+                effects = self._largest_effects(bag, j)
+                found.append(_bag_chart(title, points, box, f"{what}.", axes, effects))
         return found
+
+    def explained(self) -> list[Table]:
+        """Return which coordinates move the predictions of the worst bags, of each target."""
+        tables = []
+        for j, target in enumerate(self._names[: self._errors.sample.true.shape[1]]):
+            rows = []
+            for row in self._worst_of(j)[:N_DRAWN].tolist():
+                bag = int(self._errors.sample.index[row])
+                explanation = self._explanations.get(bag)
+                if explanation is None:
+                    continue
+                effects = np.c_[explanation.shift[:, j], explanation.spread[:, j]]
+                for k in np.argsort(-np.abs(effects).max(axis=1), kind="stable")[:N_EXPLAINED]:
+                    name = explanation.coordinate_names[k]
+                    name = f"coordinate {name}" if name.isdigit() else name
+                    cells = [_signed(effect) for effect in effects[k].tolist()]
+                    rows.append([str(self._store.ids(bag, bag + 1)[0]), name, *cells])
+            columns = ["bag", "coordinate", "points moved", "spread doubled"]
+            title = f"{target}: what moves the predictions of the worst bags"
+            tables += [Table(title, columns, rows, MOVED)] if rows else []
+        return tables
+
+    @cached_property
+    def _explanations(self) -> dict[int, Explanation]:
+        """What moves the predictions of the worst bags of each target, by their positions."""
+        explanations: dict[int, Explanation] = {}
+        if not isinstance(self._model, DoubleBasis):
+            return explanations
+        for j in range(self._errors.sample.true.shape[1]):
+            for bag in self._errors.sample.index[self._worst_of(j)[:N_DRAWN]].tolist():
+                if bag in explanations:
+                    continue
+                [points] = in_fitted_order(self._store.read(bag, bag + 1), self._model.report_)
+                if len(points) > 1 and points.size <= MOST_EXPLAINED:
+                    with warnings.catch_warnings():  # the bag has been warned of when judged
+                        warnings.simplefilter("ignore", BagbasisWarning)
+                        explanations[bag] = explain(self._model, points, max_points=POINTS_LEFT_OUT)
+        return explanations
+
+    def _largest_effects(self, bag: int, j: int) -> dict[int, str]:
+        """Return the points of a bag that move its prediction most, and what is said of each."""
+        explanation = self._explanations.get(bag)
+        if explanation is None:
+            return {}
+        effect = explanation.effect[:, j]
+        return {
+            int(explanation.rows[i]): f"without this point: {_signed(-effect[i])}"
+            for i in np.argsort(-np.abs(effect), kind="stable")[:N_EXPLAINED]
+        }
 
     def _worst_of(self, j: int) -> NDArray[np.int64]:
         """Return the rows of the sample, those with the largest errors of target j first."""
@@ -136,9 +198,17 @@ def _error_charts(
 
 
 def _bag_chart(
-    title: str, points: NDArray[Any], box: Box, note: str, names: list[str] | None
+    title: str,
+    points: NDArray[Any],
+    box: Box,
+    note: str,
+    names: list[str] | None,
+    effects: Mapping[int, str] | None = None,
 ) -> Chart:
-    """Return a bag's points by two coordinates; of one coordinate the share of points below."""
+    """Return a bag's points by two coordinates; of one coordinate the share of points below.
+
+    ``effects`` says what the points at some positions do; they are drawn in another colour.
+    """
     first, *others = names or [f"coordinate {j}" for j in range(points.shape[1])]
     kept = points[thin(len(points), MOST_DOTS // 2)]
     (left, right), (low, high) = [*box.bounds, [0.0, 1.0]][:2]
@@ -147,9 +217,21 @@ def _bag_chart(
     else:
         x, y = np.sort(kept[:, 0]), (np.arange(len(kept)) + 0.5) / len(kept)
         label = "share of the points below"
-    walls = Series("", [left, right], [low, high], radius=0)  # so that all panels have one scale
-    dots = Series("", x.tolist(), y.tolist(), radius=2)
-    return Chart(title, first, label, [walls, dots], note)
+    corners = Series("", [left, right], [low, high], radius=0)  # so that all panels have one scale
+    shown = [corners, Series("", x.tolist(), y.tolist(), radius=2)]
+    if effects:
+        moving = points[[*effects]]
+        below = (np.searchsorted(np.sort(points[:, 0]), moving[:, 0]) + 0.5) / len(points)
+        heights = moving[:, 1] if box.n_dims > 1 else below
+        columns = moving[:, 0].tolist(), heights.tolist()
+        shown.append(Series("", *columns, [*effects.values()], color="orange", radius=3.5))
+        note += f" Orange: the {len(effects)} points whose removal changes the prediction most."
+    return Chart(title, first, label, shown, note)
+
+
+def _signed(effect: float) -> str:
+    """Return a change of a prediction with two digits: more would not be more exact."""
+    return f"{effect:+#.2g}".rstrip(".")
 
 
 def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:

@@ -34,8 +34,8 @@ class Series:
         What is not finite is left out.
     titles : sequence of str
         What a point says under the mouse, or nothing.
-    bars : sequence of float
-        Half the length of each error bar, or nothing.
+    bars : sequence of float or of (float, float)
+        Half the length of each error bar, or both its ends; or nothing.
     color : str
     joined : bool
         By a line.
@@ -46,17 +46,23 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     titles: Sequence[str] = ()
-    bars: Sequence[float] = ()
+    bars: Sequence[float] | Sequence[tuple[float, float]] = ()
     color: str = "blue"
     joined: bool = False
     radius: float = 3.0
 
-    def points(self) -> list[tuple[float, float, float, str]]:
-        """Return x, y, half the bar and the title of each point that can be drawn."""
+    def points(self) -> list[tuple[float, float, float, float, str]]:
+        """Return x, y, both ends of the bar and the title of each point that can be drawn."""
         bars = self.bars or [0.0] * len(self.x)
         titles = self.titles or [""] * len(self.x)
-        rows = zip(self.x, self.y, bars, titles, strict=True)
-        return [row for row in rows if np.isfinite(row[:3]).all()]
+        ends: list[tuple[float, float]] = [
+            bar if isinstance(bar, tuple) else (y - float(bar), y + float(bar))  # type: ignore[arg-type]
+            for y, bar in zip(self.y, bars, strict=True)
+        ]
+        rows = [
+            (x, y, *ends[i], titles[i]) for i, (x, y) in enumerate(zip(self.x, self.y, strict=True))
+        ]
+        return [row for row in rows if np.isfinite(row[:4]).all()]
 
 
 class Scale:
@@ -189,11 +195,21 @@ class Chart:
     guide: str = ""
 
     @property
+    def legend(self) -> list[Series]:
+        """The series with a label that have a point."""
+        return [one for one in self.series if one.label and one.points()]
+
+    @property
+    def says_something(self) -> bool:
+        """Whether points differ in x: a single round, rung or size of bags shows nothing."""
+        return len({point[0] for one in self.series for point in one.points()}) > 1
+
+    @property
     def scales(self) -> tuple[Scale, Scale]:
         """Both axes."""
         points = [point for series in self.series for point in series.points()]
         x = [point[0] for point in points]
-        y = [value for point in points for value in (point[1] - point[2], point[1] + point[2])]
+        y = [value for point in points for value in (point[2], point[3])]
         if self.guide == "zero":
             y.append(0.0)
         if self.guide == "diagonal":
@@ -215,7 +231,7 @@ class Chart:
         """Return each series with its points: x, y, both ends of the bar, title."""
         x, y = self.scales
         return [
-            (one, [(x(a), y(b), y(b - bar), y(b + bar), t) for a, b, bar, t in one.points()])
+            (one, [(x(a), y(b), y(low), y(high), t) for a, b, low, high, t in one.points()])
             for one in self.series
         ]
 

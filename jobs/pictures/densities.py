@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from bagbasis import Box
 from bagbasis.densities import Densities, estimate_densities
 from bagbasis.embeddings import SeriesShape
+from bagbasis.plotting.bags import DENSITY, GRID as PLOTTED_GRID, MOST_DOTS, draw_plane
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 
-GRID = {1: 320, 2: 96, 3: 48}  # midpoints per dimension of what is drawn
-MOST_DOTS = 1000  # points of a bag that are drawn
+GRID = {**PLOTTED_GRID, 3: 48}  # midpoints per dimension of what is drawn
 TITLE_LETTERS = 44  # of a line, which is as wide as a panel
 SLICES = (0.1, 0.5, 0.9)  # of the third coordinate's range
 MOST_MARGINALS = 6  # coordinates of a bag that are drawn one by one
-DENSITY = "density (0 where negative)"  # a series may dip below zero
 COLOURS = (GREY, BLUE, ORANGE)
 
 Array = NDArray[Any]
@@ -131,7 +130,7 @@ def _curves(
 
 
 def _estimate(bag: Array, box: Box, series: SeriesShape) -> Densities:
-    """Estimate the density of one bag; points outside the box count at its walls."""
+    """Estimate the density of one bag; points outside the box count at its edge."""
     size: dict[str, Any] = {"shape": "tensor", "smoothness": series.n_per_dim}
     if series.max_norm is not None:
         size = {"shape": "ball", "smoothness": series.max_norm}
@@ -201,17 +200,8 @@ def _slice(densities: Densities, height: float) -> Array:
 def _heat_map(
     axis: Axes, values: Array, box: Box, names: Sequence[str], top: float | None = None
 ) -> AxesImage:
-    """Values over two coordinates, from 0 up: a series that dips below is drawn as 0 there."""
     _frame(axis, box, names)
-    return axis.imshow(
-        values.T,
-        origin="lower",
-        extent=(box.lo[0], box.hi[0], box.lo[1], box.hi[1]),
-        aspect="auto",
-        cmap="viridis",
-        vmin=0,
-        vmax=top,
-    )
+    return draw_plane(axis, values, box, top)
 
 
 def _frame(axis: Axes, box: Box, names: Sequence[str]) -> None:

@@ -3,35 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import linregress
 
 from bagbasis import BagStore
 from bagbasis.models.errors import Errors
 from bagbasis.models.outcomes.details import ClassDetails, DensityDetails
+from bagbasis.models.verdict import (
+    MOST_FREQUENT,
+    RIVALS,
+    bags_in_words,
+    percent,
+    rounded,
+    targets_in_words,
+    verdict,
+    with_error,
+)
+from bagbasis.plotting.calibration import LEAST_GROUP
+from bagbasis.plotting.predictions import calibration_groups
 
 from .bag_dots import N_WORST, Dots
 from .charts import Chart, Series
-from .model_part import answer_of, card_of, compare
+from .model_part import card_of, compare
 from .parts import Part, Table, facts
 
 if TYPE_CHECKING:
+    from .bags_in_view import BagsInView
     from .model_part import FittedModel
 
 MOST_CLASSES = 30  # of a confusion matrix that is shown whole
-MOST_GROUPS, LEAST_GROUP = 10, 10  # of calibration, and bags in each
 FEW_POINTS = 5  # of a bag: its density is hardly known
-FOREST = "random forest on moments and extremes"
 FEW_JUDGED = 50  # bags: the errors of fewer say little
 INDEPENDENT = "± one standard error, as if bags were independent."
+MEASURES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss",
+    "auc": "AUC",
+    "brier": "Brier score",
+}
+OF_CLASS = ("precision", "recall", "f1")
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
+CHECKS = (
+    "better than the baselines by two standard errors",
+    f"at least {FEW_JUDGED} bags judged",
+    "none of them fitted",
+    f"bags of at least {FEW_POINTS} points",
+)
+PROBABILITIES, SLOPE = "probabilities are right as often as they say", "predictions are not shrunk"
+SUMS_TO_ONE = 1e-9  # how nearly the frequencies of the classes of a model do
+SURE = 3.0  # standard errors: a gap beyond is no chance of one group among ten
+LEAST_GAP = 0.1  # of probabilities, or of the slope: smaller ones are tolerable
 
 
 def errors_part(
     title: str,
     model: FittedModel,
-    store: BagStore,
+    store: BagStore | BagsInView,
     errors: Errors,
     means: Errors | None,
     forest: Errors | None = None,
@@ -50,41 +80,56 @@ def errors_part(
     forest : Errors, optional
         Errors of a random forest on moments and extremes of the same bags.
     """
-    named = (("ridge on the bags' means", means), (FOREST, forest))
+    named = ((RIVALS["means_error"], means), (RIVALS["forest_error"], forest))
     rivals = {name: one for name, one in named if one is not None}
     details, worries, charts = errors.details, [], []
+    checks: tuple[str, ...] = CHECKS
     if errors.n < FEW_JUDGED:
         worries.append(f"Few bags: the errors are those of {errors.n:,}.")
-    fitted_to = store.url == model.report_.get("data_url")
+    fitted_to = store.url is not None and store.url == model.report_.get("data_url")
     if errors.subset == "train" or (errors.subset == "all" and fitted_to):
         worries.append("The model was fitted to bags that it is judged on: errors are too small.")
     worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
         tables, spread = _class_tables(errors, details, rivals)
         charts, later = [reliability(errors)], [_confusion(details)]
+        worries += worries_of_probabilities(errors)
+        checks = (*CHECKS, PROBABILITIES)
     elif isinstance(details, DensityDetails):
         tables, spread, charts, later = [_density_table(errors, rivals)], 0.0, [], []
     else:
         tables, spread = _number_tables(errors, rivals), 0.0
         if errors.outcome.n_targets == 1:
-            spread = 2 * _rmse_error(errors, 0)
+            spread = 2 * float(errors.rmse_errors[0])
+        worries += worries_of_slope(errors)
+        checks = (*CHECKS, SLOPE)
         dots = Dots(store, model, errors)
-        charts, later = dots.charts() + dots.worst_bags(), dots.worst()
+        charts, later = dots.charts() + dots.worst_bags(), [*dots.worst(), *dots.explained()]
     of_means, of_forest = (one.error if one else None for one in (means, forest))
-    beaten_by = compare(errors.error, errors.constant_error, of_means, spread, of_forest)
+    beaten_by = compare(
+        errors.error, errors.constant_error, of_means, spread, of_forest, errors.measure
+    )
     worries = beaten_by + worries
     where = f"{errors.n:,} bags: {SUBSETS[errors.subset]}"
     if errors.n_unlabelled:
         where += f"; {errors.n_unlabelled:,} without a label left out"
-    judged = (
-        f"{where}; {errors.measure} {errors.error:.4g}, best constant {errors.constant_error:.4g}"
-    )
-    rivals_found = [("the best constant", errors.constant_error)]
-    rivals_found += [(name, one.error) for name, one in rivals.items()]
-    what = f"{', '.join(errors.values()) or 'densities'}, {errors.n:,} bags"
+    error = with_error(errors.error, errors.standard_error)
+    constant = rounded(errors.constant_error, errors.standard_error)
+    judged = f"{where}; {errors.measure} {error}, best constant {constant}"
+    others = [(RIVALS["constant_error"], errors.constant_error)]
+    others += [(name, one.error) for name, one in rivals.items()]
+    what = targets_in_words(list(errors.values()))
+    bags = bags_in_words(errors.n, errors.subset == "holdout")
     return Part(
         title,
-        answer=answer_of(what, errors.measure, [("the model", errors.error), *rivals_found]),
+        answer=verdict(
+            what,
+            errors.measure,
+            bags,
+            [("the model", errors.error), *others],
+            errors.standard_error,
+        ),
+        checks=checks,
         worries=worries,
         tables=[facts({"judged on": where}), *tables],
         charts=charts,
@@ -93,7 +138,7 @@ def errors_part(
     )
 
 
-def worries_of_sizes(store: BagStore) -> list[str]:
+def worries_of_sizes(store: BagStore | BagsInView) -> list[str]:
     """Warn if many bags have so few points that their densities are hardly known."""
     sizes = np.diff(store.offsets())[store.present()]
     n_small = int((sizes < FEW_POINTS).sum())
@@ -101,100 +146,177 @@ def worries_of_sizes(store: BagStore) -> list[str]:
         return []
     return [
         f"{n_small:,} of {len(sizes):,} bags have fewer than {FEW_POINTS} points, and count as "
-        "much as the others: weigh them (sample_weight)."
+        "much as the others: give bags weights (sample_weight)."
     ]
 
 
 def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
     beside = {name: one.values() for name, one in rivals.items()}
     columns, tables = ["", "RMSE", "R²", "MAE", "mean error"], []
-    for j, (name, found) in enumerate(errors.values().items()):
+    rmse_errors = errors.rmse_errors
+    for j, (name, values) in enumerate(errors.values().items()):
         spread: dict[str, float] = {}
-        if j < errors.sample.true.shape[1]:
+        if j < len(rmse_errors):
             gaps = errors.sample.predicted[:, j] - errors.sample.true[:, j]
             root = errors.n**0.5
             spread = {"mae": np.abs(gaps).std() / root, "bias": gaps.std() / root}
-            spread["rmse"] = _rmse_error(errors, j)
-        rmse, mae, bias = (_with(found[key], spread.get(key)) for key in ("rmse", "mae", "bias"))
+            spread["rmse"] = rmse_errors[j]
+        judged = {"the model": values, **{text: one.get(name) for text, one in beside.items()}}
         rows = [
-            ["the model", rmse, found["r2"], mae, bias],
-            ["the best constant", found["constant_rmse"], 0.0, None, 0.0],
+            [text, *_number_cells(one, spread, with_spread=text == "the model")]
+            for text, one in judged.items()
+            if one is not None
         ]
-        keys = ("rmse", "r2", "mae", "bias")
-        rows[1:1] = [
-            [text, *(of_targets[name][key] for key in keys)]
-            for text, of_targets in beside.items()
-            if name in of_targets
-        ]
+        constant = {"rmse": values["constant_rmse"], "r2": 0.0, "bias": 0.0}
+        rows.append(["the best constant", *_number_cells(constant, spread)])
         tables.append(Table(f"Errors: {name}", columns, rows, INDEPENDENT))
     return tables
 
 
-def _rmse_error(errors: Errors, j: int) -> float:
-    """Return the standard error of target j's RMSE, from the sample of bags."""
-    squares = (errors.sample.predicted[:, j] - errors.sample.true[:, j]) ** 2
-    root = float(squares.mean()) ** 0.5
-    return float(squares.std()) / errors.n**0.5 / (2 * root) if root else 0.0
+def _number_cells(
+    values: Mapping[str, Any], spread: Mapping[str, float], with_spread: bool = False
+) -> list[str | None]:
+    """Return RMSE, R², MAE and mean error, in the digits that their standard errors allow."""
+    shown = with_error if with_spread else rounded
+    cells = {
+        key: shown(values[key], spread.get(key)) for key in ("rmse", "mae", "bias") if key in values
+    }
+    return [cells.get("rmse"), f"{values['r2']:.3f}", cells.get("mae"), cells.get("bias")]
 
 
-def _with(value: float, spread: float | None) -> str:
-    return f"{value:.4g}" if spread is None else f"{value:.4g} ± {spread:.2g}"
+def class_rows(errors: Errors) -> list[list[Any]]:
+    """Return name, precision, recall, F1 and bags of each class, in digits that bags allow."""
+    of_classes = _of_class(errors)["per_class"]
+    fewest = min((one["n"] for one in of_classes.values() if one["n"]), default=1)
+    spread = 0.5 / max(1.0, fewest) ** 0.5
+    return [
+        [name, *(rounded(one[key], spread) for key in OF_CLASS), one["n"]]
+        for name, one in of_classes.items()
+    ]
 
 
 def _class_tables(
     errors: Errors, details: ClassDetails, rivals: Mapping[str, Errors]
 ) -> tuple[list[Table], float]:
-    found = next(iter(errors.values().values()))
-    spread = (errors.error * (1 - errors.error) / errors.n) ** 0.5
-    rows = [
-        ["the model", errors.n, _with(found["accuracy"], spread)],
-        ["the most frequent class", errors.n, f"{1 - errors.constant_error:.4g}"],
-    ]
-    rows += [[text, one.n, f"{1 - one.error:.4g}"] for text, one in rivals.items()]
-    of_classes = [[name, *values.values()] for name, values in found["per_class"].items()]
-    columns = ["class", "precision", "recall", "F1", "bags"]
     tables = [
-        Table(f"Accuracy: {details.name}", ["", "bags", "accuracy"], rows, INDEPENDENT),
+        class_table(details.name, errors, rivals),
         probability_table(errors, rivals),
-        Table("Each class", columns, of_classes),
+        Table("Each class", ["class", "precision", "recall", "F1", "bags"], class_rows(errors)),
     ]
-    return tables, 2 * spread
+    return tables, 2 * (errors.error * (1 - errors.error) / errors.n) ** 0.5
+
+
+def class_table(name: str, errors: Errors, rivals: Mapping[str, Errors]) -> Table:
+    """Return the accuracy and the balanced accuracy of the model and of the baselines."""
+    n_classes = sum(one["n"] > 0 for one in _of_class(errors)["per_class"].values())
+    rows: list[list[Any]] = [
+        ["the model", *measures(errors, "accuracy", "balanced_accuracy")],
+        [MOST_FREQUENT, rounded(1 - errors.constant_error), rounded(1 / max(1, n_classes))],
+        *([text, *measures(one, "accuracy", "balanced_accuracy")] for text, one in rivals.items()),
+    ]
+    note = f"Balanced accuracy: mean over classes of the fraction that is right. {INDEPENDENT}"
+    return Table(f"Accuracy: {name}", ["", "accuracy", "balanced accuracy"], rows, note)
 
 
 def probability_table(errors: Errors, rivals: Mapping[str, Errors]) -> Table:
-    """Return the Brier score of the model and of the baselines; each bag counts once."""
-    brier = errors.sample.predicted[:, 2]
+    """Return what measures probabilities of the model and of the baselines."""
+    frequencies = errors.mean[errors.mean > 0]
+    is_known = abs(float(frequencies.sum()) - 1) < SUMS_TO_ONE
+    constant = rounded(-float((frequencies * np.log(frequencies)).sum())) if is_known else None
+    keys = ("log_loss", "auc", "brier")
     rows = [
-        ["the model", _with(float(brier.mean()), float(brier.std()) / len(brier) ** 0.5)],
-        ["the frequencies of the classes", f"{1 - float((errors.mean**2).sum()):.4g}"],
+        ["the model", *measures(errors, *keys)],
+        [
+            "the frequencies of the classes",
+            constant,
+            rounded(0.5),
+            rounded(1 - float((errors.mean**2).sum())),
+        ],
+        *([text, *measures(one, *keys)] for text, one in rivals.items()),
     ]
-    rows += [[text, f"{one.sample.predicted[:, 2].mean():.4g}"] for text, one in rivals.items()]
-    note = f"Brier score: squared distance from the truth, 0 is best and 2 worst. {INDEPENDENT}"
-    return Table("Probabilities", ["", "Brier score"], rows, note)
+    n_sampled = len(errors.sample.index)
+    sampled = "" if n_sampled == errors.n else f" AUC and Brier score of {n_sampled:,} bags."
+    note = (
+        "Log loss: mean of -log of the probability of the true class, 0 is best. AUC: area under "
+        "the ROC curve, of more than two classes the mean of each against the others; 1 is best, "
+        ".5 is chance. Brier score: squared distance from the truth, 0 is best and 2 worst."
+        f"{sampled} {INDEPENDENT}"
+    )
+    return Table("Probabilities", ["", *(MEASURES[key] for key in keys)], rows, note)
+
+
+def measures(errors: Errors, *keys: str) -> list[str | None]:
+    """Return measures of classes with their standard errors; None where one is not defined."""
+    details = errors.details
+    assert isinstance(details, ClassDetails)
+    spreads = details.spreads(errors)
+    values = {**_of_class(errors), "brier": details.brier(errors.sample)}
+    return [
+        None if values[key] is None else with_error(values[key], spreads.get(key)) for key in keys
+    ]
+
+
+def _of_class(errors: Errors) -> dict[str, Any]:
+    return next(iter(errors.values().values()))
 
 
 def reliability(errors: Errors) -> Chart:
     """Return how often the predicted class is right, for groups of its probability."""
-    sample = errors.sample
-    right = sample.predicted[:, 0] == sample.true[:, 0]
-    order = np.argsort(sample.predicted[:, 1], kind="stable")
-    n_groups = max(1, min(MOST_GROUPS, len(order) // LEAST_GROUP))
-    said, found, bars, titles = [], [], [], []
-    for rows in np.array_split(order, n_groups):
-        n, share = len(rows), float(right[rows].mean())
-        said.append(float(sample.predicted[rows, 1].mean()))
-        found.append(share)
-        near = (n * share + 1) / (n + 2)  # a group without an error has an error bar too
-        bars.append((near * (1 - near) / n) ** 0.5)
-        titles.append(f"group of {n:,} bags: said {said[-1]:.3g}, right {share:.3g}")
+    groups = calibration_groups(errors)
+    titles = [
+        f"group of {one.n:,} bags: predicted {one.predicted:.3g}, right {one.right:.3g}"
+        for one in groups
+    ]
     return Chart(
-        "Calibration",
-        "probability of the predicted class",
-        "share that is right",
-        [Series("", said, found, titles, bars, joined=True)],
-        f"Dashed: as often right as said. Groups of equally many bags, {INDEPENDENT}",
+        "Calibration of probabilities",
+        "mean predicted probability of the predicted class",
+        "fraction that is right",
+        [
+            Series(
+                "",
+                [one.predicted for one in groups],
+                [one.right for one in groups],
+                titles,
+                [one.interval for one in groups],
+                joined=True,
+            )
+        ],
+        "Dashed: right as often as predicted. Groups of equally many bags, Wilson intervals of "
+        "one standard error, as if bags were independent.",
         guide="diagonal",
     )
+
+
+def worries_of_probabilities(errors: Errors) -> list[str]:
+    """Warn of the group of bags whose probabilities are furthest from how often they are right."""
+    groups = [one for one in calibration_groups(errors) if one.n >= LEAST_GROUP]
+    off = [one for one in groups if abs(one.gap) > LEAST_GAP and abs(one.gap) > SURE * one.error]
+    if not off:
+        return []
+    worst = max(off, key=lambda one: abs(one.gap))
+    side = "low" if worst.gap > 0 else "high"
+    return [
+        f"Probabilities are too {side}: of {worst.n:,} bags predicted with a probability of "
+        f"{percent(worst.predicted)}, {percent(worst.right)} are right."
+    ]
+
+
+def worries_of_slope(errors: Errors) -> list[str]:
+    """Warn of targets whose predictions are too close to, or too far from, their mean."""
+    sample, worries = errors.sample, []
+    for j, name in enumerate(list(errors.values())[: sample.true.shape[1]]):
+        true, predicted = sample.true[:, j], sample.predicted[:, j]
+        if len(true) < 3 * LEAST_GROUP or not np.ptp(predicted) > 0:
+            continue
+        line = linregress(predicted, true)
+        slope, error = float(line.slope), float(line.stderr)
+        if abs(slope - 1) > max(LEAST_GAP, SURE * error):
+            which = "close to" if slope > 1 else "far from"
+            worries.append(
+                f"Predictions of {name} are too {which} their mean: where two predictions differ "
+                f"by 1, the labels differ by {with_error(slope, error)}."
+            )
+    return worries
 
 
 def _confusion(details: ClassDetails) -> Table:

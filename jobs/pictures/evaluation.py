@@ -7,40 +7,29 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
-from unicodedata import category
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import (
     FixedFormatter,
     FuncFormatter,
-    LogLocator,
-    NullFormatter,
-    StrMethodFormatter,
 )
 from numpy.typing import NDArray
 
-from bagbasis.core.errors import printable
 from bagbasis.data.storage.files import writing
+from bagbasis.plotting.predictions import draw_predictions as draw_pairs, errors_in_words
+from bagbasis.plotting.style import BLUE, GREY, ORANGE, drawable, label_of
 
 DOTS_PER_INCH = 120  # of the PNG files
 LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a picture
-MOST_VALUES = 30  # of an integer target that gets one violin per value
 MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
-OVERSHOOT = 0.25  # share of the true range: an axis shows predictions this far beyond it
-NO_LETTERS = frozenset(("Cn", "Co", "Cs"))  # categories of characters that no font has
-MOST_LETTERS = 40  # of a name in a picture
 MOST_TICK_LETTERS, SHORT = 24, 8  # of a class beside an axis; longer ones make a picture larger
 LETTER = 0.085  # inches
 MOST_LINE = 200  # letters of a line of a picture
-MOST_DOTS = 3000  # with more dots a scatter plot hides its density
-BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
 
 Array = NDArray[Any]
 
@@ -68,23 +57,9 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def label_of(name: object, most: int = MOST_LETTERS) -> str:
-    """Return a name of the data as pictures show it: on one line, and shortened if long."""
-    text = _drawable("\\n".join(str(name).splitlines()))
-    return text if len(text) <= most else f"{text[: most - 10]}…{text[-9:]}"
-
-
-def _drawable(text: str) -> str:
-    """Return a text with the characters escaped that no font has, such as those of private use."""
-    return "".join(
-        letter.encode("unicode_escape").decode() if category(letter) in NO_LETTERS else letter
-        for letter in printable(text)
-    )
-
-
 def drawn_text(text: str) -> str:
     """Return a text of several lines as pictures show it."""
-    lines = [_drawable(line) for line in text.split("\n")]
+    lines = [drawable(line) for line in text.split("\n")]
     return "\n".join(line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]}…" for line in lines)
 
 
@@ -98,13 +73,6 @@ def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
             # set_ticks(labels=…) makes one of these; the texts of a log axis are powers of ten
             if not isinstance(axis.get_major_formatter(), (FixedFormatter, FuncFormatter)):
                 yield from (label for tick in ticks for label in (tick.label1, tick.label2))
-
-
-def plain_log(axis: Axis) -> None:
-    """Label a logarithmic x or y axis with plain numbers: 1, 2 and 5 times powers of ten."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def draw_predictions(
@@ -124,10 +92,8 @@ def draw_predictions(
     """
     figure, axes = _panels(len(pairs), 5.0)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
-        _predictions(axis, pair[:, 0], pair[:, 1], name)
-        r2 = f", R² {error['r2']:.3f}"
-        constant = f", best constant {error['constant_rmse']:.3g}"
-        axis.set_title(f"RMSE {error['rmse']:.3g}{constant}{r2}", fontsize=10)
+        draw_pairs(axis, pair[:, 0], pair[:, 1], name)
+        axis.set_title(errors_in_words(error), fontsize=10)
     figure.suptitle(f"Predicted against true targets of {_which(pairs, errors)}")
     return save_figure(figure, path)
 
@@ -196,56 +162,6 @@ def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
     n, drawn = errors[0]["n"], len(pairs[0])
     bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"
     return bags if len(errors) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
-
-
-def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:
-    least, most = float(true.min()), float(true.max())
-    over = OVERSHOOT * (most - least) or np.inf
-    lo = min(least, max(float(predicted.min()), least - over))
-    hi = max(most, min(float(predicted.max()), most + over))
-    pad = 0.04 * (hi - lo) or 0.5
-    beyond = int(((predicted < lo) | (predicted > hi)).sum())
-    seen = (least - pad, most + pad, lo - pad, hi + pad)
-    values = np.unique(true)
-    if len(values) <= MOST_VALUES and (values == np.round(values)).all():
-        _violins(axis, true, predicted, values)
-    elif len(true) > MOST_DOTS:
-        image = axis.hexbin(
-            true, predicted, gridsize=55, cmap="viridis", mincnt=1, bins="log", extent=seen
-        )
-        axis.figure.colorbar(image, ax=axis, label="bags in a cell")
-    else:
-        axis.plot(true, predicted, ".", color=BLUE, alpha=0.5, markersize=4, label="bag")
-    axis.plot([lo, hi], [lo, hi], color=ORANGE, linestyle="--", label="predicted = true")
-    if beyond:
-        axis.plot([], [], " ", label=f"{beyond:,} bags lie beyond the axis")
-    axis.set_xlim(*seen[:2])
-    axis.set_ylim(*seen[2:])
-    axis.set_xlabel(f"true {label_of(name)}")
-    axis.set_ylabel(f"predicted {label_of(name)}")
-    axis.legend(loc="upper left", fontsize=9)
-
-
-def _violins(axis: Axes, true: Array, predicted: Array, values: Array) -> None:
-    """Draw one violin per value of an integer target, or dots for a value with few bags."""
-    groups = [predicted[true == value] for value in values]
-    wide = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) >= 5 and np.ptp(g) > 0]
-    few = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) < 5 or np.ptp(g) == 0]
-    if wide:
-        parts = axis.violinplot(
-            [g for _, g in wide], [float(v) for v, _ in wide], widths=0.8, showextrema=False
-        )
-        bodies: Any = parts["bodies"]
-        for body in bodies:
-            body.set_facecolor(BLUE)
-            body.set_alpha(0.45)
-        bodies[0].set_label("predictions")
-        low, middle, high = np.array([np.percentile(g, [25, 50, 75]) for _, g in wide]).T
-        at = [v for v, _ in wide]
-        axis.vlines(at, low, high, color=BLUE, linewidth=3, label="middle half")
-        axis.plot(at, middle, "o", color="white", markeredgecolor=BLUE, label="median")
-    for value, group in few:
-        axis.plot(np.full(len(group), value), group, ".", color=BLUE)
 
 
 def _long(names: Sequence[str]) -> bool:

@@ -105,8 +105,7 @@ def _directions(prefix: str, rows: Floats, locations: Floats) -> list[Direction]
         return [Direction(prefix.rstrip(", "), rows[:, 0], locations[:, 0])]
     if n_dims <= MOST_AXES:
         return [
-            Direction(f"{prefix}coordinate {j + 1}", rows[:, j], locations[:, j])
-            for j in range(n_dims)
+            Direction(f"{prefix}coordinate {j}", rows[:, j], locations[:, j]) for j in range(n_dims)
         ]
     found = PCA(min(MOST_AXES, len(rows)), svd_solver="randomized", random_state=0).fit(rows)
     moved, at = found.transform(rows), found.transform(locations)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from bagbasis.models.base import DoubleBasis
+from bagbasis.models.fit_summary import embedding_in_words
 from bagbasis.models.fitting.feature_map import MUCH_OUTSIDE
+from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent, rounded
 
 from .charts import Chart, Series
 from .parts import Table, facts
@@ -16,11 +18,17 @@ from .parts import Table, facts
 if TYPE_CHECKING:
     from bagbasis.neural import SequenceClassifier, SequenceRegressor
 
-    FittedModel = DoubleBasis | SequenceRegressor | SequenceClassifier
+    FittedModel: TypeAlias = "DoubleBasis | SequenceRegressor | SequenceClassifier"
 
 FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
 SHOWN_DIMS = 5  # of a box
 SHOWN_COVERAGES = (0.5, 0.8, 0.9, 0.95)
+CHECKS_OF_MODEL = (
+    f"at least {FEW_FITTED} bags fitted",
+    "points outside the box",
+    "bags without a label",
+    "the penalty within the grid",
+)
 SHOWN_CHOICES = 8  # embeddings that were tried, each with its best width
 
 
@@ -78,20 +86,20 @@ def card_of(model: FittedModel, judged: str) -> Table:
             f"{model.n_steps_:,} minibatches of {model.batch_size:,} bags, loss "
             f"{model.loss_:.4g} on the bags that judge it in training"
         )
-        made_for = "points in an order that says something"
+        made_for = "points whose order carries information"
     names = ", ".join(model.target_names_) or "what the labels of the bags are"
     sizes = report["n_points_seen"] / max(1, report["n_bags_fitted"])
     values = {
         "predicts": names,
         "from": f"bags of points with {model.n_features_in_} coordinates",
         "estimator": estimator,
-        "learnt from": f"{report['n_bags_fitted']:,} bags of {report['data_url']}, about "
-        f"{sizes:,.0f} points per bag; {report['n_bags_held_out']:,} held out, "
+        "learnt from": f"{report['n_bags_fitted']:,} bags of {report['data_url'] or 'memory'}, "
+        f"about {sizes:,.0f} points per bag; {report['n_bags_held_out']:,} held out, "
         f"{report['n_bags_unlabelled']:,} without a label",
         "made for": f"{made_for}; bags drawn as those that it learnt from",
         "judged on": judged,
         "not known": "errors on bags of another origin; whether bags depend on each other (then "
-        "the standard errors are too small); what causes what",
+        "the standard errors are too small); which coordinates cause the label",
     }
     return facts(values)
 
@@ -108,7 +116,7 @@ def _ridge_of(model: DoubleBasis) -> tuple[str, str]:
     more = ", …" if features.n_dims > SHOWN_DIMS else ""
     estimator = (
         f"{type(model).__name__}: {described.text}; {made_of} random features{beside}; ridge "
-        f"penalty {model.alpha_:.4g}"
+        f"penalty {model.alpha_:.3g}"
     )
     return estimator, f"{described.points} in the box {box}{more}"
 
@@ -124,7 +132,26 @@ def path_of(model: FittedModel) -> list[Chart]:
         return []
     chosen = Series("chosen", [model.alpha_], [float(scores.min())], color="orange", radius=6)
     path = Series("tried", model.alphas_.tolist(), scores.tolist(), joined=True)
-    return [Chart("The penalty", "penalty λ", "score", [path, chosen], log_x=True)]
+    return [
+        Chart(
+            "The penalty",
+            "penalty λ",
+            score_in_words(model),
+            [path, chosen],
+            "Lower is better: the penalty with the lowest score was chosen.",
+            log_x=True,
+        )
+    ]
+
+
+def score_in_words(model: DoubleBasis) -> str:
+    """Return what the scores of the penalties are."""
+    names = {
+        "gcv": "generalised cross-validation",
+        "folds": "squared error over folds",
+        "validation": "squared error on validation bags",
+    }
+    return names.get(str(model.alpha), "squared error by cross-validation")
 
 
 def choice_tables(model: FittedModel) -> list[Table]:
@@ -148,7 +175,11 @@ def choice_tables(model: FittedModel) -> list[Table]:
         f"The embedding was chosen from {len(choice['tried'])} candidates: errors of "
         f"{choice['n_bags']:,} bags over {choice['n_folds']} folds of {choice['by']}"
     )
-    note = "Mean squared error over the variance of the labels, ± its standard error."
+    note = (
+        "Mean squared error over the variance of the labels, ± its standard error. Width: the "
+        "scale_multiplier of the random features, by which the median distance is multiplied. "
+        "Behind the chosen: difference from the chosen candidate's error on the same bags."
+    )
     return [Table(title, ["embedding", "width", "error", "behind the chosen"], rows, note)]
 
 
@@ -160,27 +191,71 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
     calibration = model.calibration_ if isinstance(model, DoubleBasis) else None
     if calibration is None:
         return []
-    title = f"Intervals, made of {calibration.told}"
+    has_sets = model.outcome_.has_sets
+    kind = "sets" if has_sets else "intervals"
+    title = f"Prediction {kind}, calibrated with {calibration.told}"
+    width, shown_width = ("mean_size", "mean number of classes")
+    if not has_sets:
+        width, shown_width = ("mean_width", "mean width")
     if judged:
         rows = [
             [
                 one["target"],
                 f"{one['coverage']:.0%}",
                 f"{one['covered']:.1%} ± {one['standard_error']:.1%}",
-                one["mean_width"],
+                rounded(one[width]),
             ]
             for one in judged
         ]
         note = f"Labels of {judged[0]['n']:,} bags that the model has not seen, ± a standard error."
-        return [Table(title, ["target", "promised", "found within", "mean width"], rows, note)]
-    names = model.target_names_ or [f"target {j + 1}" for j in range(model.outcome_.n_targets)]
+        return [
+            Table(
+                title, ["target", "nominal coverage", "measured coverage", shown_width], rows, note
+            )
+        ]
+    note = "The coverage was not measured: every labelled bag was used for fitting or calibration."
+    if has_sets:
+        least = [
+            [f"{share:.0%}", f"{max(0.0, 1 - np.quantile(calibration.errors, share)):.3f}"]
+            for share in SHOWN_COVERAGES
+        ]
+        note = f"Classes whose probability is at least this are in the set. {note}"
+        return [Table(title, ["nominal coverage", "least probability"], least, note)]
+    names = model.outcome_.target_labels
     rows = [
         [name, f"{share:.0%}", float(np.quantile(calibration.errors[:, j], share))]
         for j, name in enumerate(names)
         for share in SHOWN_COVERAGES
     ]
-    note = "How many labels lie within is not measured: no bag is left that was not used."
-    return [Table(title, ["target", "promised", "about ±"], rows, note)]
+    if calibration.scale is not None:
+        note += " Half-widths are those of a bag with average errors."
+    return [Table(title, ["target", "nominal coverage", "half-width"], rows, note)]
+
+
+def chosen_in_words(model: FittedModel) -> str:
+    """Return a line on what was fitted: what was chosen, its penalty and its bags."""
+    n = f"fitted to {model.report_['n_bags_fitted']:,} bags"
+    if not isinstance(model, DoubleBasis):
+        return f"Model: {type(model).__name__}, unit {model.unit!r}, {n}"
+    what = embedding_in_words(model.features_, model.report_)
+    return f"Model: {what}; penalty {model.alpha_:.3g}; {n}"
+
+
+def intervals_in_words(model: FittedModel, coverage: float = 0.9) -> list[str]:
+    """Return a line on the half-width of intervals of each target; nothing where there are none."""
+    calibration = model.calibration_ if isinstance(model, DoubleBasis) else None
+    if calibration is None or model.outcome_.has_sets:
+        return []
+    names = model.outcome_.target_labels
+    widths = np.quantile(calibration.errors, coverage, axis=0)
+    texts = [f"± {rounded(float(one))}" for one in widths]
+    shown = (
+        ", ".join(f"{n} {t}" for n, t in zip(names, texts, strict=True))
+        if len(names) > 1
+        else texts[0]
+    )
+    of_which = "" if calibration.scale is None else " for a bag with average errors"
+    return [f"{coverage:.0%} prediction interval: {shown}{of_which}"]
 
 
 def compare(
@@ -189,47 +264,27 @@ def compare(
     means: float | None,
     spread: float = 0.0,
     forest: float | None = None,
+    measure: str = "",
 ) -> list[str]:
     """Return a warning if a model is no better than what it has to beat.
 
-    ``spread`` is two standard errors of its error, or 0.
+    ``spread`` is two standard errors of its error, or 0. An error rate is told as an accuracy.
     """
     found = {"forest_error": forest, "means_error": means, "constant_error": constant}
     known = {key: one for key, one in found.items() if one is not None}
     best = min(known, key=lambda key: known[key])
-    against = f"{RIVALS[best]} ({error:.4g} against {known[best]:.4g}"
+    if measure.startswith(ERROR_RATE):
+        ours, theirs = (percent(1 - one) for one in (error, known[best]))
+    else:
+        ours, theirs = (
+            rounded(one, spread / 2) if spread else f"{one:.4g}" for one in (error, known[best])
+        )
+    against = f"{RIVALS[best]} ({ours} against {theirs}"
     if error >= known[best]:
         return [f"The model is no better than {against})."]
     if error + spread >= known[best]:
         return [f"The model is hardly better than {against}, within two standard errors)."]
     return []
-
-
-RIVALS = {
-    "forest_error": "a random forest on moments, minima and maxima",
-    "means_error": "ridge regression on the bags' means",
-    "constant_error": "the best constant",
-}  # of `judge_fit`
-
-
-def answer_of(what: str, measure: str, rows: Sequence[Sequence[Any]]) -> str:
-    """Return a sentence on an error and one on what it has to beat.
-
-    Parameters
-    ----------
-    what : str
-        What is predicted of which bags.
-    measure : str
-    rows : sequence of (name, error)
-        The model first.
-    """
-    known = [(name, error) for name, error in rows if error is not None]
-    (_, error), *rivals = known
-    said = f"{what}; {measure}: {error:.4g}."
-    if rivals:
-        beside = "; ".join(f"{name} {value:.4g}" for name, value in rivals)
-        said += f" To beat: {beside}."
-    return said
 
 
 def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
@@ -241,7 +296,9 @@ def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
 def compare_judged(judged: Mapping[str, Any]) -> list[str]:
     """Return a warning if one of the rivals that `judge_fit` has found is better."""
     given = judged["error"], judged["constant_error"], judged.get("means_error")
-    return compare(*given, forest=judged.get("forest_error"))
+    spread = 2 * judged.get("standard_error", 0.0)
+    forest, measure = judged.get("forest_error"), judged["measure"]
+    return compare(*given, spread=spread, forest=forest, measure=measure)
 
 
 def score_tables(judged: Mapping[str, Any]) -> list[Table]:

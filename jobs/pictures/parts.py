@@ -58,6 +58,10 @@ class Part:
         They follow the charts.
     answer : str
         The result beside what it has to beat, in a sentence or two: the page begins with it.
+    checks : sequence of str
+        What was looked for, and is told where there is nothing to worry about.
+    files : sequence of str
+        Names of files beside the page, such as pictures.
     """
 
     title: str
@@ -69,3 +73,5 @@ class Part:
     card: Table | None = None
     bars: Sequence[Bars] = ()
     answer: str = ""
+    checks: Sequence[str] = ()
+    files: Sequence[str] = ()

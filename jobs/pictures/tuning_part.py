@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bagbasis.models import Score, Tuning
+from bagbasis.models.verdict import targets_in_words, verdict, verdict_of, with_error
 
 from .charts import Chart, Series
 from .model_part import (
-    answer_of,
     card_of,
     compare_judged,
     header_of,
     path_of,
-    rivals_of,
     score_tables,
     worries_of_model,
 )
 from .parts import Part, Table
 
 COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
-HELD_OUT = " on bags held out"  # ends the measure of `judge_fit`
 BARS = "Bars: one standard error, as if errors were normal and bags independent."
 
 
@@ -61,28 +58,34 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         for c in order
     ]
     columns = ["candidate", "", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
-    note = f"Squared error on bags held out, over the variance. {BARS.replace('Bars', '±')}"
+    note = (
+        "Squared error over the variance, on bags that the candidate was not fitted to. "
+        f"{BARS.replace('Bars', '±')}"
+    )
     model = result.model
-    found = result.judged
-    said = f"{best.n_held_out:,} bags held out while tuning: squared error over the variance "
-    said += _say(best)
-    if found is None:
+    judged = result.judged
+    compared_on = f"{best.n_held_out:,} bags that tuning compared on"
+    judged_on = f"{compared_on}: squared error over the variance {_say(best)}"
+    what = targets_in_words(model.target_names_)
+    if judged is None:
         beaten, tables = [], []
-        beside: list[list[Any]] = [["the winner", best.error], ["the best constant", 1.0]]
-        measure, n_judged = "squared error over the variance", best.n_held_out
+        beside = [("the winner", best.error), ("the best constant", 1.0)]
+        sentence = verdict(
+            what, "squared error over the variance", compared_on, beside, _error(best, best.error)
+        )
     else:
-        beside, measure, n_judged = rivals_of(found), found["measure"], found["n"]
-        beaten, tables = compare_judged(found), score_tables(found)
-        said = f"{found['measure']}: {found['error']:.4g} ({found['n']:,} bags); {said}"
+        sentence = verdict_of(what, judged)
+        beaten, tables = compare_judged(judged), score_tables(judged)
+        error = with_error(judged["error"], judged.get("standard_error"))
+        judged_on = f"{judged['measure']}: {error} ({judged['n']:,} bags); {judged_on}"
     return Part(
-        f"Tuning of {', '.join(model.target_names_) or 'densities'}",
+        f"Tuning of {what}",
         header_of(model, *urls),
         [*beaten, *worries, *worries_of_model(model)],
         [*tables, Table(f"{len(order)} candidates", columns, rows, note)],
         [*_charts(result, order, names), *path_of(model)],
-        card=card_of(model, said),
-        answer=f"{names[result.winner]} won among {len(order)} candidates. "
-        + answer_of(f"On {n_judged:,} bags held out", measure.removesuffix(HELD_OUT), beside),
+        card=card_of(model, judged_on),
+        answer=f"{sentence} The best of {len(order)} candidates is {names[result.winner]}.",
     )
 
 
@@ -117,7 +120,7 @@ def _error(score: Score, error: float) -> float:
 
 
 def _say(score: Score) -> str:
-    return f"{score.error:.4g} ± {_error(score, score.error):.2g}"
+    return with_error(score.error, _error(score, score.error))
 
 
 def _is_close(score: Score, best: Score, is_best: bool) -> bool:

@@ -1,8 +1,9 @@
 """Jobs that run on their own: submitted, watched and cancelled by a client that may go away."""
 
-import lazy_loader
-
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+from .launchers import LAUNCHERS, Launch
+from .record import RunState, Status
+from .run import Run, attach, runs_in
+from .submission import resume, submit
 
 __all__ = [
     "LAUNCHERS",

@@ -21,7 +21,7 @@ from bagbasis.core.errors import BagbasisError, BusyError, one_line
 from bagbasis.data.storage.files import PRIVATE, discard, write_json, writing
 from bagbasis.data.storage.urls import local_path
 
-from ..configs import load_config
+from ..configs.config import load_config
 from ..files import plain, run_and_report
 from ..interrupts import prompt_interrupts
 from ..shell import import_job
@@ -111,11 +111,11 @@ class Driver:
             raise
         except BaseException as error:
             line = str(error) if isinstance(error, BagbasisError) else repr(error)
-            said = {
+            failure = {
                 "error": one_line(line),
                 "traceback": without_credentials(traceback.format_exc()),
             }
-            self._finish(beating, Status.FAILED, **said)
+            self._finish(beating, Status.FAILED, **failure)
             raise
         with _warned(f"{self.url}: checkpoints may be left over"):
             if self._is_ours():
@@ -195,8 +195,8 @@ class _Reported:
 
     def __getattr__(self, name: str) -> Callable[[str], None]:
         """Return ``note`` or ``say`` of the progress that is shown."""
-        found: Callable[[str], None] = getattr(self._shown, name)
-        return found
+        method: Callable[[str], None] = getattr(self._shown, name)
+        return method
 
 
 class RunTerminal(Terminal):

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from bagbasis.core.errors import RunError
+from bagbasis.core.moved import today_names
 from bagbasis.data.storage.files import read_bytes, read_json
 from bagbasis.data.storage.lock import Hold
 
@@ -111,6 +112,8 @@ def read_record(url: str, hold: Hold | None = None) -> dict[str, Any]:
     record = read_object(f"{url}/{RUN}", read)
     if record is None:
         raise RunError(f"{url}: no run there; `bags runs` lists those that there are")
+    if isinstance(record.get("config"), dict):
+        record["config"] = today_names(f"bags {record.get('job')}", record["config"])
     return record
 
 

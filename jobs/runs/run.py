@@ -7,9 +7,9 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from bagbasis.core import None_, Real, Table, Text, Url, checked, keep_checked
+from bagbasis.core import None_, Real, Text, Url, checked, keep_checked
 from bagbasis.core.errors import RunError, StoreError
 from bagbasis.data.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.data.storage.urls import local_path, normalize_url
@@ -64,7 +64,6 @@ class Run:
     """
 
     url: str
-    PARAMETERS: ClassVar[Table] = {"url": Text}
 
     def __post_init__(self) -> None:
         keep_checked(self)
@@ -162,14 +161,14 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     """
     urls = [run] if "/" in run else [f"{place}/{run}" for place in roots_of(root)]
     if len(urls) > 1:
-        urls = [one.url for one in runs_in(root) if one.id == run]
+        urls = [candidate.url for candidate in runs_in(root) if candidate.id == run]
     if not urls:
         raise RunError(
-            f"run {run}: give the root it was submitted to (root=, --root or {ROOT_VARIABLE})"
+            f"run {run}: give the root that it was submitted to, with --root or in {ROOT_VARIABLE}"
         )
-    found = Run(normalize_url(urls[0]))
-    found.record()
-    return found
+    attached = Run(normalize_url(urls[0]))
+    attached.record()
+    return attached
 
 
 @checked(root=Url | None_)
@@ -190,16 +189,16 @@ def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
     """
     urls = [normalize_url(place) for place in roots_of(root)]
     if not urls:
-        raise RunError(f"give the root of the runs (root=, --root or {ROOT_VARIABLE})")
-    found = []
+        raise RunError(f"give the root of the runs, with --root or in {ROOT_VARIABLE}")
+    folders = []
     for url in urls:
         try:
-            found += [(name, url) for name in names_in(url) if not name.startswith(".")]
+            folders += [(name, url) for name in names_in(url) if not name.startswith(".")]
         except StoreError as error:
             if len(urls) == 1:
                 raise
             logger.warning("its runs are not listed: %s", error)
-    runs = [Run(f"{url}/{name}") for name, url in sorted(found)]  # names begin with the time
+    runs = [Run(f"{url}/{name}") for name, url in sorted(folders)]  # names begin with the time
     return [run for run in runs if _is_ours(run.url)]
 
 

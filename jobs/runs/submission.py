@@ -84,8 +84,8 @@ def submit(
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
     place = normalize_url(root_of(root) or beside_output(values))
     url = f"{place}/{run_id}"
-    if job in CHECKPOINTED and values.get("checkpoint_url") is None:
-        values["checkpoint_url"] = f"{url}/{CHECKPOINTS}"
+    if job in CHECKPOINTED and values.get("checkpoints") is None:
+        values["checkpoints"] = f"{url}/{CHECKPOINTS}"
     record = {
         "id": run_id,
         "job": job,
@@ -142,21 +142,21 @@ def resume(
 def _as_json(config: dict[str, Any]) -> dict[str, Any]:
     """Return a config as a driver reads it; ConfigError where JSON cannot hold it."""
     try:
-        found: dict[str, Any] = json.loads(json_bytes(config))
+        values: dict[str, Any] = json.loads(json_bytes(config))
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"config is {shown(config)}; it cannot be written as JSON ({error})"
         ) from error
-    return found
+    return values
 
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: str) -> None:
     """Raise ConfigError naming the first key, dotted, in which two configs differ.
 
-    ``checkpoint_url`` may be left out: a run has its own.
+    ``checkpoints`` may be left out: a run has its own.
     """
     for key, old, new in differences(before, now):
-        if key != "checkpoint_url" or new is not None:
+        if key != "checkpoints" or new is not None:
             raise ConfigError(
                 f"key {key!r} is {new!r}, run {run_id} was started with {old!r}; resume it as it "
                 "was, or submit another run"

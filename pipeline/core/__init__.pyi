@@ -29,11 +29,12 @@ from .declarations import (
     parameters_of,
     plain_signature,
 )
-from .registries import ComponentRegistry, NameIn
+from .registries import ChoiceOf, ComponentRegistry, NameIn
 
 __all__ = [
     "REQUIRED",
     "Boolean",
+    "ChoiceOf",
     "ComponentRegistry",
     "Constraint",
     "False_",

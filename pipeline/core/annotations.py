@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from .constraints import OneOf, Seed
 
 RandomSeed = Annotated[int, Seed]
 Precision = Annotated[str, OneOf("float32", "float64")]
+Progress = Callable[[int, int], None]
+"""Called with the units done and their number, such as points, bags or pairs of bags."""
+
 KernelName = Annotated[str, OneOf("gaussian", "laplacian", "matern")]

@@ -1,16 +1,19 @@
-"""Types of arrays, by the names that signatures use; arrays as kernels take them."""
+"""Types of arrays by name; arrays as callers give them, checked, and as kernels take them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .errors import DataError, ParameterError, shown
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 EitherPrecision = tuple[NDArray[np.float32], NDArray[np.float64]]
-"""See `by_precision`."""
+"""An array in single precision and one in double, of which one is empty."""
 
 
 def by_precision(array: NDArray[Any]) -> EitherPrecision:
@@ -22,3 +25,85 @@ def by_precision(array: NDArray[Any]) -> EitherPrecision:
     if array.dtype == np.float32:
         return array, np.empty(shape, np.float64)
     return np.empty(shape, np.float32), array
+
+
+def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype if it is float32, float64 or one ``more``.
+
+    Raises
+    ------
+    ParameterError
+        Anything else.
+    """
+    try:
+        dtype = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
+        if hasattr(value, "dtype") and not isinstance(value, type):
+            dtype = None  # values, whose dtype numpy takes
+    except (TypeError, ValueError):
+        dtype = None
+    names = [np.dtype(kind).name for kind in (np.float32, np.float64, *more)]
+    if dtype is not None and dtype.isnative and dtype.name in names:
+        return dtype
+    expected = f"{', '.join(names[:-1])} or {names[-1]}"
+    raise ParameterError(f"{name} is {shown(value)}; expected {expected}")
+
+
+def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Return ``value`` as numpy has it, without a copy where it is an array already.
+
+    Raises
+    ------
+    DataError
+        Lists of different lengths, masked values, values with a unit, or that are none of
+        ``dtype``.
+    """
+    refuse_masked(name, value)
+    refuse_unit(name, value)
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise DataError(f"{name} is a sparse matrix; pass its .toarray()")
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "US" and isinstance(value, (list, tuple)):
+            array = _as_written(array, value)
+        if dtype is None:
+            return array
+        if array.dtype.kind in "USTcmM":
+            raise TypeError(f"it holds {array.dtype}")
+        return array.astype(dtype, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = "" if dtype is None else f" of {np.dtype(dtype)}"
+        raise DataError(f"{name} is not an array{kind} ({error})") from error
+
+
+def _as_written(texts: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
+    """Return lists as objects if numpy's texts differ: NaN is "nan" there, and 1 is "1"."""
+    objects = np.array(values, dtype=object)
+    if objects.shape != texts.shape or all(
+        isinstance(item, (str, bytes)) and item[-1:] not in ("\0", b"\0") for item in objects.flat
+    ):
+        return texts
+    return objects
+
+
+def refuse_unit(name: str, value: object) -> None:
+    """Raise DataError for values with a unit, which numpy drops: km beside m would be one number.
+
+    Those are the quantities of astropy, pint and unyt; without a dimension they are numbers.
+    """
+    if not hasattr(value, "to_value") and not hasattr(value, "magnitude"):
+        return
+    unit = getattr(value, "unit", getattr(value, "units", None))
+    if unit is not None and str(unit) not in ("", "dimensionless"):
+        raise DataError(
+            f"{name} has the unit {unit}, which is not kept; give numbers, in the same unit in "
+            f"each call, such as to_value({str(unit)!r}) of astropy or to(...).magnitude of pint"
+        )
+
+
+def refuse_masked(name: str, value: object) -> None:
+    """Raise DataError for masked values: numpy drops the mask and uses the hidden values as data.
+
+    Those of pandas' arrays, which have a mask too, become NaN or NA.
+    """
+    if np.ma.is_masked(value) and not hasattr(value, "isna"):
+        raise DataError(f"{name}: {np.ma.count_masked(value)} values are masked; leave them out")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from numbers import Integral
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from .constraints import Constraint, Either, OneOf, members_of
 from .declarations import constraints_of
 from .errors import ParameterError
+from .moved import RENAMED, with_new_names
 from .wrong_calls import wrong_call
 
 P = ParamSpec("P")
@@ -43,6 +45,15 @@ def checked(
     ------
     ParameterError
         Raised by the function returned; names the parameter.
+
+    Examples
+    --------
+    >>> from bagbasis.core import Integer, checked
+    >>> @checked(n=Integer(ge=0))
+    ... def double(n):
+    ...     return 2 * n
+    >>> double(3)
+    6
     """
     constraints = {**(table or {}), **more}
 
@@ -52,8 +63,16 @@ def checked(
         if unknown:
             raise TypeError(f"{function.__qualname__} has no parameters {sorted(unknown)}")
 
+        owner = function.__qualname__.removesuffix(".__init__")
         has_seed = SEED in signature.parameters and RNG not in signature.parameters
         known: dict[str, Constraint[Any]] = dict(constraints)
+        quick, by_name = _QuickBinding.of(signature), _any_arguments(function)
+
+        def check(arguments: dict[str, Any]) -> None:
+            if has_seed and hasattr(arguments.get(SEED), "bit_generator"):
+                arguments[SEED] = int(arguments[SEED].integers(2**63))
+            for name in arguments.keys() & known.keys():
+                arguments[name] = known[name].check(name, arguments[name])
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -63,15 +82,19 @@ def checked(
                 kwargs[SEED] = kwargs.pop(RNG)
             if not known:  # at the first call: annotations may name what is defined further below
                 known.update(constraints_of(function))
+            if owner in RENAMED and kwargs:
+                renamed = with_new_names(owner, kwargs)
+                kwargs.clear()
+                kwargs.update(renamed)
+            values = None if quick is None else quick.bind(args, kwargs)
+            if values is not None:
+                check(values)
+                return by_name(**values)
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as error:
                 raise (_wrong_call(function, signature, args, kwargs) or error) from None
-            given = bound.arguments
-            if has_seed and hasattr(given.get(SEED), "bit_generator"):
-                given[SEED] = int(given[SEED].integers(2**63))
-            for name in given.keys() & known.keys():
-                given[name] = known[name].check(name, given[name])
+            check(bound.arguments)
             return function(*bound.args, **bound.kwargs)
 
         if constraints:
@@ -79,6 +102,50 @@ def checked(
         return call
 
     return decorate
+
+
+def _any_arguments(function: Callable[P, R]) -> Callable[..., R]:
+    """Return a function as it is, to be called with arguments that were checked."""
+    return function
+
+
+class _QuickBinding(NamedTuple):
+    """Arguments by name, for functions whose parameters all have names; quicker than `inspect`.
+
+    Attributes
+    ----------
+    positional : tuple of str
+        Parameters that may be given by position.
+    names, required : frozenset of str
+        All parameters, and those without a default.
+    """
+
+    positional: tuple[str, ...]
+    names: frozenset[str]
+    required: frozenset[str]
+
+    @classmethod
+    def of(cls, signature: inspect.Signature) -> _QuickBinding | None:
+        """Return the binding for a signature; None where a parameter has no name to be given by."""
+        by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        parameters = signature.parameters.values()
+        if any(parameter.kind not in (by_place, by_name) for parameter in parameters):
+            return None
+        return cls(
+            tuple(parameter.name for parameter in parameters if parameter.kind is by_place),
+            frozenset(signature.parameters),
+            frozenset(
+                parameter.name for parameter in parameters if parameter.default is parameter.empty
+            ),
+        )
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the arguments by name; None for a wrong call, which `inspect` tells of."""
+        values = dict(zip(self.positional, args, strict=False))
+        if len(args) > len(self.positional) or values.keys() & kwargs.keys():
+            return None
+        values.update(kwargs)
+        return values if self.required <= values.keys() <= self.names else None
 
 
 def _wrong_call(
@@ -110,6 +177,13 @@ def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
     ------
     ParameterError
         Names the first parameter that its constraint does not accept.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.core import check_parameters
+    >>> check_parameters(MomentsEmbedding())['covariance']
+    True
     """
     end = f" {of}" if of else ""
     return {
@@ -122,20 +196,40 @@ def keep_checked(instance: object, of: str = "") -> None:
     """Check the fields of a frozen dataclass and keep them as plain values; see `check_parameters`.
 
     It is called by ``__post_init__``. A list becomes a tuple, so that the instance can be hashed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.embeddings import FourierSpec  # whose __post_init__ calls it
+    >>> FourierSpec(n_inputs=np.int64(5), n_features=64, scale=1).scale
+    1.0
     """
     for name, value in check_parameters(instance, of).items():
         object.__setattr__(instance, name, tuple(value) if isinstance(value, list) else value)
+
+
+def check_position(name: str, value: object, n: int) -> None:
+    """Raise ParameterError unless a value is the position of one of n items."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < n:
+        raise ParameterError(f"{name} is {value!r}; expected 0 to {n - 1}")
 
 
 def decided(table: Table, *names: str) -> dict[str, Constraint[Any]]:
     """Return the constraints of parameters once their open choices are made.
 
     A word such as "auto" beside numbers asks for a choice: it is accepted no more.
+
+    Examples
+    --------
+    >>> from bagbasis.core import OneOf, Real, decided
+    >>> table = {'scale': Real(gt=0) | OneOf('median')}
+    >>> decided(table, 'scale')['scale']
+    Real(ge=None, le=None, gt=0, lt=None, kind='number')
     """
     return {name: _without_words(table[name]) for name in names}
 
 
 def _without_words(constraint: Constraint[Any]) -> Constraint[Any]:
     first, *others = members_of(constraint)
-    left = [first, *(one for one in others if not isinstance(one, OneOf))]
-    return left[0] if len(left) == 1 else Either(tuple(left))
+    numbers = [first, *(member for member in others if not isinstance(member, OneOf))]
+    return numbers[0] if len(numbers) == 1 else Either(tuple(numbers))

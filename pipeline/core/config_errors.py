@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .credentials import NO_CREDENTIALS, secret_places
-from .errors import ConfigError, closest, shown
+from .errors import ConfigError, closest, plural, shown
 from .versions import version
 
 Schema = dict[str, Any]
@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 _NAMES = {
     "integer": "an integer",
     "number": "a number",
-    "string": "a text",
+    "string": "a string",
     "boolean": "true or false",
     "null": "null",
     "object": "'key: value' lines",
@@ -47,21 +47,21 @@ class WrongValue:
     key : str
         Dotted; empty where no single key is wrong.
     text : str
-        One line that names the key, its value and what it may be.
-    is_missing : bool
-        The key is required and was not given.
+        One line that names the key, its value and what it may be; of missing keys all of them.
+    missing : tuple of str
+        The required keys that were not given; the first one is ``key``.
     """
 
     key: str
     text: str
-    is_missing: bool = False
+    missing: tuple[str, ...] = ()
 
 
 def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue:
     """Return the first error of values that an adapter, of a model or a union, refused."""
     schema = _schema_of(adapter)
-    first = min(error.errors(), key=lambda one: _ORDER.get(one["type"], 1))
-    said, value = first["msg"].removeprefix("Value error, "), first["input"]
+    first = min(error.errors(), key=lambda detail: _ORDER.get(detail["type"], 1))
+    reason, value = first["msg"].removeprefix("Value error, "), first["input"]
     keys, node, owner = _locate(schema, first["loc"])
     key = ".".join(keys)
     if first["type"] == "extra_forbidden":
@@ -72,20 +72,36 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
         text = f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}"
         return WrongValue(key, text if hint else text + own)
     if first["type"] == "missing":
-        text = f" ({node['description']})" if "description" in node else ""
-        return WrongValue(key, f"missing key {key!r}{text}", is_missing=True)
+        missing = _missing_keys(schema, error)
+        noun = plural("key", len(missing))
+        return WrongValue(key, f"missing {noun} {', '.join(missing.values())}", (*missing,))
     if first["type"].startswith("union_tag"):  # which of several models it is
         name = _tag_name(schema, node)
-        node = {"anyOf": [one["properties"][name] for one in _models(schema, node)]}
+        node = {"anyOf": [detail["properties"][name] for detail in _models(schema, node)]}
         key = ".".join([*keys, name])
         if first["type"] == "union_tag_not_found":
-            return WrongValue(key, f"missing key {key!r}; expected {accepted(schema, node)}", True)
+            return WrongValue(
+                key, f"missing key {key!r}; expected {accepted(schema, node)}", (key,)
+            )
         value = first["ctx"]["tag"]
     elif not key or first["type"] == "value_error" or len(keys) < _n_keys(first["loc"]):
-        return WrongValue(key, f"key {key!r}: {said}" if key else said)
+        return WrongValue(key, f"key {key!r}: {reason}" if key else reason)
     hint = closest(value, _choices(schema, node)) if isinstance(value, str) else ""
     expected = f"expected {accepted(schema, node)}{hint}"
     return WrongValue(key, f"key {key!r} is {shown(value)}; {expected}")
+
+
+def _missing_keys(schema: Schema, error: ValidationError) -> dict[str, str]:
+    """Return every required key that was not given, and what it is in words."""
+    missing = {}
+    for detail in error.errors():
+        if detail["type"] == "missing":
+            keys, node, _ = _locate(schema, detail["loc"])
+            key = ".".join(keys)
+            missing[key] = repr(key) + (
+                f" ({node['description']})" if "description" in node else ""
+            )
+    return missing
 
 
 @lru_cache(maxsize=32)
@@ -100,10 +116,10 @@ def key_sections(kind: type[BaseModel]) -> dict[str, list[tuple[str, str]]]:
     the model itself is empty.
     """
     schema = TypeAdapter(kind).json_schema()
-    found: dict[str, list[tuple[str, str]]] = {"": []}
+    sections: dict[str, list[tuple[str, str]]] = {"": []}
     for title, key, text in _rows(schema, schema, ""):
-        found.setdefault(title, []).append((key, text))
-    return found
+        sections.setdefault(title, []).append((key, text))
+    return sections
 
 
 def accepted_by(annotation: object) -> str:
@@ -124,8 +140,10 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
     node = owner = schema
     for part in loc:
         models = _models(schema, node)
-        holder = next((one for one in models if part in one["properties"]), None)
-        tagged = next((one for one in models if part in (*_tags(one), one.get("title"))), None)
+        holder = next((model for model in models if part in model["properties"]), None)
+        tagged = next(
+            (model for model in models if part in (*_tags(model), model.get("title"))), None
+        )
         if holder is not None:
             keys.append(str(part))
             owner, node = holder, holder["properties"][part]
@@ -144,7 +162,7 @@ def _n_keys(loc: tuple[int | str, ...]) -> int:
 def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str, str]]:
     """Yield title of the section, key and text."""
     keys = model["properties"].items()
-    fixed = [f"{name}: {one['const']}" for name, one in keys if "const" in one]
+    fixed = [f"{name}: {field['const']}" for name, field in keys if "const" in field]
     title = " with ".join([prefix.rstrip("."), *fixed])
     for name, node in keys:
         # what an embedding is of has keys that are listed already, those of an embedding
@@ -163,29 +181,31 @@ def _members(schema: Schema, node: Schema) -> list[Schema]:
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rpartition("/")[2]]
     union = node.get("anyOf", node.get("oneOf"))
-    return [node] if union is None else [one for m in union for one in _members(schema, m)]
+    return [node] if union is None else [member for m in union for member in _members(schema, m)]
 
 
 def _models(schema: Schema, node: Schema) -> list[Schema]:
     """Return the alternatives of a union that have keys."""
-    return [one for one in _members(schema, node) if "properties" in one]
+    return [member for member in _members(schema, node) if "properties" in member]
 
 
 def _tags(model: Schema) -> set[Any]:
     """Return the values by which a union tells this model from the others."""
-    values = [one.get("enum", [one.get("const")]) for one in model["properties"].values()]
+    values = [field.get("enum", [field.get("const")]) for field in model["properties"].values()]
     return {value for some in values for value in some} - {None}
 
 
 def _tag_name(schema: Schema, node: Schema) -> str:
     """Return the key that tells the models of a union apart: the one that is fixed in all."""
     first, *others = _models(schema, node)
-    fixed = [name for name, one in first["properties"].items() if "const" in one]
-    return next(name for name in fixed if all(name in one["properties"] for one in others))
+    fixed = [name for name, field in first["properties"].items() if "const" in field]
+    return next(name for name in fixed if all(name in field["properties"] for field in others))
 
 
 def _choices(schema: Schema, node: Schema) -> list[str]:
-    return [str(v) for one in _members(schema, node) for v in _values(one) if isinstance(v, str)]
+    return [
+        str(v) for member in _members(schema, node) for v in _values(member) if isinstance(v, str)
+    ]
 
 
 def _values(node: Schema) -> list[Any]:
@@ -193,17 +213,17 @@ def _values(node: Schema) -> list[Any]:
 
 
 def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
-    for one in _members(schema, node):
-        kind = one.get("type")
-        if _values(one):
-            yield from (repr(value) for value in _values(one))
+    for member in _members(schema, node):
+        kind = member.get("type")
+        if _values(member):
+            yield from (repr(value) for value in _values(member))
         elif kind == "array":
-            inner = accepted(schema, one.get("items", {}))
-            exact = one.get("maxItems", 0)
+            inner = accepted(schema, member.get("items", {}))
+            exact = member.get("maxItems", 0)
             yield f"[{', '.join([inner] * exact)}]" if exact else f"[{inner}, ...]"
         else:
-            bounds = [f"{sign} {one[key]:g}" for key, sign in _BOUNDS.items() if key in one]
-            bounds += ["that is not empty"] if "minLength" in one else []
+            bounds = [f"{sign} {member[key]:g}" for key, sign in _BOUNDS.items() if key in member]
+            bounds += ["that is not empty"] if "minLength" in member else []
             yield f"{_NAMES[kind]} {' and '.join(bounds)}".rstrip()
 
 

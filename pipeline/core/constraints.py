@@ -32,7 +32,15 @@ class UnfitError(ValueError):
 
 
 class Constraint(ABC, Generic[T]):
-    """What a parameter may be; ``a | b`` accepts what either accepts."""
+    """What a parameter may be; ``a | b`` accepts what either accepts.
+
+    Examples
+    --------
+    >>> from bagbasis.core import Integer, OneOf
+    >>> constraint = Integer(ge=1) | OneOf('auto')
+    >>> constraint.check('n_features', 'auto')
+    'auto'
+    """
 
     @abstractmethod
     def take(self, value: object) -> T:
@@ -53,18 +61,20 @@ class Constraint(ABC, Generic[T]):
         try:
             return self.take(value)
         except UnfitError:
-            text = f"{name} is {brief(value)}{self._nearest(value)}; expected {self.words(name)}"
+            text = f"{name} is {brief(value)}{self.nearest(value)}; expected {self.words(name)}"
             raise ParameterError(text) from None
 
     def choices_of_text(self) -> Iterable[str]:
         """Return the texts that are accepted, as far as they are a list."""
         return ()
 
-    def _nearest(self, value: object) -> str:
+    def nearest(self, value: object) -> str:
         """Return the accepted text that is most like a refused one, as a question."""
         if not isinstance(value, str) or len(value) > SHOWN_CHARACTERS:
             return ""
-        return closest(value, [text for one in members_of(self) for text in one.choices_of_text()])
+        return closest(
+            value, [text for member in members_of(self) for text in member.choices_of_text()]
+        )
 
     def accepts(self, value: object) -> bool:
         """Return whether `check` would return."""
@@ -75,7 +85,7 @@ class Constraint(ABC, Generic[T]):
         return True
 
     def __or__(self, other: Constraint[U]) -> Either[T | U]:
-        members = (part for one in (self, other) for part in members_of(one))
+        members = (part for constraint in (self, other) for part in members_of(constraint))
         return Either(tuple(members))
 
 
@@ -111,10 +121,22 @@ class Either(Constraint[T]):
     def words(self, name: str) -> str:
         return " or ".join(member.words(name) for member in self.members)
 
+    @override
+    def nearest(self, value: object) -> str:
+        hints = (member.nearest(value) for member in self.members)
+        return super().nearest(value) or next(filter(None, hints), "")
+
 
 @dataclass(frozen=True)
 class Integer(Constraint[int]):
-    """Python's and numpy's integers from ``ge`` to ``le``; True and False are none."""
+    """Python's and numpy's integers from ``ge`` to ``le``; True and False are none.
+
+    Examples
+    --------
+    >>> from bagbasis.core import Integer
+    >>> Integer(ge=1, le=10).check('n', 3)
+    3
+    """
 
     ge: int | None = None
     le: int | None = None
@@ -143,7 +165,14 @@ class Integer(Constraint[int]):
 
 @dataclass(frozen=True)
 class Real(Constraint[float]):
-    """Finite real numbers within bounds; ``kind`` is what messages call them."""
+    """Finite real numbers within bounds; ``kind`` is what messages call them.
+
+    Examples
+    --------
+    >>> from bagbasis.core import Real
+    >>> Real(ge=0).check('alpha', 2)
+    2.0
+    """
 
     ge: float | None = None
     le: float | None = None
@@ -157,6 +186,13 @@ class Real(Constraint[float]):
         if not (-inf < number < inf) or not self._is_within(number):
             raise UnfitError
         return number
+
+    @override
+    def nearest(self, value: object) -> str:
+        """Return the fraction that a percentage stands for, as a question."""
+        percent = _as_float(value) / 100
+        is_percent = self.kind == "share" and 0.01 < percent <= 1 and self._is_within(percent)
+        return f" (did you mean {percent:g}?)" if is_percent else ""
 
     def _is_within(self, number: float) -> bool:
         return (
@@ -182,7 +218,18 @@ class Real(Constraint[float]):
 
 @dataclass(frozen=True)
 class OneOf(Constraint[Any]):
-    """One of some texts or integers; True is not 1, and 1.0 is not either."""
+    """One of some texts or integers; True is not 1, and 1.0 is not either.
+
+    Examples
+    --------
+    >>> from bagbasis import ParameterError
+    >>> from bagbasis.core import OneOf
+    >>> try:
+    ...     OneOf('clip', 'drop').check('out_of_box', 'clipp')
+    ... except ParameterError as error:
+    ...     print(error)
+    out_of_box is 'clipp' (did you mean 'clip'?); expected one of ['clip', 'drop']
+    """
 
     choices: tuple[str | int, ...]
 
@@ -246,7 +293,7 @@ class _Text(Constraint[str]):
         raise UnfitError
 
     def words(self, name: str) -> str:
-        return "a text"
+        return "a string"
 
 
 @dataclass(frozen=True)
@@ -317,6 +364,13 @@ class Instance(Constraint[Any]):
     """An instance of a class of ours; the class is named, so that it need not be imported.
 
     ``example`` is one that messages show.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.core import Instance
+    >>> type(Instance('MomentsEmbedding').check('embedding', MomentsEmbedding())).__name__
+    'MomentsEmbedding'
     """
 
     name: str
@@ -339,6 +393,12 @@ class Open(Constraint[Any]):
     """Anything at all: arrays, boxes and the like, which are checked where they are read.
 
     ``written`` is what a config may write in its place.
+
+    Examples
+    --------
+    >>> from bagbasis.core import Open
+    >>> Open('an array').check('box', [(0, 1)])
+    [(0, 1)]
     """
 
     meaning: str = "anything"

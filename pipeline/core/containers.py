@@ -14,7 +14,14 @@ from .constraints import Constraint, Items, Open, UnfitError, members_of
 
 @dataclass(frozen=True)
 class ListOf(Constraint[Any]):
-    """Items in an order, at least ``least``: a list, a tuple, an array, the keys of a mapping."""
+    """Items in an order, at least ``least``: a list, a tuple, an array, the keys of a mapping.
+
+    Examples
+    --------
+    >>> from bagbasis.core import ListOf, Real
+    >>> ListOf(Real(gt=0)).check('scales', [0.5, 2])
+    [0.5, 2.0]
+    """
 
     item: Constraint[Any]
     least: int = 0
@@ -24,19 +31,33 @@ class ListOf(Constraint[Any]):
         items = _listed(value)
         if len(items) < self.least:
             raise UnfitError
-        taken = [self.item.take(one) for one in items]
+        taken = [self.item.take(item) for item in items]
         return tuple(taken) if isinstance(value, tuple) else taken
 
     @override
     def words(self, name: str) -> str:
-        each = " or ".join(_many(one.words(name)) for one in members_of(self.item))
+        each = " or ".join(_many(member.words(name)) for member in members_of(self.item))
         least = f" ({self.least} or more)" if self.least else ""
         return f"a list of {each}{least}"
+
+    @override
+    def nearest(self, value: object) -> str:
+        if not isinstance(value, (list, tuple)):
+            return super().nearest(value)
+        hints = (self.item.nearest(item) for item in value if not self.item.accepts(item))
+        return next(filter(None, hints), "")
 
 
 @dataclass(frozen=True)
 class Pair(Constraint[Any]):
-    """Two values in an order, such as (lo, hi)."""
+    """Two values in an order, such as (lo, hi).
+
+    Examples
+    --------
+    >>> from bagbasis.core import Pair, Real
+    >>> Pair(Real(), Real()).check('interval', (0, 1))
+    (0.0, 1.0)
+    """
 
     first: Constraint[Any]
     second: Constraint[Any]
@@ -56,7 +77,14 @@ class Pair(Constraint[Any]):
 
 @dataclass(frozen=True)
 class MappingOf(Constraint[Any]):
-    """A mapping whose keys and values are constrained."""
+    """A mapping whose keys and values are constrained.
+
+    Examples
+    --------
+    >>> from bagbasis.core import MappingOf, Real, Text
+    >>> MappingOf(Text, Real()).check('weights', {'a': 0.5})
+    {'a': 0.5}
+    """
 
     key: Constraint[Any]
     value: Constraint[Any]
@@ -76,7 +104,15 @@ class MappingOf(Constraint[Any]):
 
 
 def is_iterable(value: object) -> bool:
-    """Return whether a value has items; an array without axes looks as if it had."""
+    """Return whether a value has items; an array without axes looks as if it had.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.core import is_iterable
+    >>> is_iterable([1]), is_iterable(np.array(1))
+    (True, False)
+    """
     return Items.accepts(value)
 
 

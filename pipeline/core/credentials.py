@@ -34,8 +34,25 @@ _SETTING = re.compile(
 )
 _ITEM = re.compile(
     r"(?P<key>(?P<q>\\?['\"])(?P<name>[\w.-]{1,80})(?P=q)\s*:\s*)"
-    r"(?P<value>b?\\?'(?:[^'\\]|\\.)+'|b?\\?\"(?:[^\"\\]|\\.)+\")"
+    r"(?P<value>\\\"[^\"\\]+\\\"|b?\\?'(?:[^'\\]|\\.)+'|b?\\?\"(?:[^\"\\]|\\.)+\")"
 )
+# ('password', '…'), as lists of headers have it
+_PAIR = re.compile(
+    r"(?P<key>\(b?(?P<q>['\"])(?P<name>[\w.-]{1,80})(?P=q),\s*)"
+    r"(?P<value>b?'(?:[^'\\]|\\.)+'|b?\"(?:[^\"\\]|\\.)+\")(?=,?\))"
+)
+# "Authorization: Bearer …" and "password: …", up to the end of a quotation or a line
+_HEADER = re.compile(
+    r"(?<![\w?&#;=./-])(?P<name>[A-Za-z_][\w-]{0,79}):\s{1,9}(?P<value>[^\s'\"][^'\"<>()\n]*)"
+)
+_OPTION = re.compile(r"(?<![\w-])--(?P<name>[A-Za-z][\w-]{0,79})(?:=|\s{1,9})(?P<value>[^\s-]\S*)")
+_BEARER = re.compile(r"\bBearer\s{1,9}(?=\S{0,200}\d|\S{20})[\w.~+/=-]{8,}")
+_PRIVATE_KEY = re.compile(
+    r"(?P<begin>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----)(?P<body>[^-]+)", re.IGNORECASE
+)
+_VARIABLE = re.compile(r"(?:\w+\s+)?['\"]?\$(?:$|[({A-Za-z_])")  # its value stands elsewhere
+_IS_CUT = re.compile(rf"(?:\w+\s+)?{CUT}(?:$|[;,.\s])")
+_WORD = re.compile(r"[a-z]+[.,;:!?]*(?:\s|$)|\S*[:=](?:\s|$)|\S*/\S")  # of a sentence, or a path
 
 # Schemes whose URLs name a user, a container or a repository before the "@", without a password.
 _USERS = frozenset((
@@ -51,7 +68,7 @@ _ARN = re.compile(r"arn:aws[a-z-]*:", re.IGNORECASE)  # s3://arn:aws:s3:…:acce
 _STRONG = (
     "secret", "password", "passwd", "passphrase", "credential", "privatekey", "accesskey",
     "accountkey", "apikey", "sharedkey", "sastoken", "sharedaccess", "authtoken", "accesstoken",
-    "bearer", "clientassertion",
+    "bearer", "clientassertion", "authorization",
 )  # fmt: skip
 _CONTAINED = (*_STRONG, "passw", "signature", "oauth", "authorization", "sessionid", "sessid")
 _ENDS = (
@@ -72,6 +89,8 @@ _KINDS = frozenset(
     ("auth", kind) for kind in ("basic", "kerberos", "jupyterhub", "anon")
 )  # no secrets
 _NOT_CODE = frozenset(("k", "code", "sign", "pin"))  # too short to count as options of a config
+_ANY_CONTAINED = re.compile("|".join(_CONTAINED))
+_MARKS = re.compile(r"[^a-z0-9]")
 
 
 def is_secret_name(name: str) -> bool:
@@ -79,7 +98,7 @@ def is_secret_name(name: str) -> bool:
     bare = _bare(unquote(unquote(name)))
     if not bare or _HARMLESS.search(bare):
         return False
-    return bare in _WHOLE or bare.endswith(_ENDS) or any(part in bare for part in _CONTAINED)
+    return bare in _WHOLE or bare.endswith(_ENDS) or _ANY_CONTAINED.search(bare) is not None
 
 
 def is_secret_option(name: str) -> bool:
@@ -90,7 +109,9 @@ def is_secret_option(name: str) -> bool:
 def without_credentials(text: str) -> str:
     """Return a text with "…" for the passwords, keys and signatures in it."""
     text = re.sub(r"\S+", lambda match: _cut_word(match[0]), text)
-    text = _ITEM.sub(_cut_item, text)
+    text = _PAIR.sub(_cut_item, _ITEM.sub(_cut_item, text))
+    text = _OPTION.sub(_cut_option, _HEADER.sub(_cut_header, text))
+    text = _PRIVATE_KEY.sub(rf"\g<begin>{CUT}", _BEARER.sub(f"Bearer {CUT}", text))
     return _SETTING.sub(_cut_setting, text)
 
 
@@ -129,7 +150,7 @@ def has_credentials(value: object) -> bool:
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    return _MARKS.sub("", name.lower())
 
 
 def _cut_word(word: str) -> str:
@@ -216,9 +237,41 @@ def _is_strong(name: str) -> bool:
     return bare in ("pwd", "pass", "passw", "token") or any(part in bare for part in _STRONG)
 
 
+def _is_header(name: str) -> bool:
+    """Whether a header, an item or an option has the name of a secret."""
+    bare = _bare(name)
+    if _is_strong(name) or bare in ("cookie", "setcookie"):
+        return True
+    return bare.endswith("token") and not _HARMLESS.search(bare)
+
+
+def _cut_header(match: re.Match[str]) -> str:
+    """Cut what follows "Authorization:" or "Cookie:", or one word that is none of a sentence."""
+    name, value = match["name"], match["value"]
+    if not _is_header(name) or _VARIABLE.match(value) or _IS_CUT.match(value):
+        return match[0]
+    if _bare(name).endswith(("authorization", "cookie")):
+        return f"{name}: {CUT}"
+    word = value.split(maxsplit=1)[0]
+    return match[0] if _WORD.match(value) else f"{name}: {CUT}{value[len(word) :]}"
+
+
+def _cut_option(match: re.Match[str]) -> str:
+    value = match["value"]
+    if not _is_header(match["name"]) or value.startswith(CUT) or _VARIABLE.match(value):
+        return match[0]
+    return f"{match[0].removesuffix(value)}{CUT}"
+
+
 def _cut_item(match: re.Match[str]) -> str:
-    is_cut = _is_strong(match["name"]) and match["value"].strip("b'\"\\") != CUT
-    return f"{match['key']}'{CUT}'" if is_cut else match[0]
+    is_cut = _is_header(match["name"]) and match["value"].strip("b'\"\\") != CUT
+    if is_cut:
+        return f"{match['key']}'{CUT}'"
+    value = match["value"]
+    if "\\" not in value:
+        return match[0]
+    within = _ITEM.sub(_cut_item, value[1:-1])  # JSON as a text of JSON
+    return f"{match['key']}{value[0]}{within}{value[-1]}"
 
 
 def _cut_setting(match: re.Match[str]) -> str:

@@ -5,13 +5,7 @@ describes it::
 
     @component
     class Window:
-        \"\"\"The newest bags.
-
-Parameters
-----------
-        bags
-            Number of bags.
-        \"\"\"
+        \"\"\"The newest ``bags``; numpydoc sections describe the fields.\"\"\"
 
         bags: Annotated[int, Integer(1)] | None = None
 
@@ -24,7 +18,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import reduce, wraps
 from operator import or_
@@ -53,6 +47,7 @@ from .constraints import (
     Real,
     Text,
 )
+from .moved import RENAMED, with_new_names
 from .wrong_calls import wrong_call
 
 T = TypeVar("T")
@@ -83,6 +78,13 @@ class Parameter:
         `REQUIRED` without a default.
     text : str
         Description in the docstring; empty under ``python -OO``, which drops docstrings.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.core import parameters_of
+    >>> parameters_of(MomentsEmbedding)['covariance'].default
+    True
     """
 
     name: str
@@ -102,6 +104,16 @@ def component(cls: type[T]) -> type[T]:
 
     Parameters are keyword-only unless a field says ``field(kw_only=False)``. Comparison and
     ``repr`` stay as they are, as scikit-learn's estimators have their own.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> from bagbasis.core import Integer, component
+    >>> @component
+    ... class Count:
+    ...     n: Annotated[int, Integer(ge=1)] = 10
+    >>> Count(n=3).n
+    3
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     init, signature = made.__init__, _signature(made)
@@ -109,6 +121,8 @@ def component(cls: type[T]) -> type[T]:
 
     @wraps(init)
     def __init__(self: object, *args: object, **kwargs: object) -> None:  # noqa: N807 - it is one
+        if type(self).__name__ in RENAMED:
+            kwargs = with_new_names(type(self).__name__, kwargs)
         try:
             init(self, *args, **kwargs)
         except TypeError:
@@ -131,16 +145,65 @@ def parameters_of(owner: Callable[..., Any]) -> Mapping[str, Parameter]:
     ------
     TypeError
         An annotation cannot be evaluated; names the class and the parameter.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.core import parameters_of
+    >>> list(parameters_of(MomentsEmbedding))
+    ['covariance', 'standardize', 'out_of_box', 'box', 'dtype']
     """
+    runs = getattr(owner, "__wrapped__", None)
+    if inspect.isclass(runs):  # a function that runs a class has the parameters of the class
+        return parameters_of(runs)
     if owner not in _KNOWN:
-        _KNOWN[owner] = MappingProxyType({one.name: one for one in _declared(owner)})
+        _KNOWN[owner] = MappingProxyType(
+            {parameter.name: parameter for parameter in _declared(owner)}
+        )
     return _KNOWN[owner]
 
 
+def joined_parameters(owners: Iterable[Callable[..., Any]]) -> dict[str, Parameter]:
+    """Return the parameters of several classes or functions by name, each once.
+
+    A parameter accepts what any of the owners accepts, and has the default of the first. Its text
+    is made of the first sentences that differ.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding, SizeEmbedding
+    >>> from bagbasis.core.declarations import joined_parameters
+    >>> list(joined_parameters([SizeEmbedding, MomentsEmbedding]))
+    ['out_of_box', 'box', 'dtype', 'covariance', 'standardize']
+    """
+    declared: dict[str, list[Parameter]] = {}
+    for owner in owners:
+        for name, parameter in parameters_of(owner).items():
+            declared.setdefault(name, []).append(parameter)
+    return {name: _joined(parameters) for name, parameters in declared.items()}
+
+
+def _joined(parameters: Sequence[Parameter]) -> Parameter:
+    first = parameters[0]
+    accepted = [parameter.accepts for parameter in parameters if parameter.accepts is not None]
+    texts = [parameter.summary for parameter in parameters if parameter.text]
+    text = "; ".join(text for text in dict.fromkeys(texts) if not text.startswith("As in `"))
+    accepts = reduce(or_, dict.fromkeys(accepted)) if accepted else None
+    return Parameter(first.name, accepts, first.default, text)
+
+
 def constraints_of(owner: Callable[..., Any]) -> dict[str, Constraint[Any]]:
-    """Return what each declared parameter of a class or a function may be, by name."""
+    """Return what each declared parameter of a class or a function may be, by name.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.core import constraints_of
+    >>> sorted(constraints_of(MomentsEmbedding))
+    ['box', 'covariance', 'dtype', 'out_of_box', 'standardize']
+    """
     known = parameters_of(owner).items()
-    return {name: one.accepts for name, one in known if one.accepts is not None}
+    return {name: parameter.accepts for name, parameter in known if parameter.accepts is not None}
 
 
 def constraint_of(annotation: object) -> Constraint[Any] | None:
@@ -148,14 +211,21 @@ def constraint_of(annotation: object) -> Constraint[Any] | None:
 
     ``Annotated`` carries a constraint; ``int``, ``float``, ``bool``, ``str``, ``None``, literals
     and unions of all of these stand for themselves.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> from bagbasis.core import Integer, constraint_of
+    >>> constraint_of(Annotated[int, Integer(ge=1)])
+    Integer(ge=1, le=None, even=False)
     """
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *more = get_args(annotation)
-        named = [one for one in more if isinstance(one, Constraint)]
+        named = [member for member in more if isinstance(member, Constraint)]
         return named[0] if named else constraint_of(inner)
     if origin in (Union, UnionType):
-        members = [constraint_of(one) for one in get_args(annotation)]
+        members = [constraint_of(member) for member in get_args(annotation)]
         return None if None in members else reduce(or_, cast("list[Constraint[Any]]", members))
     if origin is Literal:
         choices = get_args(annotation)
@@ -166,18 +236,26 @@ def constraint_of(annotation: object) -> Constraint[Any] | None:
 
 
 def plain_signature(owner: Callable[..., Any]) -> inspect.Signature:
-    """Return a signature whose annotations are types alone, for people to read."""
+    """Return a signature whose annotations are types alone, for people to read.
+
+    Examples
+    --------
+    >>> from bagbasis.core import plain_signature
+    >>> from bagbasis.embeddings import SizeEmbedding
+    >>> list(plain_signature(SizeEmbedding).parameters)
+    ['out_of_box', 'box', 'dtype']
+    """
     signature = inspect.signature(owner)
     space = _space(owner)
     shown = []
-    for name, one in signature.parameters.items():
+    for name, parameter in signature.parameters.items():
         of_field = is_dataclass(owner) and isinstance(owner, type) and not _has_own_init(owner)
         annotation = (
             _annotation(owner, name)  # type: ignore[arg-type]  # a class
             if of_field
-            else _evaluated_or_text(one.annotation, space)
+            else _evaluated_or_text(parameter.annotation, space)
         )
-        shown.append(one.replace(annotation=_without_constraints(annotation)))
+        shown.append(parameter.replace(annotation=_without_constraints(annotation)))
     return signature.replace(parameters=shown)
 
 
@@ -189,16 +267,18 @@ def _declared(owner: Callable[..., Any]) -> Iterator[Parameter]:
     kinds = reversed(owner.__mro__) if inspect.isclass(owner) else (owner,)
     texts = {key: text for kind in kinds for key, text in _texts_of(kind).items()}
     if not inspect.isclass(owner):
-        known = {one.name: one for one in _of_function(owner, _space(owner), texts)}
+        known = {
+            parameter.name: parameter for parameter in _of_function(owner, _space(owner), texts)
+        }
     elif _has_own_init(owner):
         init = owner.__init__
-        known = {one.name: one for one in _of_function(init, _space(init), texts)}
+        known = {parameter.name: parameter for parameter in _of_function(init, _space(init), texts)}
     elif is_dataclass(owner):
-        known = {one.name: one for one in _of_fields(owner, texts)}
+        known = {parameter.name: parameter for parameter in _of_fields(owner, texts)}
     else:
         known = {}
-    for name, one in known.items():
-        yield Parameter(name, table.get(name, one.accepts), one.default, one.text)
+    for name, parameter in known.items():
+        yield Parameter(name, table.get(name, parameter.accepts), parameter.default, parameter.text)
     for name, accepts in table.items():  # fields that a table adds, such as inherited ones
         if name not in known:
             yield Parameter(name, accepts, REQUIRED, texts.get(name, ""))
@@ -218,18 +298,18 @@ def _of_function(
     space: Mapping[str, Any],
     texts: Mapping[str, str],
 ) -> Iterator[Parameter]:
-    for name, one in inspect.signature(function).parameters.items():
-        if name == "self" or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name == "self" or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        default = REQUIRED if one.default is one.empty else one.default
-        annotation = _evaluated_or_text(one.annotation, space)
+        default = REQUIRED if parameter.default is parameter.empty else parameter.default
+        annotation = _evaluated_or_text(parameter.annotation, space)
         yield Parameter(name, constraint_of(annotation), default, texts.get(name, ""))
 
 
 def _of_fields(owner: type, texts: Mapping[str, str]) -> Iterator[Parameter]:
-    for one in _own_first(owner):
-        accepts = constraint_of(_annotation(owner, one.name))
-        yield Parameter(one.name, accepts, _default(one), texts.get(one.name, ""))
+    for item in _own_first(owner):
+        accepts = constraint_of(_annotation(owner, item.name))
+        yield Parameter(item.name, accepts, _default(item), texts.get(item.name, ""))
 
 
 def _own_first(owner: type) -> list[Field[Any]]:
@@ -237,16 +317,16 @@ def _own_first(owner: type) -> list[Field[Any]]:
 
     Positional ones come first, then those of the class itself before those of its bases.
     """
-    known = {one.name: one for one in fields(owner) if one.init}
+    known = {item.name: item for item in fields(owner) if item.init}
     order = [n for kind in owner.__mro__ for n in vars(kind).get("__annotations__", {})]
-    positional = [name for name, one in known.items() if not one.kw_only]
+    positional = [name for name, item in known.items() if not item.kw_only]
     return [known[name] for name in dict.fromkeys([*positional, *order]) if name in known]
 
 
-def _default(one: Field[Any]) -> object:
-    if one.default_factory is not MISSING:
-        return one.default_factory()
-    return REQUIRED if one.default is MISSING else one.default
+def _default(item: Field[Any]) -> object:
+    if item.default_factory is not MISSING:
+        return item.default_factory()
+    return REQUIRED if item.default is MISSING else item.default
 
 
 def _annotation(owner: type, name: str) -> object:
@@ -281,7 +361,7 @@ def _signature(owner: type) -> inspect.Signature:
     """Return the signature of a constructor made from fields, a class's own ones first."""
     made = inspect.signature(owner.__init__)  # type: ignore[misc]  # of this class
     by_name = dict(made.parameters)
-    order = ["self", *(one.name for one in _own_first(owner))]
+    order = ["self", *(item.name for item in _own_first(owner))]
     return made.replace(parameters=[by_name[name] for name in order])
 
 
@@ -314,6 +394,7 @@ __all__ = [
     "component",
     "constraint_of",
     "constraints_of",
+    "joined_parameters",
     "parameters_of",
     "plain_signature",
 ]

@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from reprlib import Repr
 
 from .credentials import without_credentials
@@ -52,6 +53,11 @@ _shown.maxlist = _shown.maxtuple = _shown.maxdict = 20
 _shown.maxstring = _shown.maxother = 200
 
 
+def plural(noun: str, n: int) -> str:
+    """Return the noun as it stands after a number."""
+    return noun if n == 1 else noun + "s"
+
+
 def shown(value: object) -> str:
     """Return what messages show of a value: its ``repr``, cut where it is long or deep."""
     return without_credentials(_shown.repr(value))
@@ -59,8 +65,9 @@ def shown(value: object) -> str:
 
 def closest(name: str, names: Collection[str]) -> str:
     """Return " (did you mean 'x'?)", or nothing when no name is close."""
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    folded = {known.casefold(): known for known in reversed([*names])}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""
 
 
 class BagbasisError(Exception):
@@ -68,6 +75,15 @@ class BagbasisError(Exception):
 
     A long one loses its middle: the input is named at the beginning, what to do at the end. It
     shows no credentials.
+
+    Examples
+    --------
+    >>> from bagbasis import BagbasisError, BagStore
+    >>> try:
+    ...     BagStore.open('missing.zarr')
+    ... except BagbasisError as error:
+    ...     print(type(error).__name__)
+    StoreError
     """
 
     def __str__(self) -> str:
@@ -80,7 +96,7 @@ def printable(text: str) -> str:
 
     Some move a terminal's cursor, others show a text in another order than it has.
     """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: str) -> str:
@@ -94,11 +110,34 @@ def one_line(text: str) -> str:
 
 
 class DataError(BagbasisError, ValueError):
-    """Points, targets or ids that cannot be used; names the bag and the row."""
+    """Points, targets or ids that cannot be used; names the bag and the row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import Bags, DataError
+    >>> try:
+    ...     Bags.from_list([np.array([[0.0, np.nan]])])
+    ... except DataError as error:
+    ...     print(str(error).split(';')[0])
+    bag 0, row 0: coordinate 1 is nan
+    """
 
 
 class BagError(DataError):
-    """A bag that cannot be used; ``bag`` is its position among those that were given."""
+    """A bag that cannot be used; ``bag`` is its position among those that were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import BagError
+    >>> from bagbasis.densities import divergence_matrix
+    >>> try:
+    ...     divergence_matrix([np.zeros((9, 1)), np.zeros((2, 1))], k=3)
+    ... except BagError as error:
+    ...     print(error.bag)
+    1
+    """
 
     def __init__(self, bag: int, reason: str) -> None:
         super().__init__(bag, reason)
@@ -110,43 +149,144 @@ class BagError(DataError):
 
 
 class ParameterError(BagbasisError, ValueError):
-    """A parameter of a spec or an estimator outside its range."""
+    """A parameter of a spec or an estimator outside its range.
+
+    Examples
+    --------
+    >>> from bagbasis import MomentsEmbedding, ParameterError
+    >>> try:
+    ...     MomentsEmbedding(covariance=3).fit([[[0.0]], [[1.0]]])
+    ... except ParameterError as error:
+    ...     print(error)
+    covariance is 3; expected True or False
+    """
 
 
 class StoreError(BagbasisError, OSError):
-    """A store that is missing, damaged, or cannot be written; names the URL and array."""
+    """A store that is missing, damaged, or cannot be written; names the URL and array.
+
+    Examples
+    --------
+    >>> from bagbasis import BagStore, StoreError
+    >>> try:
+    ...     BagStore.open('missing.zarr')
+    ... except StoreError:
+    ...     print('no store is there')
+    no store is there
+    """
 
 
 class InterruptedStoreError(StoreError):
-    """A store whose making was killed before it was one; `BagStore.create` replaces it."""
+    """A store whose making was killed before it was one; `BagStore.create` replaces it.
+
+    Examples
+    --------
+    >>> from bagbasis import BagStore, InterruptedStoreError
+    >>> try:
+    ...     store = BagStore.create('bags.zarr', n_dims=2)
+    ... except InterruptedStoreError:
+    ...     store = BagStore.create('bags.zarr', n_dims=2, overwrite=True)
+    """
 
 
 class WriterBusyError(StoreError):
-    """Another writer holds the store."""
+    """Another writer holds the store.
+
+    Examples
+    --------
+    >>> from bagbasis import BagStore, WriterBusyError
+    >>> store = BagStore.create('bags.zarr', n_dims=2)
+    >>> try:
+    ...     store = store.append([[[0.1, 0.2]], [[0.3, 0.4]]])
+    ... except WriterBusyError:
+    ...     print('another process is appending')
+    """
 
 
 class ModelError(BagbasisError, ValueError):
-    """A saved model that cannot be read, or that does not fit the bags it was given."""
+    """A saved model that cannot be read, or that does not fit the bags it was given.
+
+    Examples
+    --------
+    >>> from bagbasis import ModelError, load_model
+    >>> try:
+    ...     load_model('model.zarr')
+    ... except ModelError:
+    ...     print('no model is there')
+    no model is there
+    """
 
 
 class ConfigError(BagbasisError, ValueError):
-    """A wrong key or value in a job's config; names the key."""
+    """A wrong key or value in a job's config; names the key.
+
+    Examples
+    --------
+    >>> from bagbasis import ConfigError
+    >>> from bagbasis.jobs.configs.config import read_yaml
+    >>> try:
+    ...     read_yaml('missing.yaml')
+    ... except ConfigError:
+    ...     print('no config is there')
+    no config is there
+    """
 
 
 class ClusterError(BagbasisError, RuntimeError):
-    """A cluster that cannot be reached or that lost a computation."""
+    """A cluster that cannot be reached or that lost a computation.
+
+    Examples
+    --------
+    >>> from bagbasis import ClusterError
+    >>> try:
+    ...     raise ClusterError("tcp://127.0.0.1:8786: no scheduler answers")
+    ... except ClusterError as error:
+    ...     print("start the cluster, then connect again:", error)
+    start the cluster, then connect again: tcp://127.0.0.1:8786: no scheduler answers
+    """
 
 
 class BusyError(BagbasisError, RuntimeError):
-    """Another process is doing the same; nothing was done."""
+    """Another process is doing the same; nothing was done.
+
+    Examples
+    --------
+    >>> from bagbasis import BusyError
+    >>> try:
+    ...     raise BusyError('models: another process is retraining')
+    ... except BusyError as error:
+    ...     print('try again later:', error)
+    try again later: models: another process is retraining
+    """
 
 
 class RunError(BagbasisError, RuntimeError):
-    """A run that is not there, that failed or died, or that cannot do what was asked of it."""
+    """A run that is not there, that failed or died, or that cannot do what was asked of it.
+
+    Examples
+    --------
+    >>> from bagbasis import RunError
+    >>> from bagbasis.jobs.runs.run import attach
+    >>> try:
+    ...     attach('missing', root='.')
+    ... except RunError:
+    ...     print('no run has this name')
+    no run has this name
+    """
 
 
 class ExhaustedError(BagbasisError, MemoryError):
-    """No memory, or no threads, are left for this process."""
+    """No memory, or no threads, are left for this process.
+
+    Examples
+    --------
+    >>> from bagbasis import ExhaustedError
+    >>> try:
+    ...     raise ExhaustedError('no threads are left for this process')
+    ... except ExhaustedError as error:
+    ...     print('close other programs:', error)
+    close other programs: no threads are left for this process
+    """
 
 
 def refuse_exhaustion(what: object, error: BaseException) -> None:
@@ -165,16 +305,58 @@ def is_exhaustion(error: BaseException) -> bool:
 
 
 class BagbasisWarning(UserWarning):
-    """What a result should be read with; ``warnings.filterwarnings`` shows it or not."""
+    """What a result should be read with; ``warnings.filterwarnings`` shows it or not.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from bagbasis import BagbasisWarning
+    >>> warnings.filterwarnings('error', category=BagbasisWarning)
+    """
+
+
+_gathered: ContextVar[dict[object, list[str]] | None] = ContextVar("bagbasis_warned", default=None)
 
 
 def warn(message: str) -> None:
-    """Warn with a `BagbasisWarning` at the line of the caller that is none of this package."""
-    package, level = __name__.partition(".")[0], 1
+    """Warn with a `BagbasisWarning`, attributed to the first caller outside this package."""
+    gathered = _gathered.get()
+    if gathered is None:
+        warn_caller(BagbasisWarning(one_line(message)))
+        return
     frame = inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
+    kind = None if frame is None or frame.f_back is None else frame.f_back.f_code
+    gathered.setdefault(kind, []).append(message)
+
+
+@contextmanager
+def one_warning_each() -> Iterator[None]:
+    """Issue one warning of each kind at the end of this block, which fits or predicts repeatedly.
+
+    Warnings of one kind come from the same function. Within another such block nothing is issued
+    until that one ends.
+    """
+    if _gathered.get() is not None:
+        yield
+        return
+    gathered: dict[object, list[str]] = {}
+    token = _gathered.set(gathered)
+    try:
+        yield
+    finally:
+        _gathered.reset(token)
+        for first, *others in gathered.values():
+            n = len(others)
+            warn(f"{first} (and {n} more such {plural('warning', n)})" if others else first)
+
+
+def warn_caller(warning: Warning) -> None:
+    """Issue a warning that is attributed to the first caller outside this package."""
+    own, level = (__name__.partition(".")[0], "contextlib"), 1
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in own:
         frame, level = frame.f_back, level + 1
-    warnings.warn(BagbasisWarning(one_line(message)), stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
-"""Where public names of versions before 1.0 are now: one table, kept until 1.1.
+"""Where public names of versions before 1.0 are now: modules, parameters, fields and config keys.
 
-``from bagbasis.monitoring import DriftDetector`` still works, and warns with the new place.
+All are kept until 1.1: ``from bagbasis.monitoring import DriftDetector`` and
+``evaluate(model, data=store)`` still work, and warn with the new name. The page *Stability* has
+these tables for readers.
 """
 
 from __future__ import annotations
@@ -8,10 +10,16 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any, TypeVar
+
+from .errors import ParameterError, warn_caller
+
+T = TypeVar("T")
 
 MOVED = {
     "bags": "",
@@ -30,6 +38,94 @@ MOVED = {
     "tuning": "models",
 }
 """Modules of before, and the ones that hand on their public names, both below `bagbasis`."""
+
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "evaluate": {"data": "X"},
+    "judge_fit": {"store": "X"},
+    "permutation_importance": {"data": "X"},
+    "two_sample_test": {"memory": "correlation_length"},
+    "KSD": {"memory": "correlation_length"},
+    "KSDAggregate": {"memory": "correlation_length"},
+    "tune": {"records": "checkpoints", "cache_url": "checkpoints"},
+    "Retraining": {"checkpoint_url": "checkpoints"},
+    "SequenceRegressor": {"checkpoint": "checkpoints"},
+    "SequenceClassifier": {"checkpoint": "checkpoints"},
+    "NextPointRegressor": {"checkpoint": "checkpoints"},
+    "DeepSetsRegressor": {"checkpoint": "checkpoints"},
+    "DeepSetsClassifier": {"checkpoint": "checkpoints"},
+    "BagDensity": {"checkpoint": "checkpoints"},
+    "TANDensity": {"checkpoint": "checkpoints"},
+    "sample_distances": {"checkpoint": "checkpoints"},
+    "divergence_blocks": {"checkpoint": "checkpoints"},
+    "BagbasisSamples": {"checkpoint": "checkpoints"},
+    "DriftResult": {"n_points_a_bag": "points_per_bag"},
+    "bags fit": {"checkpoint_url": "checkpoints"},
+    "bags tune": {"cache_url": "checkpoints"},
+    "bags retrain": {"checkpoint_url": "checkpoints"},
+    "bags test": {"null_law": "null", "memory": "correlation_length"},
+}
+"""Parameters, fields and config keys of before, and what each is now, by whose they are."""
+
+
+def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments or keys under the names of today; a warning names each that was renamed.
+
+    Parameters
+    ----------
+    owner : str
+        Function, class or command that `RENAMED` knows; of others the values are as they are.
+    values : mapping
+
+    Raises
+    ------
+    ParameterError
+        A value stands under its former name and under today's.
+    """
+    renamed = RENAMED.get(owner, {})
+    known: dict[str, str] = {}  # the names given, by today's
+    for name in sorted(values, key=renamed.__contains__):
+        new = renamed.get(name, name)
+        if new in known:
+            raise ParameterError(
+                f"{owner}: {known[new]} and {name} are two names of the same value; "
+                f"give {new} alone"
+            )
+        known[new] = name
+        if name != new:
+            _warn_of_name(owner, name, new)
+    return today_names(owner, values)
+
+
+def today_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return saved values under the names of today, without a warning."""
+    renamed = RENAMED.get(owner, {})
+    return {renamed.get(name, name): value for name, value in values.items()}
+
+
+def renamed_fields(cls: type[T]) -> type[T]:
+    """Let the constructor of a dataclass, and its attributes, answer to the names of `RENAMED`."""
+    init: Callable[..., None] = cls.__init__
+
+    @wraps(init)
+    def __init__(self: object, *args: object, **kwargs: object) -> None:  # noqa: N807 - it is one
+        init(self, *args, **with_new_names(cls.__name__, kwargs))
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    for old, new in RENAMED[cls.__name__].items():
+        setattr(cls, old, property(_read_by_old_name(old, new)))
+    return cls
+
+
+def _read_by_old_name(old: str, new: str) -> Callable[[Any], Any]:
+    def read(instance: Any) -> Any:  # noqa: ANN401 - of any class and field
+        _warn_of_name(type(instance).__name__, old, new)
+        return getattr(instance, new)
+
+    return read
+
+
+def _warn_of_name(owner: str, old: str, new: str) -> None:
+    warn_caller(FutureWarning(f"{owner}: {old} is now called {new} (the old name goes in 1.1)"))
 
 
 class MovedModules(MetaPathFinder, Loader):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -39,6 +40,12 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         Entry-point group of other packages.
     packages
         Packages of ours whose modules are searched, with their sub-packages; kernels are not.
+
+    Examples
+    --------
+    >>> from bagbasis.embeddings import EMBEDDINGS
+    >>> 'moments' in EMBEDDINGS, EMBEDDINGS['moments'].__name__
+    (True, 'MomentsEmbedding')
     """
 
     def __init__(self, kind: str, group: str, *packages: str) -> None:
@@ -81,6 +88,17 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         """The name and the parameters that each short name stands for."""
         self._find(None)
         return dict(self._short)
+
+    @property
+    def own(self) -> dict[str, type[T]]:
+        """The components of this package by name; those of others are not looked for."""
+        self._search()
+        ours = __package__.partition(".")[0]
+        return {
+            name: cls
+            for name, cls in sorted(self._known.items())
+            if cls.__module__.partition(".")[0] == ours
+        }
 
     def make(self, name: str, **parameters: Any) -> T:  # noqa: ANN401 - of any component
         """Return a component by its name or a short name, with its defaults or these parameters."""
@@ -137,14 +155,19 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         if name in self._known or name in self._short or self._has_plugins:
             return
         with self._lock:
+            self._search()
+            if name not in self._known and name not in self._short and not self._has_plugins:
+                self._has_plugins = True
+                for entry in sorted(entry_points(group=self.group), key=lambda entry: entry.name):
+                    self._load(entry)
+
+    def _search(self) -> None:
+        """Import the modules of this package, once."""
+        with self._lock:
             if not self._is_searched:
                 self._is_searched = True  # first: a module may ask for others while it is imported
                 for package in self._packages:
                     _import_modules(package)
-            if name not in self._known and name not in self._short and not self._has_plugins:
-                self._has_plugins = True
-                for entry in sorted(entry_points(group=self.group), key=lambda one: one.name):
-                    self._load(entry)
 
     def _load(self, entry: EntryPoint) -> None:
         """Import the component of another package; warn of one that cannot be used."""
@@ -159,16 +182,41 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
             warn(f"{where} is not registered under this name; it is left out")
 
 
+class _WordOf(Constraint[str]):
+    """One of some words, which depend on what is registered."""
+
+    @property
+    @abstractmethod
+    def choices(self) -> tuple[str, ...]:
+        """All that is accepted."""
+
+    @override
+    def choices_of_text(self) -> Iterable[str]:
+        return self.choices
+
+    @override
+    def words(self, name: str) -> str:
+        return f"one of {list(self.choices)}"
+
+
 @dataclass(frozen=True)
-class NameIn(Constraint[str]):
-    """The name of a registered component, or one of some other words."""
+class NameIn(_WordOf):
+    """The name of a registered component, or one of some other words.
+
+    Examples
+    --------
+    >>> from bagbasis.core import NameIn
+    >>> from bagbasis.embeddings import EMBEDDINGS
+    >>> NameIn(EMBEDDINGS).check('embedding', 'moments')
+    'moments'
+    """
 
     registry: ComponentRegistry[Any]
     others: tuple[str, ...] = ()
 
     @property
+    @override
     def choices(self) -> tuple[str, ...]:
-        """All that is accepted."""
         return (*self.registry, *self.registry.short_names, *self.others)
 
     @override
@@ -179,13 +227,37 @@ class NameIn(Constraint[str]):
             return str.__str__(value)
         raise UnfitError
 
+
+@dataclass(frozen=True)
+class ChoiceOf(_WordOf):
+    """One of some words, or a value that a class attribute of registered components has.
+
+    Examples
+    --------
+    >>> from bagbasis.core import ChoiceOf
+    >>> from bagbasis.models.fitting.solver import SOLVERS
+    >>> ChoiceOf(SOLVERS, 'choice', ('auto',)).check('solver', 'cg')
+    'cg'
+    """
+
+    registry: ComponentRegistry[Any]
+    attribute: str
+    others: tuple[str, ...] = ()
+
+    @property
     @override
-    def choices_of_text(self) -> Iterable[str]:
-        return self.choices
+    def choices(self) -> tuple[str, ...]:
+        # words of components of this package come first
+        kinds = [*self.registry.own.values(), *self.registry.values()]
+        return tuple(
+            dict.fromkeys([*self.others, *(getattr(kind, self.attribute) for kind in kinds)])
+        )
 
     @override
-    def words(self, name: str) -> str:
-        return f"one of {list(self.choices)}"
+    def take(self, value: object) -> str:
+        if isinstance(value, str) and (value in self.others or value in self.choices):
+            return str.__str__(value)
+        raise UnfitError
 
 
 def _import_modules(package: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from .moved import today_names
 from .versions import version
 
 
@@ -48,19 +49,19 @@ class Format:
             They are of a version that is not read; names the ``url`` that they stand at. A later
             version is a `NewerError` where no other error is wanted, and the cause where it is.
         """
-        left = dict(values)
-        found, known = left.pop(self.key, None), (self.version, *self.others)
-        if found not in known:
+        rest = dict(values)
+        saved_version, known = rest.pop(self.key, None), (self.version, *self.others)
+        if saved_version not in known:
             versions = " and ".join(map(str, known))
             place = f"{url}: " if url else ""
-            reason = f"{self.kind} of format {found}; this version reads {versions}"
-            if type(found) is int and found > max(known):
-                newer = NewerError(saved_by=_author_of(left), reason=reason)
+            reason = f"{self.kind} of format {saved_version}; this version reads {versions}"
+            if type(saved_version) is int and saved_version > max(known):
+                newer = NewerError(saved_by=_author_of(rest), reason=reason)
                 raise (
                     newer if error is ValueError and not url else error(f"{place}{newer}")
                 ) from newer
             raise error(f"{place}{reason}")
-        return left
+        return rest
 
 
 class NewerError(TypeError, ValueError):
@@ -166,8 +167,8 @@ class Saved:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields in types that JSON knows, those of keywords alone last."""
-        own = sorted(fields(self), key=lambda one: one.kw_only is True)  # type: ignore[arg-type]  # of a dataclass
-        values = {one.name: getattr(self, one.name) for one in own}
+        own = sorted(fields(self), key=lambda item: item.kw_only is True)  # type: ignore[arg-type]  # of a dataclass
+        values = {item.name: getattr(self, item.name) for item in own}
         return {
             name: _plain(value) for name, value in values.items() if not self._omits(name, value)
         }
@@ -186,7 +187,8 @@ def read_saved(kind: type[S], values: Mapping[str, Any]) -> S:
     TypeError
         A field without a default that is missing.
     """
-    unknown = sorted(values.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]  # of a dataclass
+    values = today_names(kind.__name__, values)
+    unknown = sorted(values.keys() - {item.name for item in fields(kind)})  # type: ignore[arg-type]  # of a dataclass
     if unknown:
         raise NewerError(unknown, _author_of(values))
     try:

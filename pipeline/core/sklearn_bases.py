@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from .arrays import refuse_masked
 from .errors import DataError, ParameterError, shown
-from .params import refuse_masked
 
 if TYPE_CHECKING:
     from typing import Self
@@ -75,11 +75,13 @@ else:
             for key in list(params):
                 name, nested, _ = key.partition("__")
                 if nested and name in self._defaults:
-                    given = params.get(name, getattr(self, name))
-                    if given is None or (isinstance(given, str) and given == "auto"):
+                    component = params.get(name, getattr(self, name))
+                    if component is None or (isinstance(component, str) and component == "auto"):
                         params[name] = self._defaults[name]()
-                    elif not hasattr(given, "set_params"):
-                        raise ParameterError(f"{key}: {name} is {shown(given)}, without parameters")
+                    elif not hasattr(component, "set_params"):
+                        raise ParameterError(
+                            f"{key}: {name} is {shown(component)}, without parameters"
+                        )
             return super().set_params(**params)
 
 
@@ -133,7 +135,7 @@ Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 def fresh(
-    name: str, given: Estimator | None, kind: type[Any], default: type[Estimator]
+    name: str, component: Estimator | None, kind: type[Any], default: type[Estimator]
 ) -> Estimator:
     """Return an estimator's parameter as it was before any fit; ``default()`` for None.
 
@@ -142,12 +144,12 @@ def fresh(
     ParameterError
         Another thing than a ``kind``: a name, a class, or a fitted spec.
     """
-    if given is None:
+    if component is None:
         return default()
-    if not isinstance(given, kind):
+    if not isinstance(component, kind):
         made = f"{default.__name__}()"
-        raise ParameterError(f"{name} is {shown(given)}; expected one such as {made}, or None")
-    unfitted: Estimator = clone(given)
+        raise ParameterError(f"{name} is {shown(component)}; expected one such as {made}, or None")
+    unfitted: Estimator = clone(component)
     return unfitted
 
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import reduce
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 
 class Sums:
     """Base of dataclasses whose fields are sums: they add, subtract and scale field by field.
 
-    A field that is None in one of two is None in the result.
+    A field that is None in one of two is None in the result; tuples are combined item by item.
 
     Attributes
     ----------
     KEPT : tuple of str
         Fields that are no sums, and equal in what is added.
+    ROWS : tuple of str
+        Arrays of a row per bag, which are joined; a class that has any only adds.
     """
 
     KEPT: ClassVar[tuple[str, ...]] = ()
+    ROWS: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
         """Return the sums over both sets."""
@@ -31,18 +37,36 @@ class Sums:
 
     def __mul__(self, factor: float) -> Self:
         """Return the sums of everything counted ``factor`` times."""
-        values = {name: getattr(self, name) for name in self._summed()}
-        found = {name: one if one is None else one * factor for name, one in values.items()}
-        return replace(self, **found)  # type: ignore[type-var]  # a subclass is a dataclass
+        return self.combined(self, lambda value, _: value * factor)
+
+    @classmethod
+    def total(cls, parts: Sequence[Self]) -> Self:
+        """Return the sums over all parts; rows are copied once."""
+        without = [replace(part, **cls._stacked([part], 0)) for part in parts]  # type: ignore[type-var]
+        return replace(reduce(operator.add, without), **cls._stacked(parts))  # type: ignore[type-var]
+
+    @classmethod
+    def _stacked(cls, parts: Sequence[Self], stop: int | None = None) -> dict[str, Any]:
+        return {
+            name: np.concatenate([getattr(part, name)[:stop] for part in parts])
+            for name in cls.ROWS
+        }
 
     def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
         """Return what ``combine`` makes of each field of both."""
-        found: dict[str, Any] = {}
-        for name in self._summed():
-            ours, theirs = getattr(self, name), getattr(other, name)
-            found[name] = None if ours is None or theirs is None else combine(ours, theirs)
-        return replace(self, **found)  # type: ignore[type-var]  # a subclass is a dataclass
+        if self.ROWS and combine is not operator.add:
+            raise TypeError(f"rows of {type(self).__name__} add up, and do nothing else")
+        values = self._stacked([self, other])
+        for item in fields(self):  # type: ignore[arg-type]  # a subclass is a dataclass
+            if item.name not in (*self.KEPT, *self.ROWS):
+                ours, theirs = getattr(self, item.name), getattr(other, item.name)
+                values[item.name] = _combined(ours, theirs, combine)
+        return replace(self, **values)  # type: ignore[type-var]  # likewise
 
-    def _summed(self) -> list[str]:
-        names = [one.name for one in fields(self)]  # type: ignore[arg-type]  # likewise
-        return [name for name in names if name not in self.KEPT]
+
+def _combined(ours: Any, theirs: Any, combine: Callable[[Any, Any], Any]) -> Any:  # noqa: ANN401
+    if ours is None or theirs is None:
+        return None
+    if isinstance(ours, tuple):
+        return tuple(combine(a, b) for a, b in zip(ours, theirs, strict=True))
+    return combine(ours, theirs)

@@ -104,14 +104,14 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     if fcntl is not None and hasattr(os, "O_NOFOLLOW"):
         # any account may put a FIFO or a link there: opening one would wait, the other lead away
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        found = os.fstat(fd)
+        status = os.fstat(fd)
     else:
-        found = os.lstat(folder)
-        if not stat.S_ISDIR(found.st_mode):
+        status = os.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
         fd = open_no_link(Path(folder, HELD), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if not is_own(found):
+        if not is_own(status):
             raise PermissionError(f"{folder} belongs to another account")
         lock(fd)
         yield
@@ -150,9 +150,9 @@ def open_no_link(path: str | os.PathLike[str], flags: int, mode: int = 0o666) ->
     return fd
 
 
-def is_own(found: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
     """Return whether a file is this account's; where files have no owners, True."""
-    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def code_folder(path: str | os.PathLike[str]) -> str:
@@ -289,10 +289,11 @@ def address_limit() -> int | None:
 
 def addresses_needed() -> int:
     """Return the bytes of addresses that libraries and the threads of all cores may reserve."""
-    return LIBRARY_ADDRESSES + _n_cores() * CORE_ADDRESSES
+    return LIBRARY_ADDRESSES + usable_cores() * CORE_ADDRESSES
 
 
-def _n_cores() -> int:
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return cores or 1
 
@@ -319,7 +320,7 @@ def check_threads() -> None:
     Call it before they are loaded: an OpenBLAS that gets too few threads prints lines of its own
     and interrupts the process, as a Ctrl-C would. The check starts that many threads and ends them.
     """
-    needed = BLAS_LIBRARIES * _n_cores()
+    needed = BLAS_LIBRARIES * usable_cores()
     ended = threading.Event()
     threads = [threading.Thread(target=ended.wait, daemon=True) for _ in range(needed)]
     started = 0

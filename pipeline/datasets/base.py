@@ -51,6 +51,13 @@ class Dataset(ABC):
     box : sequence of (lo, hi), one per dimension, or None for the unit cube
         Where the points lie.
     class_names : mapping from target name to the names of its classes
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import make_dataset
+    >>> bags, targets = make_dataset('gmm_components', n_points=50).block(0)
+    >>> targets.shape[0] == len(bags)
+    True
     """
 
     name: ClassVar[str]

@@ -38,6 +38,12 @@ class DensityMapping(RandomDataset, ResponseDataset):
     n_response_points : int, default 200
         Points in a response.
     seed : int
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import DATASETS, DensityMapping
+    >>> DATASETS[DensityMapping.name] is DensityMapping
+    True
     """
 
     name: ClassVar[str] = "density_mapping"

@@ -34,6 +34,13 @@ class Digits(Dataset):
         "train" and "test" are 70 % and 30 % of the images, in each class.
     seed : int in [0, 2^32)
         Draws the split.
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import Digits
+    >>> bags, digits = Digits().block(0)
+    >>> bags[0].shape
+    (64, 3)
     """
 
     name: ClassVar[str] = "digits"

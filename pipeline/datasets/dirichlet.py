@@ -30,6 +30,13 @@ class Dirichlet(RandomDataset):
         d, at least 2; there are d targets, alpha_1 … alpha_d, and points in R^(d-1).
     n_points : int or (lo, hi), default 200
     seed : int
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import Dirichlet
+    >>> bags, alpha = Dirichlet(n_points=50).block(0)
+    >>> bags[0].shape, alpha[0].shape
+    ((50, 2), (3,))
     """
 
     name: ClassVar[str] = "dirichlet"

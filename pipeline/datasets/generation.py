@@ -92,6 +92,13 @@ def generate(
         Something else is stored at the URL, or it cannot be written.
     WriterBusyError
         Somebody else appended in between.
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import GMMComponents, generate
+    >>> store = generate(GMMComponents(n_points=20), 'bags.zarr', n_bags=30)
+    >>> len(store)
+    30
     """
     n_bags = _check_n_bags(dataset, n_bags)
     source = {"dataset": dataset.name, "params": dataset.params, "n_bags": n_bags}

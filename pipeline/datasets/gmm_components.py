@@ -37,6 +37,13 @@ class GMMComponents(RandomDataset):
     n_points : int or (lo, hi), default 200
     variant : {"001", "004"}
     seed : int
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import GMMComponents
+    >>> bags, k = GMMComponents(n_points=50).block(0)
+    >>> bags[0].shape
+    (50, 2)
     """
 
     name: ClassVar[str] = "gmm_components"

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-Index = NDArray[np.int64]
-Floats = NDArray[np.float32]
+from ..core.arrays import Integers
+
+Singles = NDArray[np.float32]
 
 
 class Mixtures(NamedTuple):
@@ -35,8 +36,8 @@ class Mixtures(NamedTuple):
         return self.factors @ np.swapaxes(self.factors, -1, -2)
 
     def draw_points(
-        self, rng: np.random.Generator, sizes: Index, box: Sequence[tuple[float, float]]
-    ) -> Floats:
+        self, rng: np.random.Generator, sizes: Integers, box: Sequence[tuple[float, float]]
+    ) -> Singles:
         """Draw ``sizes[i]`` points of mixture i, truncated to the box; shape (sum(sizes), d)."""
         k, n_dims = self.means.shape[1:]
         component = choose_components(rng, self.n_components, sizes, k)
@@ -56,8 +57,8 @@ class Mixtures(NamedTuple):
 
 
 def choose_components(
-    rng: np.random.Generator, n_components: Index, sizes: Index, stride: int
-) -> Index:
+    rng: np.random.Generator, n_components: Integers, sizes: Integers, stride: int
+) -> Integers:
     """Draw the component of every point, equally often those that count.
 
     The components of bag i are ``i * stride + (0 … n_components[i] - 1)``.
@@ -80,11 +81,11 @@ def choose_components(
 
 def truncated_gaussians(
     rng: np.random.Generator,
-    component: Index,
+    component: Integers,
     means: NDArray[np.float64],
     factors: NDArray[np.float64],
     box: Sequence[tuple[float, float]],
-) -> Floats:
+) -> Singles:
     """Draw one point of N(means[c], F F^T), F = factors[c], in the box, for every c given.
 
     Points outside the box are drawn again, from the same component, until none is left.
@@ -112,8 +113,8 @@ def truncated_gaussians(
 
 
 def _gaussians(
-    rng: np.random.Generator, component: Index, means: Floats, factors: Floats
-) -> Floats:
+    rng: np.random.Generator, component: Integers, means: Singles, factors: Singles
+) -> Singles:
     """Draw points that are not truncated, one row per dimension; shape (d, n_points)."""
     n_dims = means.shape[1]
     noise = rng.standard_normal((n_dims, len(component)), dtype=np.float32)
@@ -125,7 +126,7 @@ def _gaussians(
     return columns
 
 
-def _outside(columns: Floats, box: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
+def _outside(columns: Singles, box: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
     outside = np.zeros(columns.shape[1], dtype=bool)
     for column, (lo, hi) in zip(columns, box, strict=True):
         outside |= (column < lo) | (column > hi)

@@ -24,6 +24,15 @@ def register_dataset(cls: type[Dataset]) -> type[Dataset]:
     ------
     ParameterError
         Another class has that name already.
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import DATASETS, GMMComponents, register_dataset
+    >>> @register_dataset
+    ... class Pairs(GMMComponents):
+    ...     name = 'pairs'
+    >>> DATASETS.pop('pairs') is Pairs
+    True
     """
     if DATASETS.get(cls.name, cls) is not cls:
         raise ParameterError(f"dataset {cls.name!r} is registered already; choose another name")
@@ -43,6 +52,12 @@ def make_dataset(name: str, **params: object) -> Dataset:
     ------
     ParameterError
         An unknown name or parameter, or a value out of range; names it.
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import make_dataset
+    >>> make_dataset('gmm_components', n_points=50).params['n_points']
+    50
     """
     if name not in DATASETS:
         raise ParameterError(f"unknown dataset {name!r}; there are {sorted(DATASETS)}")

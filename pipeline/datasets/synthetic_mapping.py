@@ -58,6 +58,13 @@ class SyntheticMapping(RandomDataset):
     n_points : int or (lo, hi), default 200
         The thesis lets it grow as N^(3/5) with the number N of bags.
     seed : int
+
+    Examples
+    --------
+    >>> from bagbasis.datasets import SyntheticMapping
+    >>> bags, values = SyntheticMapping(n_points=50).block(0)
+    >>> bags[0].shape, values.shape[0] == len(bags)
+    ((50, 1), True)
     """
 
     name: ClassVar[str] = "synthetic_mapping"

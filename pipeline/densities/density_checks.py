@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import Integer
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
-from ..core.params import as_array
 from ..data.bags.box import Box
+from ..data.bags.coordinates import Names
+from ..data.bags.point_rows import points_in_order
 
 MOST_MIDPOINTS = 2**27  # per dimension: their places take a GiB
 MOST_BYTES = 2**33  # of one array of values
@@ -55,9 +56,9 @@ def checked_threshold(threshold: ArrayLike, n: int) -> Floats:
     return _read_only(array)
 
 
-def checked_points(points: ArrayLike, n_dims: int) -> NDArray[Any]:
-    """Finite points, float32 or float64 of shape (n_points, n_dims)."""
-    array = as_array("points", points)
+def checked_points(points: ArrayLike, n_dims: int, names: Names = None) -> NDArray[Any]:
+    """Finite points, float32 or float64 of shape (n_points, n_dims), in the order of ``names``."""
+    array, _ = points_in_order(points, names, "points", "the densities are of")
     if array.ndim == 1 and n_dims == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != n_dims or array.dtype.kind not in "biuf":
@@ -124,5 +125,5 @@ def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def in_unit_cube(box: Box, points: NDArray[Any]) -> Floats:
-    """Return the box scaled to [0, 1]^d, points outside of it clipped to its walls; float64."""
+    """Return the box scaled to [0, 1]^d, points outside of it moved to its edge; float64."""
     return np.clip(box.to_unit(points.astype(np.float64)), 0.0, 1.0)

@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 def estimate_densities(
     bags: BagsLike,
     method: str = "series",
-    smoothness: float | str = "loo",
     *,
+    smoothness: float | str = "loo",
     shape: str = "ball",
     basis: str = "cosine",
     box: BoxLike | None = None,
@@ -44,7 +44,7 @@ def estimate_densities(
     """Return the density estimate of each bag, as a series on one basis.
 
     "series": p̃ = Σ_{α ∈ M} a_α(X) φ_α with a_α(X) the means of φ_α over the bag (004, eq. 2.7-2.8).
-    "kde": the Gaussian kernel estimate (004, eq. 2.27-2.29) with reflection at the walls of the
+    "kde": the Gaussian kernel estimate (004, eq. 2.27-2.29) with reflection at the edges of the
     box, whose cosine coefficients are a_α(X) e^{−½(πh)²‖α‖²}; those of norm up to 5.5 / πh are
     kept, which changes its values by less than 1e-6 of a kernel's peak. `kde_at` is the exact sum.
 
@@ -63,7 +63,7 @@ def estimate_densities(
     box : Box, or sequence of (lo, hi), optional
         Default the unit cube if the points lie in it, else their range and 1 % on each side.
     out_of_box : {"clip", "drop", "error"}
-        What becomes of points outside the box.
+        How to treat points outside the box.
 
     Raises
     ------
@@ -75,6 +75,15 @@ def estimate_densities(
     ParameterError
         Values that are not there or out of range, more than 200,000 functions, or more than
         8 GiB of coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import estimate_densities
+    >>> estimate_densities(X, 'series').at([[0.0], [2.0]]).shape
+    (3, 2)
     """
     check_estimate(method, shape, basis)
     data = as_bags(bags)
@@ -107,4 +116,4 @@ def estimate_densities(
     if method == "kde":
         coefficients *= damping(indices, basis, value)
     coefficients.setflags(write=False)
-    return Densities(coefficients, indices, basis, box)
+    return Densities(coefficients, indices, basis, box, coordinate_names=data.coordinate_names)

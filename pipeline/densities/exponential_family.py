@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import add
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,18 +20,18 @@ from ..core import (
     OneOf,
     Real,
     Seed,
-    Table,
     check_parameters,
     checked,
+    component,
 )
 from ..core.arrays import Floats, Integers
+from ..core.containers import is_table
 from ..core.errors import DataError
 from ..core.held_out_choice import as_good_as_best, simplest_within
-from ..core.params import as_array
 from ..core.sklearn_bases import BaseEstimator, UnfittedError
 from ..data.bags.bags import Bags, as_bags
-from ..data.bags.coordinates import Names, order_of
-from ..data.bags.frames import names_of_table
+from ..data.bags.coordinates import Names
+from ..data.bags.point_rows import known_points, new_points
 from ..data.labelled.labelled import LabelledBags
 from ..data.store.sampling import MEDIAN_ROWS, RunSample, median_distance, spread_rows
 from ..data.store.store import BagStore
@@ -39,7 +39,6 @@ from ..embeddings.random_features.base import SCALES
 from ..execution.lanes import lane
 from ..execution.passes import Reduction, run_pass
 from ..execution.progress import Progress
-from .density_checks import checked_points
 from .fisher_sums import (
     FisherCollector,
     FisherSums,
@@ -80,6 +79,16 @@ class Width:
         a constant that is the same for all models. 0 would be a density that is flat.
     standard_errors : tuple of float
         Standard errors of the divergences, over folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.densities import ExponentialFamilyDensity
+    >>> density = ExponentialFamilyDensity(n_features=50).fit(rng.normal(size=(300, 1)))
+    >>> widths = density.widths_  # one for each bandwidth that was tried
+    >>> widths[0].bandwidth > 0
+    True
     """
 
     bandwidth: float
@@ -88,6 +97,7 @@ class Width:
     standard_errors: tuple[float, ...]
 
 
+@component
 class ExponentialFamilyDensity(BaseEstimator):
     """A density of points whose logarithm is any smooth function, and which needs no constant.
 
@@ -128,29 +138,25 @@ class ExponentialFamilyDensity(BaseEstimator):
     -----
     003 (exponential families of infinite dimension); Sriperumbudur, Fukumizu, Gretton, Hyvärinen
     and Kumar 2017. Far from all points the density is q's, so that it can be normalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.densities import ExponentialFamilyDensity
+    >>> x = rng.normal(size=(300, 1))
+    >>> density = ExponentialFamilyDensity(n_features=50).fit(x)
+    >>> density.log_density_gradient([[-1.0], [1.0]]).shape
+    (2, 1)
     """
 
-    PARAMETERS: ClassVar[Table] = {
-        "n_features": Integer(2, 20_000, even=True),
-        "bandwidth": Real(*SCALES) | OneOf("cv", "median"),
-        "alpha": Real(gt=0) | ListOf(Real(gt=0), 1) | OneOf("cv"),
-        "n_folds": Integer(2, 100),
-        "seed": Seed,
-    }
-
-    def __init__(
-        self,
-        n_features: int = 500,
-        bandwidth: float | str = "cv",
-        alpha: float | Sequence[float] | str = "cv",
-        n_folds: int = 5,
-        seed: int = 0,
-    ) -> None:
-        self.n_features = n_features
-        self.bandwidth = bandwidth
-        self.alpha = alpha
-        self.n_folds = n_folds
-        self.seed = seed
+    n_features: Annotated[int, Integer(2, 20_000, even=True)] = field(default=500, kw_only=False)
+    bandwidth: Annotated[float | str, Real(*SCALES) | OneOf("cv", "median")] = "cv"
+    alpha: Annotated[
+        float | Sequence[float] | str, Real(gt=0) | ListOf(Real(gt=0), 1) | OneOf("cv")
+    ] = "cv"
+    n_folds: Annotated[int, Integer(2, 100)] = 5
+    seed: Annotated[int, Seed] = 0
 
     @checked(progress=Function | None_)
     def fit(self, X: PointsLike, y: object = None, progress: Progress | None = None) -> Self:
@@ -158,7 +164,7 @@ class ExponentialFamilyDensity(BaseEstimator):
 
         Parameters
         ----------
-        X : array (n, d), Bags, list of arrays, or BagStore
+        X : array or table (n, d), Bags, list of arrays, or BagStore
             Points; of bags all points together, with whole bags in folds.
         y : object
             Ignored, as scikit-learn's estimators of densities ignore it.
@@ -170,13 +176,13 @@ class ExponentialFamilyDensity(BaseEstimator):
             Fewer bags (of an array: points) than folds, or coordinates that are constant or
             determine each other.
         """
-        given = check_parameters(self)
-        data = _as_data(X)
-        alphas = given["alpha"]
+        parameters = check_parameters(self)
+        data = self._as_data(X)
+        alphas = parameters["alpha"]
         chosen = isinstance(alphas, str)
         alphas = ALPHAS if chosen else tuple(np.atleast_1d(alphas).tolist())
-        decided = len(alphas) == 1 and given["bandwidth"] != "cv"
-        n_folds = 1 if decided else given["n_folds"]
+        decided = len(alphas) == 1 and parameters["bandwidth"] != "cv"
+        n_folds = 1 if decided else parameters["n_folds"]
         if data.n_bags < n_folds:
             raise DataError(
                 f"{data.n_bags} points or bags are fewer than the {n_folds} folds; give a list of "
@@ -187,14 +193,16 @@ class ExponentialFamilyDensity(BaseEstimator):
         )
         seen = seen.astype(np.float64)
         scale = PointScale.of(seen)
-        widths = _widths(given["bandwidth"], scale(seen))
-        n = given["n_features"] // 2
-        spectra = tuple(Spectrum.draw(data.n_dims, n, width, given["seed"]) for width in widths)
+        widths = _widths(parameters["bandwidth"], scale(seen))
+        n = parameters["n_features"] // 2
+        spectra = tuple(
+            Spectrum.draw(data.n_dims, n, width, parameters["seed"]) for width in widths
+        )
         collector = partial(FisherCollector.of, scale, spectra, n_folds)
         cost = fisher_cost(len(widths), n_folds, 2 * n)
         sums = run_pass(data, Reduction(collector, add, cost, name="scores"), progress=progress)
         if chosen:
-            alphas = tuple(one for one in alphas if one * sums.n.sum() > 0.99 * LEAST_ALPHA)
+            alphas = tuple(alpha for alpha in alphas if alpha * sums.n.sum() > 0.99 * LEAST_ALPHA)
         with lane():
             tried = [] if decided else range(len(widths))
             values = [_fold_values(alphas, sums, i, spectra[i]) for i in tried]
@@ -291,6 +299,18 @@ class ExponentialFamilyDensity(BaseEstimator):
         with lane():
             return self._fitted().sample(n, n_steps, seed)
 
+    def _as_data(self, X: PointsLike) -> LabelledBags:
+        """Return bags whose points are taken; each row of an array or table is a bag of its own."""
+        if isinstance(X, BagStore):
+            return LabelledBags(X)
+        if _is_points(X):
+            points, names = new_points(self, X, ensure_min_samples=2)  # type: ignore[arg-type]
+            return LabelledBags(Bags.trusted(points, np.arange(len(points) + 1), names))
+        bags = as_bags(X)
+        if len(bags) == 0:
+            raise DataError("no points to fit a density to")
+        return LabelledBags(bags)
+
     def _fitted(self) -> _Density:
         if not hasattr(self, "_density"):
             raise UnfittedError("the density is not fitted: call fit first")
@@ -305,9 +325,7 @@ class ExponentialFamilyDensity(BaseEstimator):
     def _points(self, X: ArrayLike) -> tuple[Floats, Integers | None]:
         """Return points with their coordinates in the fitted order, and where ``X`` has them."""
         self._fitted()
-        order = order_of(names_of_table(X), self.coordinate_names, "X", "the density was fitted on")
-        points = checked_points(X, self.n_features_in_).astype(np.float64, copy=False)
-        return points if order is None else np.take(points, order, axis=1), order
+        return known_points(self, X, self._names, "the density was fitted on")
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,19 +370,11 @@ class _Density:
         return self.base.score(z) + (psi * self.theta) @ self.spectrum.doubled.T
 
 
-def _as_data(X: PointsLike) -> LabelledBags:
-    """Return bags whose points are taken; each row of an array is a bag of its own."""
-    if isinstance(X, BagStore):
-        return LabelledBags(X)
-    if isinstance(X, np.ndarray) and X.dtype != object and X.ndim < 3:
-        points = as_array("X", X, np.float64)
-        if points.ndim == 1:
-            points = points[:, None]
-        return LabelledBags(Bags(points, np.arange(len(points) + 1)))
-    bags = as_bags(X)
-    if len(bags) == 0:
-        raise DataError("no points to fit a density to")
-    return LabelledBags(bags)
+def _is_points(X: object) -> bool:
+    """Return whether ``X`` is a matrix, vector or table of points, not a list of bags."""
+    if not isinstance(X, np.ndarray):
+        return is_table(X) or (hasattr(X, "dtype") and np.ndim(X) == 1)  # type: ignore[arg-type]
+    return X.ndim < 3 and (X.dtype != object or X.size == 0 or np.ndim(X.flat[0]) == 0)
 
 
 def _widths(bandwidth: float | str, z: Floats) -> tuple[float, ...]:

@@ -26,16 +26,17 @@ def kde_at(
 ) -> Floats:
     """p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
 
-    k_h is the Gaussian (2.28) with its mirror images at the walls of the box, so that p̂
+    k_h is the Gaussian (2.28) with its mirror images at the edges of the box, so that p̂
     integrates to one in it. O(n) per point, where `estimate_densities` costs the functions it
     needs: this is the truth to compare with, and the way when those are too many.
 
     Parameters
     ----------
     bags : Bags, or list of (n_i, d) arrays
-        Points outside the box are clipped to its walls.
-    points : array_like, shape (m, d)
-        In the units of the data; in one dimension also shape (m,).
+        Points outside the box are moved to its edge.
+    points : array_like or table, shape (m, d)
+        In the units of the data; in one dimension also shape (m,). Columns of a table are put in
+        the order of the bags' coordinates if those have names.
     bandwidth : float in (0, 1]
         h as a share of the box's side in each dimension.
     box : Box, or sequence of (lo, hi), optional
@@ -50,16 +51,25 @@ def kde_at(
     Raises
     ------
     DataError
-        No bags, or points that do not fit or are not finite.
+        No bags, or points that do not fit, have other names, or are not finite.
     ParameterError
         A bandwidth outside (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import kde_at
+    >>> kde_at(X, [[0.0], [2.0]], bandwidth=0.1).shape
+    (3, 2)
     """
     data = as_bags(bags)
     if len(data) == 0:
         raise DataError("no bags to estimate densities of")
     h = check_bandwidth(bandwidth)
     box = box_of_bags(data) if box is None else Box.of(box, data.n_dims)
-    x = checked_points(points, data.n_dims)
+    x = checked_points(points, data.n_dims, data.coordinate_names)
     inside = box_contains(box, x)
     out = np.zeros((len(data), len(x)))
     values = np.empty((len(data), int(inside.sum())))

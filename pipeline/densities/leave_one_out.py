@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import Function, None_, checked
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
-from ..core.params import as_array
 from ..data.bags.bags import as_bags
 from ..data.bags.box import Box
 from ..data.labelled.labelled import Batch, LabelledBags
@@ -63,6 +62,16 @@ class Smoothness:
         Points outside the box.
     box : Box
         What max_norm and bandwidths refer to; estimate with the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import choose_smoothness
+    >>> choice = choose_smoothness(X)
+    >>> choice.kind, choice.n_bags
+    ('series', 3)
     """
 
     kind: str
@@ -90,8 +99,8 @@ class Smoothness:
 def choose_smoothness(
     data: BagStore | BagsLike,
     kind: str = "series",
-    candidates: ArrayLike | None = None,
     *,
+    candidates: ArrayLike | None = None,
     shape: str = "ball",
     basis: str = "cosine",
     box: BoxLike | None = None,
@@ -119,7 +128,7 @@ def choose_smoothness(
         Default the store's; in memory the unit cube if the points lie in it, else their range and
         1 % on each side.
     out_of_box : {"clip", "drop", "error"}
-        What becomes of points outside the box.
+        How to treat points outside the box.
     progress : callable, optional
         ``progress(bags done, bags in all)``.
 
@@ -131,6 +140,16 @@ def choose_smoothness(
         With out_of_box="error", the first bag with a point outside.
     ParameterError
         Values that are not there, or candidates that need too many functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import choose_smoothness, estimate_densities
+    >>> choice = choose_smoothness(X, 'kde')
+    >>> estimate_densities(X, 'kde', smoothness=choice.best).at([[0.0]]).shape
+    (3, 1)
     """
     check_estimate(kind, shape, basis)
     bags = LabelledBags(data if isinstance(data, BagStore) else as_bags(data))

@@ -1,5 +1,5 @@
 # mypy: disallow-untyped-defs=False
-"""The Gaussian kernel density estimate with reflection at the walls of the unit cube, directly."""
+"""The Gaussian kernel density estimate with reflection at the faces of the unit cube, directly."""
 
 from __future__ import annotations
 

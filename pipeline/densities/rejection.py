@@ -72,7 +72,7 @@ def draw(
     point is kept with probability density / bound.
     """
     cumulative = np.cumsum(bounds.ravel())
-    kept: list[Floats] = []
+    accepted: list[Floats] = []
     missing, acceptance = n, min(1.0, bounds.size / cumulative[-1])
     while missing > 0:
         n_candidates = min(int(1.1 * missing / acceptance) + 16, CANDIDATES_AT_ONCE)
@@ -81,6 +81,6 @@ def draw(
         corner = np.stack(np.unravel_index(cells, bounds.shape), axis=1)
         points = (corner + rng.random(corner.shape)) / bounds.shape[0]
         keep = rng.random(n_candidates) * bounds.ravel()[cells] < density(points)
-        kept.append(points[keep][:missing])
-        missing -= len(kept[-1])
-    return np.concatenate(kept)
+        accepted.append(points[keep][:missing])
+        missing -= len(accepted[-1])
+    return np.concatenate(accepted)

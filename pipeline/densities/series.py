@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core import Instance, Integer, None_, Table, checked
+from ..core import Instance, Integer, ListOf, None_, Table, Text, checked
 from ..core.arrays import Floats, Integers
-from ..core.errors import DataError, ParameterError
+from ..core.errors import DataError, ParameterError, shown
 from ..data.bags.bags import Bags
 from ..data.bags.box import BOUNDS, Box
+from ..data.bags.coordinates import checked_names, order_of
 from ..embeddings.bases.functions import check_basis
 from .density_checks import (
     MOST_BYTES,
@@ -32,6 +33,9 @@ from .density_checks import (
 from .rejection import MOST_CELLS, draw_series
 from .series_values import blocks, l2_distances, midpoints, series_at, series_on_lattice
 from .valid_densities import MOST_DIMS, default_grid, thresholds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
 
@@ -61,13 +65,26 @@ class Densities:
     grid : int, optional
         Midpoints per dimension of the grid on which `valid` solves, and the default of `on_grid`
         and `sample`; see `resolution`.
+    coordinate_names : list of str, optional
+        Names of the d coordinates. Tables of points are put in their order.
 
     Raises
     ------
     DataError
-        Shapes that do not fit, or a coefficient or threshold that is not finite.
+        Shapes that do not fit, another number of names than coordinates, or a coefficient or
+        threshold that is not finite.
     ParameterError
-        A basis that is not there, or a grid below 1.
+        A basis that is not there, a grid below 1, or names that are no texts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import estimate_densities
+    >>> densities = estimate_densities(X)
+    >>> len(densities), densities.at([[-1.0], [0.0], [1.0]]).shape
+    (3, (3, 3))
     """
 
     coefficients: Floats
@@ -76,6 +93,7 @@ class Densities:
     box: Box
     threshold: Floats | None = None
     grid: int | None = None
+    coordinate_names: Sequence[str] | None = None
     # the attribute is a Box; given may be what `Box.of` takes
     PARAMETERS: ClassVar[Table] = {
         "box": Instance("Box") | BOUNDS | None_,
@@ -92,9 +110,15 @@ class Densities:
         if self.grid is not None:
             check_grid(self.grid)
         box = Box.of(self.box, indices.shape[1])
+        names = (ListOf(Text) | None_).check("coordinate_names", self.coordinate_names)
+        if names is not None and checked_names(names, indices.shape[1]) is None:
+            raise DataError(
+                f"coordinate_names are {shown(names)}; expected {indices.shape[1]} texts, a name "
+                "for each coordinate"
+            )
         for name, value in zip(
-            ("coefficients", "indices", "box", "threshold"),
-            (coefficients, indices, box, threshold),
+            ("coefficients", "indices", "box", "threshold", "coordinate_names"),
+            (coefficients, indices, box, threshold, None if names is None else list(names)),
             strict=True,
         ):
             object.__setattr__(self, name, value)
@@ -152,8 +176,9 @@ class Densities:
 
         Parameters
         ----------
-        points : array_like, shape (n_points, d)
-            The same points for all densities. In one dimension also shape (n_points,).
+        points : array_like or table, shape (n_points, d)
+            The same points for all densities. In one dimension also shape (n_points,). Columns of
+            a table are put in the order of ``coordinate_names``.
 
         Returns
         -------
@@ -163,9 +188,9 @@ class Densities:
         Raises
         ------
         DataError
-            Points of another dimension, or with a coordinate that is not finite.
+            Points of another dimension, of other names, or with a coordinate that is not finite.
         """
-        x = checked_points(points, self.n_dims)
+        x = checked_points(points, self.n_dims, self.coordinate_names)
         unit = in_unit_cube(self.box, x)
         values = self._cut(
             series_at(self.coefficients, self.indices, self.basis, unit), slice(None)
@@ -173,6 +198,26 @@ class Densities:
         values /= self.volume
         values[:, ~box_contains(self.box, x)] = 0.0
         return values
+
+    @checked(index=Integer())
+    def plot(self, index: int = 0, *, ax: Axes | None = None) -> Axes:
+        """Draw one density: a curve, or a heat map of the first two coordinates.
+
+        Parameters
+        ----------
+        index : int, default 0
+            Position of the density.
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ..plotting.bags import plot_densities  # noqa: PLC0415 - an extra
+
+        return plot_densities(self, index, ax=ax)
 
     @checked(n=Integer() | None_)
     def on_grid(self, n: int | None = None) -> Floats:
@@ -248,8 +293,13 @@ class Densities:
         Raises
         ------
         DataError
-            Another number of densities, or another box.
+            Another number of densities, another box, or coordinates of other names.
         """
+        names = self.coordinate_names
+        order = order_of(other.coordinate_names, names, "other", "these densities are of")
+        if order is not None:
+            indices, box = other.indices[:, order], other.box.in_order(order)
+            other = replace(other, indices=indices, box=box, coordinate_names=names)
         if len(self) != len(other) or self.box != other.box:
             raise DataError(
                 f"densities to compare differ: {len(self)} in {self.box.bounds}, {len(other)} in "
@@ -281,9 +331,18 @@ class Densities:
                 "then valid()"
             )
         others = [j for j in range(self.n_dims) if j not in chosen]
-        kept = (self.indices[:, others] == 0).all(axis=1)
+        constant_in_others = (self.indices[:, others] == 0).all(axis=1)
         box = Box(tuple(self.box.lo[j] for j in chosen), tuple(self.box.hi[j] for j in chosen))
-        return Densities(self.coefficients[:, kept], self.indices[kept][:, chosen], self.basis, box)
+        all_names = self.coordinate_names
+        names = None if all_names is None else [all_names[j] for j in chosen]
+        indices = self.indices[constant_in_others][:, chosen]
+        return Densities(
+            self.coefficients[:, constant_in_others],
+            indices,
+            self.basis,
+            box,
+            coordinate_names=names,
+        )
 
     @checked(n=Integer(), seed=Integer(0))
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> Bags:
@@ -320,11 +379,11 @@ class Densities:
             threshold = thresholds(self.coefficients, self.indices, self.basis, grid)
         points = np.empty((len(self), n, self.n_dims))
         for i in range(len(self)):
-            one = self.coefficients[i : i + 1], self.indices, self.basis, float(threshold[i])
-            points[i] = draw_series(*one, grid, n, seed, i)
+            series = self.coefficients[i : i + 1], self.indices, self.basis, float(threshold[i])
+            points[i] = draw_series(*series, grid, n, seed, i)
         lo, hi = self.box.lo, self.box.hi
         in_box = np.clip(self.box.from_unit(points), lo, hi).reshape(-1, self.n_dims)
-        return Bags(in_box, n * np.arange(len(self) + 1))
+        return Bags(in_box, n * np.arange(len(self) + 1)).named(self.coordinate_names)
 
     def _cut(self, values: Floats, rows: slice) -> Floats:
         """Return max(values − c, 0) of some densities, in place, if there are thresholds."""

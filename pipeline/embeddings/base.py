@@ -41,13 +41,15 @@ from ..data.bags.bags import Bags, as_bags
 from ..data.bags.box import BOUNDS, Box
 from ..data.bags.coordinates import Names
 from ..data.labelled.labelled import LabelledBags, box_of_bags
+from ..data.labelled.wide_bags import warn_of_wide_bag
 from ..data.store.sampling import CHOICE_SAMPLE, RunSample
 from ..data.store.store import BagStore
 from ..execution.costs import Cost
-from ..execution.pool import run_kernel, weighted_edges
+from ..execution.pool import weighted_edges
 from ..execution.progress import Progress
 from .bases.coefficients import kernel_arguments
 from .description import Description
+from .launching import embed_by
 from .refusals import check_dims, refuse_outside
 
 SHARE = "share of the box's side"  # what messages call a bandwidth
@@ -138,7 +140,7 @@ def _unfitted(name: str) -> UnfittedError:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingSpec(Saved, ABC):
-    """An embedding of bags in a box with everything decided: immutable, small, picklable.
+    """A fitted embedding of bags in a box: immutable, small, picklable.
 
     Attributes
     ----------
@@ -150,6 +152,17 @@ class EmbeddingSpec(Saved, ABC):
     ------
     ParameterError
         A field that cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding
+    >>> spec = MomentsEmbedding().fit(X).spec_
+    >>> spec.n_features, spec.n_dims
+    (5, 2)
     """
 
     out_of_box: OutOfBox = "clip"
@@ -270,23 +283,27 @@ class EmbeddingSpec(Saved, ABC):
         With ``paired`` it takes points `by_precision`, and is compiled once for both dtypes.
         """
         drop = self.out_of_box == "drop"
-        given = kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
+        inputs = kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
         edges = weighted_edges(bags.offsets, self.seconds_per_point)
         # points of one dtype: to ask for it per point takes moments 1.8 times as long
-        points = given[0] if paired else bags.points
-        run_kernel(kernel, edges, points, *given[1:], *arguments)
+        points = inputs[0] if paired else bags.points
+        embed_by(kernel, edges, points, *inputs[1:], *arguments)
 
-    def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which points, shape (n, n_dims), lie outside the box."""
+    def are_outside(self, points: NDArray[Any], margin: float = 0.0) -> NDArray[np.bool_]:
+        """Return which points, shape (n, n_dims), lie outside the box.
+
+        ``margin`` widens the box on each side, by this multiple of its length.
+        """
         unit = self.box.to_unit(points)
-        return np.asarray(((unit < 0) | (unit > 1)).any(axis=1))
+        return np.asarray(((unit < -margin) | (unit > 1 + margin)).any(axis=1))
 
-    def count_outside(self, bags: Bags) -> Integers:
-        """Return how many points of each bag lie outside the box."""
+    def count_outside(self, bags: Bags, margin: float = 0.0) -> Integers:
+        """Return how many points of each bag lie outside the box, see `are_outside`."""
         counts = np.zeros(len(bags), np.int64)
         step = max(1, NUMBERS_AT_ONCE // self.n_dims)
         for start in range(0, bags.n_points, step):
-            rows = start + np.flatnonzero(self.are_outside(bags.points[start : start + step]))
+            block = bags.points[start : start + step]
+            rows = start + np.flatnonzero(self.are_outside(block, margin))
             np.add.at(counts, np.searchsorted(bags.offsets, rows, "right") - 1, 1)
         return counts
 
@@ -374,6 +391,17 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         What was decided at `fit`.
     n_features_in_ : int
         Coordinates of a point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis.embeddings import EMBEDDINGS
+    >>> embedding = EMBEDDINGS['moments'](covariance=False).fit(X)
+    >>> embedding.transform(X).shape
+    (80, 2)
     """
 
     out_of_box: OutOfBox = "clip"
@@ -411,14 +439,17 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         """Decide dimension, box and all open choices. X: Bags, list of arrays, or BagStore."""
         self._names: Names = X.coordinate_names if isinstance(X, BagStore) else None
         if isinstance(X, BagStore):
-            store = X
-            self.spec_ = self.resolve(store.n_dims, store.box, ChoiceSample(LabelledBags(store)))
+            source, box = LabelledBags(X), X.box
+            self.spec_ = self.resolve(X.n_dims, box, ChoiceSample(source))
         else:
             bags = as_bags(X)
             if len(bags) == 0:
                 raise DataError("no bags to fit")
             self._names = bags.coordinate_names
-            self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), ChoiceSample.whole(bags))
+            source, box = LabelledBags(bags), box_of_bags(bags)
+            self.spec_ = self.resolve(bags.n_dims, box, ChoiceSample.whole(bags))
+        if self.box is None:
+            warn_of_wide_bag(source, box)
         return self
 
     def transform(self, X: BagStore | BagsLike) -> NDArray[Any]:

@@ -17,6 +17,16 @@ class SeriesShape:
         One of both is None; see `bases.index_set`.
     joint : bool
         Over all coordinates together; else over marginals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import ProjectionEmbedding
+    >>> ProjectionEmbedding(n_per_dim=5).fit(X).spec_.describe().series
+    SeriesShape(basis='cosine', n_per_dim=5, max_norm=None, joint=True)
     """
 
     basis: str
@@ -37,6 +47,16 @@ class Description:
         None if the embedding has no series estimate of the bag's density to draw.
     points : str
         What lies in the box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding
+    >>> MomentsEmbedding().fit(X).spec_.describe().text
+    'standardised mean and covariance'
     """
 
     text: str

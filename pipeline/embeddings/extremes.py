@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from ..core import Integer, RandomSeed, Real
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, EmbeddingSpec
@@ -31,7 +31,19 @@ Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
 @dataclass(frozen=True)
 class ExtremesSpec(EmbeddingSpec):
-    """Extremes with everything decided; see `ExtremesEmbedding` for the fields."""
+    """Fitted extremes; see `ExtremesEmbedding` for the fields.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import ExtremesEmbedding
+    >>> spec = ExtremesEmbedding(n_directions=8).fit(X).spec_
+    >>> spec.n_features
+    32
+    """
 
     n_directions: Directions
     tail: Tail
@@ -76,7 +88,8 @@ class ExtremesSpec(EmbeddingSpec):
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         columns = np.ascontiguousarray(self.directions().T)
-        self.run_kernel(sliced_quantiles, bags, columns, 0, self.shares, out, outside)
+        arguments = columns, 0, self.shares, by_precision(out), outside
+        self.run_kernel(sliced_quantiles, bags, *arguments)
 
 
 @lru_cache(maxsize=4)
@@ -126,6 +139,20 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     Not in the papers; minima and maxima of coordinates are what trees on bags are given (Gärtner,
     Flach, Kowalczyk and Smola, Multi-instance kernels, 2002). A bag and its repetition have the
     same embedding. Like `SlicedWassersteinEmbedding` it sorts all projections.
+
+    See Also
+    --------
+    EmbeddingUnion : Joins it with another embedding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import ExtremesEmbedding
+    >>> ExtremesEmbedding(n_directions=8).fit_transform(X).shape
+    (80, 32)
     """
 
     n_directions: Directions = 32

@@ -80,7 +80,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         One embedding per coordinate, pair or triple. None: all coordinates together up to three
         dimensions; beyond, pairs up to six dimensions and not of "tv", else single coordinates.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted.
+        How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
@@ -125,6 +125,22 @@ class HDDEmbedding(Embedding[HDDSpec]):
     points, projected at integration points (001, eq. 8-9), takes 100 times as long at the 16,000
     uniform draws that give the kernel within 5 % of its error, and four times as long at 1,000
     Halton points, which do the same.
+
+    See Also
+    --------
+    ProjectionEmbedding : L2 distance of densities, and cheaper.
+    HistogramEmbedding : Histograms in place of densities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import HDDEmbedding
+    >>> embedding = HDDEmbedding('hellinger', n_per_dim=4).fit(X)
+    >>> embedding.transform(X).shape[0]
+    80
     """
 
     distance: Distance = field(default="js", kw_only=False)
@@ -202,14 +218,14 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     def _bandwidth(self, spec: HDDSpec, sample: ChoiceSample) -> float:
         """As given, or chosen; 0 where the embedding is linear in the density."""
-        given, size = self.bandwidth, spec.group_size
-        if not isinstance(given, str):
+        bandwidth, size = self.bandwidth, spec.group_size
+        if not isinstance(bandwidth, str):
             least = RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
-            if given < least and not spec.is_linear:
+            if bandwidth < least and not spec.is_linear:
                 raise ParameterError(
-                    f"bandwidth is {given}; in {size} dimensions expected at least {least:.4f}"
+                    f"bandwidth is {bandwidth}; in {size} dimensions expected at least {least:.4f}"
                 )
-            return given
+            return bandwidth
         if spec.is_linear:
             return 0.0
         most, drop = MAX_COEFFICIENTS[size], spec.out_of_box == "drop"

@@ -14,7 +14,7 @@ from typing_extensions import override
 from ..core import Integer, Real
 from ..core.errors import ParameterError
 from ..data.bags.bags import Bags, as_bags
-from ..execution.pool import even_edges, run_kernel, weighted_edges
+from ..execution.pool import even_edges, weighted_edges
 from .base import BagsLike, MarginalSpec
 from .bases.coefficients import kernel_arguments, project
 from .bases.functions import evaluate_basis
@@ -23,6 +23,7 @@ from .description import Description, SeriesShape
 from .hdd_measures import Distance, NodesOfSpec, WeightsOfSpec, check_nodes, count_parts
 from .kernels.hdd_kernels import POWERS
 from .kernels.spread_kernels import CHUNK, spread_bags
+from .launching import embed_by
 from .refusals import check_dims, refuse_outside
 
 MAX_FLOOR = 1e6  # of a density, in units of the uniform one: what float32 holds the squares of
@@ -49,11 +50,22 @@ DIRECT_IS_GONE = (
 
 @dataclass(frozen=True)
 class HDDSpec(MarginalSpec):
-    """An HDD embedding with everything decided; see `HDDEmbedding` for the fields.
+    """A fitted HDD embedding; see `HDDEmbedding` for the fields.
 
     The density is evaluated on ``grid`` midpoints per dimension: by ``n_coefficients`` cosine
     coefficients per dimension, or, where that is None, by spreading points on the midpoints
     around them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import HDDEmbedding
+    >>> spec = HDDEmbedding('tv', n_per_dim=4).fit(X).spec_
+    >>> spec.n_features
+    160
     """
 
     distance: Distance
@@ -143,7 +155,7 @@ class HDDSpec(MarginalSpec):
 
         They are given by cosine coefficients, which the bandwidth damps, or, where
         ``n_coefficients`` is None, by their values on the grid. The damped coefficients are those
-        of the Gaussian density estimate with reflection at the walls; the rest is separable: to
+        of the Gaussian density estimate with reflection at the edges; the rest is separable: to
         the grid, pointwise, and back.
 
         Parameters
@@ -164,7 +176,7 @@ class HDDSpec(MarginalSpec):
         chosen = np.ravel_multi_index(tuple(self.indices.T), (from_grid.shape[1],) * g)
         projected = np.empty((len(rows), self.n_parts * len(chosen)), dtype)
         floor, exponent, rates, weights = self._pointwise(dtype)
-        run_kernel(
+        embed_by(
             POWERS[dtype.itemsize],
             even_edges(len(rows), SECONDS_PER_VALUE * self._grid_values / len(self.groups)),
             rows,
@@ -232,7 +244,7 @@ class HDDSpec(MarginalSpec):
             return project(bags, indices, self.groups, "cosine", self.box, out, drop=drop)
         outside = np.zeros(len(bags), dtype=np.int64)
         gaps = np.arange(1 + reached(self.bandwidth, self.grid)) / (self.bandwidth * self.grid)
-        run_kernel(
+        embed_by(
             spread_bags,
             weighted_edges(bags.offsets, self.seconds_per_point),
             *kernel_arguments(bags, self.groups, self.box, drop, out.dtype),

@@ -96,7 +96,7 @@ def names_of_arrays(values: Mapping[str, Any]) -> tuple[str, ...]:
     return own + (names_of_arrays(values[INNER]) if INNER in values else ())
 
 
-def check_inner(given: Embedding[Any] | None, owner: Embedding[Any]) -> Embedding[Any]:
+def check_inner(inner: Embedding[Any] | None, owner: Embedding[Any]) -> Embedding[Any]:
     """Return the inner embedding of another one; ProjectionEmbedding() for None.
 
     Raises
@@ -104,16 +104,16 @@ def check_inner(given: Embedding[Any] | None, owner: Embedding[Any]) -> Embeddin
     ParameterError
         No embedding that may be inside the other one, or one with a box of its own.
     """
-    if given is None:
+    if inner is None:
         return EMBEDDINGS["projection"]()
-    if not is_below(type(given), owner.nesting):
+    if not is_below(type(inner), owner.nesting):
         kinds = sorted(EMBEDDINGS.values(), key=lambda kind: kind.nesting)
         names = ", ".join(kind.__name__ for kind in kinds if kind.nesting < owner.nesting)
-        raise ParameterError(f"{INNER} is {shown(given)}; expected one of {names}, or None")
-    if given.box is not None or given.out_of_box != "clip":
+        raise ParameterError(f"{INNER} is {shown(inner)}; expected one of {names}, or None")
+    if inner.box is not None or inner.out_of_box != "clip":
         raise ParameterError(f"{INNER} has a box or out_of_box: give the {type(owner).__name__}'s")
-    check_parameters(given)
-    return given
+    check_parameters(inner)
+    return inner
 
 
 def from_params(values: Mapping[str, Any] | None) -> Embedding[Any] | None:

@@ -14,9 +14,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from typing_extensions import override
 
 from ..core import Boolean, Integer, KernelName, OneOf, RandomSeed, Real, checked
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import BagError, DataError
-from ..core.params import as_array
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..data.store.sampling import MEDIAN_ROWS, spread_rows
@@ -32,17 +31,29 @@ POINTS_PER_BAG = 4  # enough that distances within bags count beside those betwe
 
 Frequencies = Annotated[int, Integer(2, MAX_FUNCTIONS, even=True)]
 Bandwidth = Annotated[float, Real(ge=LEAST_BANDWIDTH, kind=SHARE)]
-Smoothness = Annotated[float, Real(ge=0.5)]
+MaternOrder = Annotated[float, Real(ge=0.5)]
 
 
 @dataclass(frozen=True)
 class MeanMapSpec(EmbeddingSpec):
-    """A mean map with everything decided; see `MeanMapEmbedding` for the fields."""
+    """A fitted mean map; see `MeanMapEmbedding` for the fields.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MeanMapEmbedding
+    >>> spec = MeanMapEmbedding(n_features=16).fit(X).spec_
+    >>> spec.n_features
+    16
+    """
 
     kernel: KernelName
     n_features: Frequencies
     bandwidth: Bandwidth
-    nu: Smoothness
+    nu: MaternOrder
     seed: RandomSeed
     phase: bool = False
 
@@ -116,8 +127,8 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         noise, §3): noise on the points that is symmetric, of whatever size in each bag, moves no
         phase but that of a small sample. Distances are then no longer MMDs.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted. The kernel
-        itself needs no walls: with a wide box no point is touched.
+        How to treat points outside the box; clipped and dropped points are counted. The kernel
+        itself needs no box: with a wide one no point is moved.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
@@ -145,12 +156,27 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
         d2 = mmd_squared(A, bags.sizes)
         kernel = np.exp(-d2 / (2 * sigma**2))
+
+    See Also
+    --------
+    SlicedWassersteinEmbedding : Needs no bandwidth.
+    bagbasis.hypotheses.two_sample_test : Compares samples by the same distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MeanMapEmbedding
+    >>> MeanMapEmbedding(n_features=64).fit_transform(X).shape
+    (80, 64)
     """
 
     kernel: KernelName = "gaussian"
     n_features: Frequencies = 256
     bandwidth: Bandwidth | Annotated[str, OneOf("median")] = "median"
-    nu: Smoothness = 1.5
+    nu: MaternOrder = 1.5
     seed: RandomSeed = 0
     phase: bool = False
 
@@ -222,6 +248,18 @@ def mmd_squared(
         A bag of one point, of which there is no unbiased estimate.
     DataError
         Other shapes, or no sizes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MeanMapEmbedding
+    >>> from bagbasis.embeddings import mmd_squared
+    >>> A = MeanMapEmbedding().fit_transform(X)
+    >>> mmd_squared(A, sizes_A=[len(x) for x in X]).shape
+    (80, 80)
     """
     first = _rows(A, "A")
     second = first if B is None else _rows(B, "B")

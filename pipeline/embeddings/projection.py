@@ -34,7 +34,19 @@ LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are com
 
 @dataclass(frozen=True)
 class ProjectionSpec(MarginalSpec):
-    """A projection with everything decided; see `ProjectionEmbedding` for the fields."""
+    """A fitted projection; see `ProjectionEmbedding` for the fields.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import ProjectionEmbedding
+    >>> spec = ProjectionEmbedding(n_per_dim=4).fit(X).spec_
+    >>> spec.n_features
+    16
+    """
 
     basis: Basis
     n_per_dim: Functions | None
@@ -85,8 +97,8 @@ class ProjectionSpec(MarginalSpec):
         drop = self.out_of_box == "drop"
         outside[:] = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)
         if self.bandwidth is not None:
-            left = damping(self.indices, self.basis, self.bandwidth).astype(out.dtype)
-            out *= np.tile(left, len(self.groups))
+            factors = damping(self.indices, self.basis, self.bandwidth).astype(out.dtype)
+            out *= np.tile(factors, len(self.groups))
 
 
 @embedding("projection", ProjectionSpec)
@@ -111,13 +123,13 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     bandwidth : float > 0 or "auto", optional
         Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a
         share of the box's side, on the functions of the index set (cosine: reflected at the
-        walls; trigonometric: of period 1; not of the Legendre basis). High frequencies then count
+        edges; trigonometric: of period 1; not of the Legendre basis). High frequencies then count
         less in distances of bags. "auto" minimises the leave-one-out score of densities (004, eq.
         2.31; cosine); for a regression let `bags tune` choose: counting the components of a
         mixture (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04
         1.57; 20 functions 1.67, with 0.06 1.55. Default no smoothing.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted.
+        How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default the store's box; for bags in memory the unit cube if the
         data lie in it, else their range and 1 % on each side.
@@ -128,6 +140,21 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     ----------
     spec_ : ProjectionSpec
         What was decided at `fit`.
+
+    See Also
+    --------
+    HDDEmbedding : Relative differences of densities.
+    CoefficientPCA : Shortens the coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import ProjectionEmbedding
+    >>> ProjectionEmbedding(n_per_dim=5).fit_transform(X).shape
+    (80, 25)
     """
 
     basis: Basis = "cosine"

@@ -25,7 +25,19 @@ def named_embedding(name: str) -> Embedding[Any]:
 
 @checked()
 def spec_to_dict(spec: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]) -> dict[str, Any]:
-    """JSON-able, with the embedding's registered name."""
+    """JSON-able, with the embedding's registered name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.embeddings import spec_to_dict
+    >>> spec_to_dict(MomentsEmbedding().fit(X).spec_)['name']
+    'moments'
+    """
     return with_name(spec)
 
 
@@ -40,5 +52,17 @@ def spec_from_dict(
     ------
     ModelError
         A name that this version does not know.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.embeddings import spec_from_dict, spec_to_dict
+    >>> spec = MomentsEmbedding().fit(X).spec_
+    >>> spec_from_dict(spec_to_dict(spec)) == spec
+    True
     """
     return from_name(values, arrays)

@@ -20,7 +20,18 @@ from .kinds import embedding
 
 @dataclass(frozen=True)
 class SizeSpec(EmbeddingSpec):
-    """The number of points with everything decided; see `SizeEmbedding`."""
+    """The fitted embedding by the number of points; see `SizeEmbedding`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import SizeEmbedding
+    >>> SizeEmbedding().fit(X).spec_.n_features
+    1
+    """
 
     n_features = 1
 
@@ -72,6 +83,19 @@ class SizeEmbedding(Embedding[SizeSpec]):
     -----
     Not in the papers, where bags are samples of a distribution and their sizes carry no
     information.
+
+    See Also
+    --------
+    EmbeddingUnion : Joins it with another embedding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis import SizeEmbedding
+    >>> X = [rng.normal(size=(n, 2)) for n in (10, 100, 1000)]
+    >>> SizeEmbedding().fit_transform(X).round(2).ravel()
+    array([2.3 , 4.61, 6.91], dtype=float32)
     """
 
     @override

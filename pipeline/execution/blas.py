@@ -26,36 +26,36 @@ _LETTERS = {"f": "s", "d": "d"}
 def add_gram(a: Matrix, out: Matrix, alpha: float = 1.0, beta: float = 0.0) -> None:
     """Write alpha · a aᵀ + beta · out into the lower triangle of ``out`` (n, n); a is (n, k)."""
     trans, *at = _operand(a)
-    sizes = (_size(one) for one in a.shape)
+    sizes = (_size(length) for length in a.shape)
     _call("syrk", a, b"L", trans, *sizes, _real(alpha, a), *at, _real(beta, a), *_place(out))
 
 
 def add_product(a: Matrix, b: Matrix, out: Matrix, alpha: float = 1.0, beta: float = 0.0) -> None:
     """Write alpha · a b + beta · out into ``out`` (m, n); a is (m, k), b (k, n)."""
     (trans_a, *at_a), (trans_b, *at_b) = _operand(a), _operand(b)
-    sizes = (_size(one) for one in (len(a), b.shape[1], len(b)))
+    sizes = (_size(length) for length in (len(a), b.shape[1], len(b)))
     factors = _real(alpha, a), _real(beta, a)
-    given = (*sizes, factors[0], *at_a, *at_b, factors[1], *_place(out))
-    _call("gemm", a, trans_a, trans_b, *given)
+    arguments = (*sizes, factors[0], *at_a, *at_b, factors[1], *_place(out))
+    _call("gemm", a, trans_a, trans_b, *arguments)
 
 
 def solve_from_right(factor: Matrix, out: Matrix) -> None:
     """Replace ``out`` (m, n) by out L⁻ᵀ, for a lower triangular L (n, n) in Fortran order."""
-    sizes = (_size(one) for one in out.shape)
+    sizes = (_size(length) for length in out.shape)
     places = (*_place(factor), *_place(out))
     _call("trsm", out, b"R", b"L", b"T", b"N", *sizes, _real(1.0, out), *places)
 
 
 def solve_from_left(factor: Matrix, out: Matrix, trans: bytes = b"N") -> None:
     """Replace ``out`` (m, n) by L⁻¹ out, or L⁻ᵀ out, for a lower L (m, m) in Fortran order."""
-    sizes = (_size(one) for one in out.shape)
+    sizes = (_size(length) for length in out.shape)
     places = (*_place(factor), *_place(out))
     _call("trsm", out, b"L", b"L", trans, b"N", *sizes, _real(1.0, out), *places)
 
 
 def multiply_from_left(factor: Matrix, out: Matrix) -> None:
     """Replace ``out`` (m, n) by L out, for a lower triangular L (m, m) in Fortran order."""
-    sizes = (_size(one) for one in out.shape)
+    sizes = (_size(length) for length in out.shape)
     places = (*_place(factor), *_place(out))
     _call("trmm", out, b"L", b"L", b"N", b"N", *sizes, _real(1.0, out), *places)
 
@@ -67,8 +67,8 @@ def factorise(out: Matrix) -> bool:
     return failed.value == 0
 
 
-def _call(name: str, like: Matrix, *given: object) -> None:
-    _routine(_LETTERS[like.dtype.char] + name, len(given))(*given)
+def _call(name: str, like: Matrix, *arguments: object) -> None:
+    _routine(_LETTERS[like.dtype.char] + name, len(arguments))(*arguments)
 
 
 @cache

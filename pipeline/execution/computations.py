@@ -1,13 +1,22 @@
-"""What is said once when a computation of Dask in this process ends."""
+"""What is said once when a computation of Dask ends, in this process or on a cluster."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable, Hashable
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from .lazy_dask import dask
+from .lazy_dask import dask, distributed
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Message = dict[str, Any]
+"""What a task sends to the client: texts, numbers, and lists of them."""
 
 _lock = Lock()
 _pending: dict[Hashable, Callable[[], None]] = {}
@@ -17,8 +26,8 @@ _n_running = 0
 def at_end_of_computation(key: Hashable, action: Callable[[], None]) -> None:
     """Call ``action`` when the computation of Dask that runs in this process ends.
 
-    For one key, only the latest action is called. Where no computation runs in this process, as on
-    a worker of a cluster, the action is called at once.
+    For one key, only the latest action is called. Where no computation runs in this process, the
+    action is called at once.
 
     Parameters
     ----------
@@ -54,3 +63,62 @@ def _end(graph: Any, state: Any, failed: bool) -> None:  # noqa: ANN401 - Dask's
             _pending.clear()
     for action in actions:
         action()
+
+
+_topics: WeakKeyDictionary[Client, set[str]] = WeakKeyDictionary()
+
+
+def sent_to_client(topic: str, message: Message) -> bool:
+    """Send a message to the client, if this is a task on a worker of a cluster; return whether."""
+    if "distributed" not in sys.modules:
+        return False
+    try:
+        worker = distributed.get_worker()
+    except ValueError:
+        return False
+    worker.log_event(topic, {"message": message})  # Distributed adds the worker
+    return True
+
+
+def hear_workers(topic: str, take: Callable[[Message], None], at_end: Callable[[], None]) -> None:
+    """Take the messages of tasks on the cluster that is open in this process, if there is one.
+
+    Parameters
+    ----------
+    topic : str
+        Topic of the messages, see `sent_to_client`.
+    take : callable
+        Called with each message.
+    at_end : callable
+        Called after messages when nothing that the client has asked for is still computed.
+    """
+    if "distributed" not in sys.modules:
+        return  # whoever opens a client imports it
+    try:
+        client = distributed.default_client()
+    except ValueError:
+        return
+    with _lock:
+        topics = _topics.setdefault(client, set())
+        if topic in topics:
+            return
+        topics.add(topic)
+    ending: list[asyncio.Task[None]] = []
+
+    async def handle(event: tuple[float, dict[str, Message]]) -> None:
+        take(event[1]["message"])
+        if not ending or ending[0].done():
+            ending[:] = [asyncio.create_task(_call_at_end(client, at_end))]
+
+    client.subscribe_topic(topic, handle)
+
+
+async def _call_at_end(client: Client, at_end: Callable[[], None]) -> None:
+    """Call ``at_end`` when nothing is still computed: messages of a task precede its result."""
+    while waiting := [
+        asyncio.create_task(state.wait())
+        for state in list(client.futures.values())
+        if state.status == "pending"
+    ]:
+        await asyncio.wait(waiting)
+    at_end()

@@ -10,13 +10,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from functools import lru_cache
 from threading import Lock
 
+import joblib
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from threadpoolctl import ThreadpoolController
 
 from ..core.compiling import events
 from ..core.errors import ParameterError, shown
 from ..core.systems import after_fork, c_library, check_addresses
-from .lazy_dask import dask_system, distributed
+from .lazy_dask import distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
 COMPILING = "compiling kernels (once)"
@@ -43,7 +44,13 @@ def lane_cores() -> int:
     if "distributed" in sys.modules:  # else this is no worker
         with suppress(ValueError):
             return max(1, int(distributed.get_worker().state.nthreads))
-    return max(1, int(dask_system.CPU_COUNT))
+    return _cores_of_process()
+
+
+@lru_cache(maxsize=1)
+def _cores_of_process() -> int:
+    # Dask counts the same, and takes half a second to be imported
+    return max(1, int(joblib.cpu_count()))
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import dask as dask
     import distributed as distributed
-    from dask import array as dask_array, system as dask_system
+    from dask import array as dask_array
 
     LazyArray = dask_array.Array
 else:
@@ -28,6 +28,6 @@ else:
             return getattr(import_module(self._name), name)
 
     dask, distributed = _Module("dask"), _Module("distributed")
-    dask_array, dask_system = _Module("dask.array"), _Module("dask.system")
+    dask_array = _Module("dask.array")
 
-__all__ = ["LazyArray", "dask", "dask_array", "dask_system", "distributed"]
+__all__ = ["LazyArray", "dask", "dask_array", "distributed"]

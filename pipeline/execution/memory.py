@@ -22,12 +22,12 @@ def memory_limit() -> int:
     and so may the process itself (RLIMIT_RSS, as Dask has it; of RLIMIT_AS what is not taken).
     """
     own, addresses = resident_limit(), address_limit()
-    found = [psutil.virtual_memory().total, *group_limits()]
+    limits = [psutil.virtual_memory().total, *group_limits()]
     if own is not None:
-        found.append(own)
+        limits.append(own)
     if addresses is not None:
-        found.append(max(0, addresses - int(psutil.Process().memory_info().vms)))
-    return min(found)
+        limits.append(max(0, addresses - int(psutil.Process().memory_info().vms)))
+    return min(limits)
 
 
 def available_memory() -> int:
@@ -55,9 +55,9 @@ def group_limits(groups: Path = GROUPS, mount: Path = MOUNT) -> Iterator[int]:
     for controller, path in sorted(paths):
         root = mount / controller
         folder = root / path.lstrip("/")
-        for one in (folder, *folder.parents):
-            if one.is_relative_to(root):
-                yield from _limit(one / VERSIONS[controller])
+        for parent in (folder, *folder.parents):
+            if parent.is_relative_to(root):
+                yield from _limit(parent / VERSIONS[controller])
 
 
 def _limit(file: Path) -> Iterator[int]:

@@ -110,7 +110,7 @@ class RowsOfBags:
         return self.bags.in_memory
 
     def naming(self, index: Index) -> AbstractContextManager[None]:
-        """See `LabelledBags.naming`."""
+        """Re-raise a `BagError` with the bag's position in the data and the store's URL."""
         return self.bags.naming(index)
 
 
@@ -304,26 +304,42 @@ class Folded(Generic[R]):
 
 
 @dataclass
-class StackedRows:
-    """A `Collector` of the rows that a function makes of each batch, one under the other."""
+class StackedRows(Generic[R]):
+    """A `Collector` of the rows that a function makes of each batch, one under the other.
 
-    per_batch: Callable[[Batch], NDArray[Any]]
-    parts: list[NDArray[Any]] = field(default_factory=list)
+    ``join`` makes one of several, and ``no_rows`` stand for those of a batch without bags, where
+    the function takes none.
+    """
+
+    per_batch: Callable[[Any], R]
+    no_rows: R | None = None
+    join: Callable[[Sequence[R]], R] = np.concatenate  # type: ignore[assignment]  # of arrays
+    parts: list[R] = field(default_factory=list)
 
     def add(self, batch: Batch) -> None:
         """Append the rows of a batch."""
-        self.parts.append(self.per_batch(batch))
+        if self.no_rows is None or len(batch):
+            self.parts.append(self.per_batch(batch))
+        elif not self.parts:
+            self.parts.append(self.no_rows)
 
-    def finish(self) -> NDArray[Any]:
+    def finish(self) -> R:
         """Return all rows."""
-        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+        return self.parts[0] if len(self.parts) == 1 else self.join(self.parts)
 
 
 def rows_of(
-    name: str, per_batch: Callable[[Batch], NDArray[Any]], cost: Cost
+    name: str,
+    per_batch: Callable[[Any], NDArray[Any]],
+    cost: Cost,
+    n_columns: int | None = None,
 ) -> Reduction[NDArray[Any]]:
-    """Declare a pass that keeps a row per bag, in order."""
-    return Reduction(partial(StackedRows, per_batch), _stack, cost, name=name)
+    """Declare a pass that keeps a row per bag, in order.
+
+    ``n_columns`` are those of the rows, if the function does not take a batch without bags.
+    """
+    no_rows = None if n_columns is None else np.empty((0, n_columns))
+    return Reduction(partial(StackedRows, per_batch, no_rows), _stack, cost, name=name)
 
 
 def lazy_pass(

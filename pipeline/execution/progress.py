@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..core.annotations import Progress as Progress
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
     from distributed import Client, Worker
 
-Progress = Callable[[int, int], None]  # (units done, units in all)
 Report = Callable[[int], None]  # units of this task done so far
 
 logger = logging.getLogger(__name__)

@@ -31,6 +31,7 @@ from .goodness_of_fit import (
     FSSD as FSSD,
     KSD as KSD,
     KSDAggregate as KSDAggregate,
+    KSDRanks as KSDRanks,
     fit_test as fit_test,
 )
 from .independence import (

@@ -13,22 +13,20 @@ from numpy.typing import ArrayLike
 from typing_extensions import override
 
 from ..core import (
-    Boolean,
     ComponentRegistry,
     Function,
     Instance,
     Integer,
-    None_,
     OneOf,
     Open,
     Real,
     Seed,
     ShareOrZero,
-    Table,
     checked,
 )
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError, shown
+from ..core.moved import renamed_fields
 from ..data.bags.coordinates import Names, order_of
 from ..data.bags.frames import names_of_table
 from ..densities.exponential_family import ExponentialFamilyDensity
@@ -36,7 +34,7 @@ from ..densities.series import Densities
 from ..execution.lanes import lane
 from ..execution.passes import check_memory
 from .declared import MOST_LOCATIONS, WIDTH, Permutations
-from .goodness.scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
+from .goodness.scores import GivenScore, MixtureScore, Scored, ScoreFunction, SeriesScore
 from .goodness.stein import (
     SteinMoments,
     SteinSums,
@@ -53,7 +51,7 @@ from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
 from .samples.held_out import split_units
 from .samples.samples import Sample, as_points, as_sample, is_bags
-from .two_samples.aggregated import aggregate
+from .two_samples.aggregated import Aggregated, aggregate
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,36 +83,44 @@ FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
 
 
 @FIT.register
+@renamed_fields
 @dataclass(frozen=True)
 class KSD(FitStatistic):
     """The squared kernel Stein discrepancy of all pairs, 0 on average where the density is right.
 
     Parameters
     ----------
-    memory : float ≥ 0
-        Correlation length of a series, in points; 0 for independent points.
+    correlation_length : float ≥ 0
+        Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import KSD, MixtureScore, fit_test
+    >>> x = rng.normal(1.0, 1.0, (100, 1))
+    >>> result = fit_test(x, MixtureScore([[0.0]]), statistic=KSD(), n_draws=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "ksd"
     nulls: ClassVar[tuple[str, ...]] = (WILD,)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
-    memory: float = 0.0
-
-    PARAMETERS: ClassVar[Table] = {"memory": Real(ge=0)}
+    correlation_length: Annotated[float, Real(ge=0)] = 0.0
 
     @override
     def measure(self, points: ScoredSample) -> Measured:
         # memory for tiles and for the signs, O(n n_draws)
         scored, sample = points.scored, points.sample
-        signs = wild_signs(sample.n_units, points.n_draws, self.memory, points.seed)
+        signs = wild_signs(sample.n_units, points.n_draws, self.correlation_length, points.seed)
         sums = SteinSums.of(scored, points.kernel.bandwidth, signs[:, sample.units])
-        own = (scored.slopes**2).sum(axis=1)
-        own += scored.weights**2 * scored.points.shape[1] / points.kernel.bandwidth**2
+        own = own_term(scored, points.kernel.bandwidth)
         return Measured(
             sums.statistic,
-            wild_null(sums.statistic, sums.signed, float(own.mean())),
+            wild_null(sums.statistic, sums.signed, own),
             sums.standard_error,
-            float(sums.statistic / own.mean()),
+            sums.statistic / own,
         )
 
 
@@ -137,15 +143,23 @@ class FSSD(FitStatistic):
         Share of the points that locations and bandwidth are learnt on; the test is of the others,
         60 or more.
         0: locations are drawn from a normal distribution like that of the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import FSSD, MixtureScore, fit_test
+    >>> x = rng.normal(1.0, 1.0, (100, 1))
+    >>> result = fit_test(x, MixtureScore([[0.0]]), statistic=FSSD(), n_draws=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "fssd"
     nulls: ClassVar[tuple[str, ...]] = ("spectral",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
-    n_locations: int = 5
-    learn: float = 0.0
-
-    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1, MOST_LOCATIONS), "learn": ShareOrZero}
+    n_locations: Annotated[int, Integer(1, MOST_LOCATIONS)] = 5
+    learn: Annotated[float, ShareOrZero] = 0.0
 
     @override
     def measure(self, points: ScoredSample) -> Measured:
@@ -173,6 +187,7 @@ class FSSD(FitStatistic):
 
 
 @FIT.register
+@renamed_fields
 @dataclass(frozen=True)
 class KSDAggregate(FitStatistic):
     """KSD at seven widths about that of the kernel, and which of them reject, corrected.
@@ -181,58 +196,127 @@ class KSDAggregate(FitStatistic):
 
     Parameters
     ----------
-    memory : float ≥ 0
-        Correlation length of a series, in points; 0 for independent points.
+    correlation_length : float ≥ 0
+        Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
     n_frequencies : int from 1 to 4,096, default 128
         R, per width, of the random waves that stand for the kernel: time and memory O(n).
     exact : bool, optional
         Whether the kernel's own values are taken in place of waves, in time quadratic in points.
         Default of up to 1,000 points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import KSDAggregate, MixtureScore, fit_test
+    >>> x = rng.normal(1.0, 1.0, (100, 1))
+    >>> result = fit_test(x, MixtureScore([[0.0]]), statistic=KSDAggregate(), n_draws=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "ksd_agg"
     nulls: ClassVar[tuple[str, ...]] = (WILD,)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
-    memory: float = 0.0
-    n_frequencies: int = 128
+    correlation_length: Annotated[float, Real(ge=0)] = 0.0
+    n_frequencies: Annotated[int, Integer(1, 4096)] = 128
     exact: bool | None = None
-
-    PARAMETERS: ClassVar[Table] = {
-        "memory": Real(ge=0), "n_frequencies": Integer(1, 4096), "exact": Boolean | None_,
-    }  # fmt: skip
 
     @override
     def measure(self, points: ScoredSample) -> Measured:
+        widths, values, drawn = self.over_widths(points)
+        best = aggregate(values, drawn, WILD)
+        return Measured(best.statistic, best.null, details=details_of(best, widths, values))
+
+    def over_widths(self, points: ScoredSample) -> tuple[list[float], Floats, Floats]:
+        """Return the widths, KSD² of each, (7,), and it in each draw, (n_draws, 7)."""
         widths = [float(points.kernel.bandwidth * 2.0**k) for k in range(-3, 4)]
         exact = len(points.sample) <= EXACT_POINTS if self.exact is None else self.exact
-        values, drawn = (self._of_pairs if exact else self._of_waves)(points, widths)
-        found = aggregate(values, drawn, WILD)
-        scales = {"bandwidth": widths, "ksd2": values.tolist(), **found.columns()}
-        details = {**found.counted([f"bandwidth {w:.4g}" for w in widths]), "widths": scales}
-        return Measured(found.statistic, found.null, details=details)
+        return widths, *(self._of_pairs if exact else self._of_waves)(points, widths)
 
     def _of_pairs(self, points: ScoredSample, widths: list[float]) -> tuple[Floats, Floats]:
         """Return KSD² of each width, (7,), and it in each draw, (n_draws, 7), of all pairs."""
         scored, sample = points.scored, points.sample
-        signs = wild_signs(sample.n_units, points.n_draws, self.memory, points.seed)
+        signs = wild_signs(sample.n_units, points.n_draws, self.correlation_length, points.seed)
         sums = [SteinSums.of(scored, width, signs[:, sample.units]) for width in widths]
-        values = np.array([one.statistic for one in sums])
-        return values, np.column_stack([one.signed for one in sums])
+        values = np.array([ksd.statistic for ksd in sums])
+        return values, np.column_stack([ksd.signed for ksd in sums])
 
     def _of_waves(self, points: ScoredSample, widths: list[float]) -> tuple[Floats, Floats]:
         """Return the same of random waves, with signs of units, or of buckets of many units."""
-        units, length = bucket_units(points.sample, self.memory > 0, points.seed)
+        units, length = bucket_units(points.sample, self.correlation_length > 0, points.seed)
         n_units, n_dims = int(units.max()) + 1, points.scored.points.shape[1]
         n_columns = len(widths) * 2 * n_dims * self.n_frequencies
         check_memory(f"sums of {n_units:,} units", 8 * (3 * n_units + points.n_draws) * n_columns,
                      "take fewer n_frequencies")  # fmt: skip
-        signs = wild_signs(n_units, points.n_draws, self.memory / length, points.seed)
+        signs = wild_signs(n_units, points.n_draws, self.correlation_length / length, points.seed)
         centre = points.scored.points.mean(axis=0)  # changes no kernel, and keeps phases' digits
         scored = replace(points.scored, points=points.scored.points - centre)
         own = points.kernel.frequencies(n_dims, self.n_frequencies, points.seed)
         widest = own * (points.kernel.bandwidth / widths[-1])
         values, drawn = stein_of_waves(scored, units, widest, signs, len(widths))
         return values[::-1], drawn[:, ::-1]
+
+
+@FIT.register
+@dataclass(frozen=True)
+class KSDRanks(KSDAggregate):
+    """The better rank of two statistics: KSD at the kernel's width, and the best of seven widths.
+
+    KSD at the median distance detects shifts and other smooth differences best, and narrow widths
+    detect waves. The data and every draw of the wild bootstrap have a rank among all by each of the
+    two; the statistic is the better rank, as −log of its p-value. Its own rank is the p-value.
+
+    Parameters
+    ----------
+    correlation_length : float ≥ 0
+        Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
+    n_frequencies : int from 1 to 4,096, default 128
+        R, per width, of the random waves that stand for the kernel: time and memory O(n).
+    exact : bool, optional
+        Whether exact kernels are used instead of random waves, in time quadratic in points.
+        Default: with up to 1,000 points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import KSDRanks, MixtureScore, fit_test
+    >>> x = rng.normal(1.0, 1.0, (100, 1))
+    >>> result = fit_test(x, MixtureScore([[0.0]]), statistic=KSDRanks(), n_draws=199)
+    >>> result.p_value < 0.05
+    True
+    """
+
+    name: ClassVar[str] = "ksd_ranks"
+
+    @override
+    def measure(self, points: ScoredSample) -> Measured:
+        widths, values, drawn = self.over_widths(points)
+        each = aggregate(values, drawn, WILD)
+        middle = widths.index(float(points.kernel.bandwidth))
+        table = np.column_stack([[values[middle], *drawn[:, middle]], each.scores])
+        best = aggregate(table[0], table[1:], WILD)
+        top = (middle, each.top)[best.top]
+        details = {"better_of_two": PARTS[best.top], **details_of(each, widths, values)}
+        effect = float(values[top] / own_term(points.scored, widths[top]))
+        return Measured(best.statistic, best.null, effect=effect, details=details)
+
+
+PARTS = ("the kernel's width", "seven widths")
+
+
+def own_term(scored: Scored, width: float) -> float:
+    """Return the mean Stein kernel of a point and itself."""
+    own = (scored.slopes**2).sum(axis=1)
+    own += scored.weights**2 * scored.points.shape[1] / width**2
+    return float(own.mean())
+
+
+def details_of(aggregated: Aggregated, widths: list[float], values: Floats) -> dict[str, Any]:
+    """Return which widths reject, for a report and its picture."""
+    scales = {"bandwidth": widths, "ksd2": values.tolist(), **aggregated.columns()}
+    return {**aggregated.counted([f"bandwidth {w:.4g}" for w in widths]), "widths": scales}
 
 
 def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, int]:
@@ -254,7 +338,7 @@ def bucket_units(sample: Sample, in_order: bool, seed: int) -> tuple[Integers, i
 _SCORE = (
     Instance("Densities")
     | Instance("ExponentialFamilyDensity")
-    | Instance("MixtureScore")
+    | Instance("MixtureScore", "MixtureScore(mean, covariance) for a normal distribution")
     | Instance("SeriesScore")
     | Function
 )
@@ -268,7 +352,7 @@ def fit_test(
         _SCORE,
     ],
     *,
-    statistic: str | Annotated[FitStatistic, Instance("FitStatistic")] = "ksd",
+    statistic: str | Annotated[FitStatistic, Instance("FitStatistic")] = "ksd_ranks",
     bandwidth: Annotated[float, WIDTH] | Annotated[str, OneOf("median")] = "median",
     null: str | None = None,
     n_draws: Permutations = 999,
@@ -280,16 +364,18 @@ def fit_test(
     Parameters
     ----------
     x : shape (n, d) or (n,)
-        Independent points (one per bag, residuals on bags held out), or a series for ``KSD``.
+        Independent points (one per bag, residuals on bags held out), or a series for ``KSDRanks``
+        or ``KSD``.
     score : Densities, ExponentialFamilyDensity, MixtureScore or callable
-        One of our series densities, whose walls are seen to; a density that was fitted by score
+        One of our series densities, with its box; a density that was fitted by score
         matching (to other points than x); a mixture of normal distributions; or a function from
         points (n, d) to ∇ log p (n, d) of a density on the whole space, which need not know its
         constant.
     statistic : str or FitStatistic
-        "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "ksd_agg": the
-        same at seven widths, corrected; O(n) of more than 1,000 points. "fssd": a few locations,
-        O(n); ``FSSD(learn=0.3)`` looks for the best.
+        "ksd_ranks", the default: the better of "ksd" and "ksd_agg", by the same draws of a wild
+        bootstrap; O(n) with more than 1,000 points. For a series take
+        ``KSDRanks(correlation_length=…)``. "ksd": one width, all pairs, O(n²). "ksd_agg": seven
+        widths, corrected. "fssd": a few locations, O(n); ``FSSD(learn=0.3)`` looks for the best.
     bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
         Bandwidth of the Gaussian kernel.
     null : str, optional
@@ -297,7 +383,8 @@ def fit_test(
     n_draws : int from 1 to 1,000,000, default 999
         Number of draws from the null distribution.
     groups : shape (n,), optional
-        A label per point; the signs of the wild bootstrap are those of groups. Only of "ksd".
+        A label per point; the signs of the wild bootstrap are those of groups. Not for
+        "fssd".
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
         Or a numpy Generator, which draws one; ``rng=`` is another name for it.
@@ -316,13 +403,23 @@ def fit_test(
     Notes
     -----
     003; Chwialkowski, Strathmann and Gretton 2016 (KSD), Jitkrittum et al. 2017 (FSSD).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import MixtureScore, fit_test
+    >>> x = rng.normal(1.0, 1.0, (100, 1))
+    >>> result = fit_test(x, MixtureScore([[0.0]]))  # against a standard normal distribution
+    >>> result.p_value < 0.05
+    True
     """
     assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
-    found, null, kernel = find_statistic(FIT, statistic, null, None)
-    if groups is not None and null not in found.group_nulls:
-        raise ParameterError(f"the statistic {found.name!r} takes points for independent; "
-                             "with groups take 'ksd'")  # fmt: skip
+    chosen, null, kernel = find_statistic(FIT, statistic, null, None)
+    if groups is not None and null not in chosen.group_nulls:
+        raise ParameterError(f"the statistic {chosen.name!r} takes points for independent; "
+                             "with groups take 'ksd_ranks'")  # fmt: skip
     if is_bags(x):
         raise DataError("x is bags, whose points are alike; give one point per bag, or groups=")
     rows = as_points(x, "x")
@@ -333,10 +430,10 @@ def fit_test(
     resolved = resolve_kernel(kernel, bandwidth, rows)
     with lane():
         scored = resolve_score(score)(rows)
-        measured = found.measure(ScoredSample(scored, sample, resolved, n_draws, seed))
+        measured = chosen.measure(ScoredSample(scored, sample, resolved, n_draws, seed))
     return measured.result(
         question="fit",
-        name=found.described,
+        name=chosen.described,
         null=null,
         kernel=str(resolved),
         n={"x": len(rows)},
@@ -347,7 +444,7 @@ def fit_test(
     )
 
 
-def resolve_score(score: object) -> Score:
+def resolve_score(score: object) -> ScoreFunction:
     """Return the score of a density, or of a function.
 
     Raises

@@ -120,30 +120,41 @@ def independence_test(
     003; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.
     2013 (Lancaster), Pfister et al. 2018 (dHSIC).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import independence_test
+    >>> result = independence_test(x, y)
+    >>> result.p_value < 0.05
+    True
     """
     assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     is_default = null is None
-    found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
+    chosen, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
     bound = groups is not None or within is not None
-    if bound and is_default and PERMUTATION in found.nulls:
+    if bound and is_default and PERMUTATION in chosen.nulls:
         null = PERMUTATION
-    data, given = matched({"x": x, "y": y, **_others(z)}, {"groups": groups, "within": within})
-    x, y, groups, within = data["x"], data["y"], given["groups"], given["within"]
-    if len(data) < found.n_variables or (len(data) > found.n_variables and not found.takes_more):
-        more = " or more" if found.takes_more else ""
+    data, labels = matched({"x": x, "y": y, **_others(z)}, {"groups": groups, "within": within})
+    x, y, groups, within = data["x"], data["y"], labels["groups"], labels["within"]
+    if len(data) < chosen.n_variables or (len(data) > chosen.n_variables and not chosen.takes_more):
+        more = " or more" if chosen.takes_more else ""
         raise ParameterError(
-            f"{found.name!r} is of {found.n_variables}{more} variables; {len(data)} are given"
+            f"{chosen.name!r} is of {chosen.n_variables}{more} variables; {len(data)} are given"
         )
     if groups is not None:
-        check_groups(found, null, "pairs")
+        check_groups(chosen, null, "pairs")
     if within is not None and null != PERMUTATION:
         raise ParameterError(
             f"null is {null!r}, which knows no labels; with within= take the null "
             f"{PERMUTATION!r}, and a statistic that has it"
         )
     how = kernel, null, n_permutations, seed
-    in_pass = None if bound else _measure_in_pass(found, x, y, how, is_default)
+    in_pass = None if bound else _measure_in_pass(chosen, x, y, how, is_default)
     if in_pass is not None:
         measured, pairs, n, n_left_out = in_pass
         unit, n_units = "bag", n
@@ -158,11 +169,11 @@ def independence_test(
         pairs = Pairs(tuple(rows), sample.units, *how, strata)
         unit, n, n_units = sample.unit, len(sample), sample.n_units
         with lane():
-            measured = _in_units_of_data(found.measure(pairs), units)
+            measured = _in_units_of_data(chosen.measure(pairs), units)
         n_left_out = sample.n_left_out
     return measured.result(
         question="independence",
-        name=found.described,
+        name=chosen.described,
         null=pairs.null,
         kernel=" × ".join(map(str, pairs.kernels)) if kernel else "",
         n={"pairs": n},

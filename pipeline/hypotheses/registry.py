@@ -14,9 +14,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..core import Table, keep_checked
+from ..core import keep_checked
 from ..core.arrays import Floats
-from ..core.errors import DataError, ParameterError, shown
+from ..core.errors import DataError, ParameterError, closest, shown
 from .nulls.distributions import Null
 from .result import HypothesisResult
 
@@ -27,8 +27,6 @@ class Statistic:
 
     Attributes
     ----------
-    PARAMETERS : mapping
-        What each field may be.
     name : str
     nulls : tuple of str
         Those it admits, the default first.
@@ -38,19 +36,18 @@ class Statistic:
         The nulls that do not take the rows of a group for independent.
     """
 
-    PARAMETERS: ClassVar[Table] = {}
     name: ClassVar[str]
     nulls: ClassVar[tuple[str, ...]]
     kernels: ClassVar[tuple[str, ...]] = ("gaussian", "laplacian", "matern")
     group_nulls: ClassVar[tuple[str, ...]] = ("permutation",)
 
     def __post_init__(self) -> None:
-        """Refuse fields that the table does not accept, and what `check` refuses."""
+        """Refuse fields that are not accepted, and what `check` refuses."""
         keep_checked(self)
         self.check()
 
     def check(self) -> None:
-        """Raise ParameterError for fields that the table cannot judge."""
+        """Raise ParameterError for fields that do not fit each other."""
 
     @property
     def described(self) -> str:
@@ -91,14 +88,14 @@ class Measured:
             Numbers do not hold it.
         """
         with np.errstate(over="ignore"):  # refused
-            found, error = np.ldexp([self.statistic, self.standard_error], exponent).tolist()
+            value, error = np.ldexp([self.statistic, self.standard_error], exponent).tolist()
             values = np.ldexp(self.null.values, exponent)
-        if not np.isfinite([found, *values]).all() or (found == 0) != (self.statistic == 0):
+        if not np.isfinite([value, *values]).all() or (value == 0) != (self.statistic == 0):
             raise DataError(
                 f"{name} is too large or too small for numbers: take larger or smaller units"
             )
         null = replace(self.null, values=values)
-        return replace(self, statistic=found, null=null, standard_error=error)
+        return replace(self, statistic=value, null=null, standard_error=error)
 
     def result(self, **tested: Any) -> HypothesisResult:  # noqa: ANN401 - fields of other types
         """Return the result of a test; ``tested`` are the fields that say what was tested."""
@@ -138,14 +135,15 @@ def find_statistic(
     """
     is_name = isinstance(statistic, str) and statistic in table
     if not (is_name or isinstance(statistic, tuple(table.values()))):
+        hint = closest(statistic, table) if isinstance(statistic, str) else ""
         example = next(iter(table.values())).__name__
         raise ParameterError(
-            f"statistic is {shown(statistic)}; expected one of {list(table)}, or {example}(…) and "
-            "its like"
+            f"statistic is {shown(statistic)}{hint}; expected one of {list(table)}, or an instance "
+            f"of a statistic such as {example}()"
         )
-    found: S = table[statistic]() if is_name else statistic  # type: ignore[index, assignment]
-    null = _admitted("null", null, found.name, found.nulls)
-    return found, null, _admitted("kernel", kernel, found.name, found.kernels)
+    chosen: S = table[statistic]() if is_name else statistic  # type: ignore[index, assignment]
+    null = _admitted("null", null, chosen.name, chosen.nulls)
+    return chosen, null, _admitted("kernel", kernel, chosen.name, chosen.kernels)
 
 
 def _admitted(what: str, value: object, statistic: str, admitted: tuple[str, ...]) -> str:

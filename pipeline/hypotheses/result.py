@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..core import None_, Url, checked
+from ..core.errors import plural
+from ..data.bags.html import html_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+LEVEL = 0.05  # of the conclusion in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +62,16 @@ class HypothesisResult:
     sampled_rows : mapping of str to float64, shape (up to about 1,024, d)
         Rows to draw beside locations: of each sample, or of each variable, pair by pair; empty for
         other statistics. Not in `to_dict`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import two_sample_test
+    >>> result = two_sample_test(a, b, statistic='energy', n_permutations=99)
+    >>> result.name, result.n, result.p_value
+    ('energy', {'a': 80, 'b': 80}, 0.01)
     """
 
     statistic: float
@@ -79,8 +100,44 @@ class HypothesisResult:
         """Return the `report`, which is what ``print`` shows."""
         return self.report()
 
-    def report(self) -> str:
-        """Return what was found, one line per fact."""
+    def verdict(self) -> str:
+        """Return the conclusion at level 0.05 in one sentence."""
+        p = f"p = {p_text(self.p_value)}"
+        conclusions = {
+            "two samples": ("The samples differ", "No difference of the samples was detected"),
+            "independence": ("The variables depend on each other", "No dependence was detected"),
+            "fit": ("The data do not follow the model", "No deviation from the model was detected"),
+        }
+        rejected, accepted = conclusions.get(
+            self.question, ("The hypothesis is rejected", "The hypothesis is not rejected")
+        )
+        return f"{rejected if self.p_value <= LEVEL else accepted} ({p}, level {LEVEL:g})."
+
+    @checked(url=Url | None_)
+    def report(self, url: str | os.PathLike[str] | None = None) -> str:
+        """Return what was found, one line per fact; at a URL also write it as an HTML report.
+
+        Parameters
+        ----------
+        url : str or path, optional
+            Place of the HTML file, the one of ``bags test``; an older report is replaced.
+
+        Raises
+        ------
+        DataError
+            A URL without the extras ``cli`` and ``plots``.
+        StoreError
+            Something else than a report is at the URL.
+        """
+        if url is not None:
+            from ..jobs.reports import write_test_page  # noqa: PLC0415 - an extra
+
+            write_test_page(self, url)
+        lines = self._lines()
+        width = max(map(len, lines)) + 2
+        return "\n".join(f"{name:<{width}}{text}" for name, text in lines.items())
+
+    def _lines(self) -> dict[str, str]:
         rows = ", ".join(
             f"{name} {n:,} {plural('row', n)}"
             + ("" if self.unit == "point" else f" in {self.n_units[name]:,} {self.unit}s")
@@ -105,8 +162,28 @@ class HypothesisResult:
             "seed": str(self.seed),
             "seconds": f"{self.seconds:.3g}",
         }
-        width = max(map(len, lines)) + 2
-        return "\n".join(f"{name:<{width}}{text}" for name, text in lines.items() if text)
+        return {name: text for name, text in lines.items() if text}
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the null distribution with the statistic in it; `plot_scales` draws the scales.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ..plotting.hypothesis_tests import plot_null  # noqa: PLC0415 - an extra
+
+        return plot_null(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """Show the report as a table in a notebook."""
+        return html_table(self.verdict(), self._lines())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report; numbers that are not known are None."""
@@ -124,6 +201,11 @@ class HypothesisResult:
         }
 
 
+def p_text(p: float) -> str:
+    """Return a p-value with two significant digits, or three decimals."""
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+
+
 def _has_lists(value: object) -> bool:
     values = value.values() if isinstance(value, Mapping) else [value]
     return any(isinstance(v, list) for v in values)
@@ -131,8 +213,3 @@ def _has_lists(value: object) -> bool:
 
 def _known(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else ""
-
-
-def plural(noun: str, n: int) -> str:
-    """Return the noun as it stands after a number."""
-    return noun if n == 1 else noun + "s"

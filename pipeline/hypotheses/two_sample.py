@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core import Instance, Integer, KernelName, OneOf, Open, Real, Seed, checked
+from ..core.arrays import as_array
 from ..core.errors import DataError, ParameterError, shown, warn
-from ..core.params import as_array
 from ..embeddings.base import Embedding, EmbeddingSpec
 from ..execution.lanes import lane
 from .declared import WIDTH, Permutations
 from .kernels.kernels import Kernel, resolve_kernel
 from .nulls.wild_bootstrap import WILD
 from .registry import Measured, check_groups, find_statistic
-from .result import HypothesisResult, plural
+from .result import HypothesisResult
 from .samples.matching import matched
-from .samples.samples import UNIT, Sample, SampleLike, missing_in, read_samples
+from .samples.samples import UNIT, Sample, SampleLike, read_samples, refuse_missing
 from .samples.standardising import CoordinateUnits, in_own_units
 from .two_samples.comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .two_samples.exact_mmd import UnbiasedMMD
@@ -55,7 +55,7 @@ def two_sample_test(
     | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
     | None = None,
     thin: bool | Annotated[int, Integer(1)] = True,
-    memory: Annotated[float, Real(ge=0)] | None = None,
+    correlation_length: Annotated[float, Real(ge=0)] | None = None,
     standardize: bool | None = None,
 ) -> HypothesisResult:
     """Test whether two samples come from the same distribution.
@@ -127,11 +127,12 @@ def two_sample_test(
     thin : bool or int ≥ 1, default True
         Points to which bags are thinned, as a bag's size changes its embedding's noise, and sizes
         alone would pass for a difference; see `drift_test`. Smaller bags are left out.
-    memory : float ≥ 0, optional
-        Correlation length of the series, in units, for "wild_bootstrap", which needs it. Five
-        times the lag at which the autocorrelation falls to 1/e is a good choice: the test then
-        rejects at α = .05 in 4 to 5 % of simulated series of 150 to 1,000 units (permutations of
-        one of these in 59 %), and in fewer if there are few units for that length.
+    correlation_length : float ≥ 0, optional
+        Lag in units beyond which the series is nearly uncorrelated, for "wild_bootstrap",
+        which needs it. Five times the lag at which the autocorrelation falls to 1/e is a good
+        choice: the test then rejects at α = .05 in 4 to 5 % of simulated series of 150 to 1,000
+        units (permutations of one of these in 59 %), and in fewer if there are few units for that
+        length.
     standardize : bool, optional
         Whether each coordinate of points is divided by its median distance from its median, over
         both samples, so that the test does not depend on units of measurement. Statistic,
@@ -150,16 +151,26 @@ def two_sample_test(
         units, rows that are all alike.
     ParameterError
         A parameter outside its range; a null or a kernel that the statistic does not admit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import two_sample_test
+    >>> result = two_sample_test(a, b)
+    >>> result.p_value < 0.05
+    True
     """
     assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     if statistic is None:
         statistic = _default(bandwidth, null)
-    found, null, kernel = find_statistic(TWO_SAMPLE, statistic, null, kernel)
-    if (memory is None) == (null == WILD):
+    chosen, null, kernel = find_statistic(TWO_SAMPLE, statistic, null, kernel)
+    if (correlation_length is None) == (null == WILD):
         raise ParameterError(
-            f"memory is {memory} and null {null!r}; {WILD!r} needs a memory, and no other null "
-            "has one"
+            f"correlation_length is {correlation_length} and null {null!r}; only {WILD!r} has a "
+            "correlation length, and it needs one"
         )
     both = read_samples(
         {"a": a, "b": b},
@@ -169,27 +180,28 @@ def two_sample_test(
         thin=thin,
         seed=seed,
     )
-    both, units = _standardised(both, standardize, found, bandwidth)
-    samples = TwoSamples(both[0], both[1], null, n_permutations, seed, memory or 0.0, kernel)
-    _check(samples, found)
+    both, units = _standardised(both, standardize, chosen, bandwidth)
+    length = correlation_length or 0.0
+    samples = TwoSamples(both[0], both[1], null, n_permutations, seed, length, kernel)
+    _check(samples, chosen)
     if bandwidth is not None and not kernel:
-        raise ParameterError(f"bandwidth is {bandwidth}; {found.name!r} has no kernel")
-    if bandwidth is not None and found.has_widths:
+        raise ParameterError(f"bandwidth is {bandwidth}; {chosen.name!r} has no kernel")
+    if bandwidth is not None and chosen.has_widths:
         raise ParameterError(
-            f"bandwidth is {bandwidth}; {found.name!r} takes ten of its own: leave it out, or take "
-            "statistic='mmd_u'"
+            f"bandwidth is {bandwidth}; {chosen.name!r} takes ten of its own: leave it out, or "
+            "take statistic='mmd_u'"
         )
-    if bandwidth == ARD and (kernel != "gaussian" or isinstance(found, LocationStatistic)):
+    if bandwidth == ARD and (kernel != "gaussian" or isinstance(chosen, LocationStatistic)):
         raise ParameterError(
             f"bandwidth is {ARD!r}, which is for the gaussian kernel of rows; the kernel is "
-            f"{kernel!r}, the statistic {found.name!r}"
+            f"{kernel!r}, the statistic {chosen.name!r}"
         )
     with lane():
-        name = "" if found.has_widths else kernel
+        name = "" if chosen.has_widths else kernel
         used, samples, choice = _kernel_of(name, bandwidth, samples)
-        fitted, used, samples, learnt = found.learn_on(samples, used)
+        fitted, used, samples, learnt = chosen.learn_on(samples, used)
     tested = samples
-    if found.is_additive and groups is None:
+    if chosen.is_additive and groups is None:
         samples = samples.in_buckets()
     with lane():
         measured = fitted.measure(samples, used)
@@ -197,7 +209,7 @@ def two_sample_test(
         measured, choice = _in_units_of_data(measured, choice, fitted, units)
     return measured.result(
         question="two samples",
-        name=found.described,
+        name=chosen.described,
         null=null,
         kernel=BY_COORDINATE if bandwidth == ARD else str(used or ""),
         n=tested.n,
@@ -278,17 +290,13 @@ def _kernel_of(
 def _labels(groups: object, a: SampleLike, b: SampleLike) -> dict[str, ArrayLike]:
     if not isinstance(groups, (tuple, list)) or len(groups) != 2:
         raise ParameterError(f"groups is {shown(groups)}; expected (labels of a, labels of b)")
-    found = []
+    labels_by_sample = []
     for name, sample, values in zip("ab", (a, b), groups, strict=True):
         what = f"groups of {name}"
         labels = as_array(what, matched({name: sample}, {what: values})[1][what])
-        if n_missing := int(missing_in(labels).sum()):
-            raise DataError(
-                f"{what} are missing (NaN) for {n_missing:,} {plural('unit', n_missing)}: "
-                "give each a label, or leave these out"
-            )
-        found.append(labels)
-    first, second = found
+        refuse_missing(what, labels, "unit")
+        labels_by_sample.append(labels)
+    first, second = labels_by_sample
     try:
         shared = sorted({*second.ravel().tolist()}.intersection(first.ravel().tolist()), key=str)
     except TypeError as error:

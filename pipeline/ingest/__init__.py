@@ -7,20 +7,7 @@ import lazy_loader
 
 from ..core.errors import needing_extra
 
-_import, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-
-__all__ = [
-    "TableIngest",
-    "ingest_anndata",
-    "ingest_arrays",
-    "ingest_catalogue",
-    "ingest_fcs",
-    "ingest_frame",
-    "ingest_images",
-    "ingest_npz",
-    "ingest_patches",
-    "ingest_tables",
-]
+_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:

@@ -10,10 +10,12 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import DTypeLike
+from typing_extensions import override
 
 from ..core import (
     Boolean,
@@ -28,9 +30,8 @@ from ..core import (
     checked,
     is_iterable,
 )
+from ..core.arrays import check_dtype
 from ..core.errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..core.parameters.ingest import MODE
-from ..core.params import check_dtype
 from ..data.bags.box import MOST_DIMS, Box
 from ..data.bags.format_rules import FormatRules
 from ..data.bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
@@ -40,9 +41,12 @@ from ..data.storage.urls import normalize_url
 from ..data.store.creation import check_place, is_vacant
 from ..data.store.store import BagStore
 from ..execution.dask_data.delayed import computed
+from ..execution.progress import Progress
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .boxes import Boxes, MeasuredBox
-from .npz import read_npz
+from .declared import MODE, ChunkPoints, Mode, Names, Place, Reports
+from .npz import NPZ_RULES, read_npz
+from .registry import FORMATS, FileFormat
 
 ARRAY_RULES = FormatRules(
     name="Arrays",
@@ -62,8 +66,6 @@ ARRAY_RULES = FormatRules(
 NO_BAGS = "no bags: the iterable is empty"
 
 logger = logging.getLogger(__name__)
-
-Progress = Callable[[int, int], None]
 
 
 @contextmanager
@@ -174,6 +176,16 @@ def ingest_arrays(
         No bags, or bags, targets, ids or responses that cannot be used; names the bag.
     StoreError
         Something is stored at the URL, or it cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.ingest import ingest_arrays
+    >>> arrays = (rng.normal(size=(n, 2)) for n in (3, 5))
+    >>> store = ingest_arrays(arrays, 'bags.zarr', targets=[31.0, 47.0], target_names=['age'])
+    >>> len(store)
+    2
     """
     new = {
         "class_names": class_names,
@@ -182,15 +194,15 @@ def ingest_arrays(
         "response_box": response_box,
         "chunk_points": chunk_points,
     }
-    kept = BagStore.open(url) if check_mode(mode, overwrite, **new) else None
-    known = (class_names or {}) if kept is None else kept.meta.class_names
+    store = BagStore.open(url) if check_mode(mode, overwrite, **new) else None
+    known = (class_names or {}) if store is None else store.meta.class_names
     classes = {name: list(labels) for name, labels in known.items()}
     names = list(target_names)
     if targets is not None and not is_iterable(targets):
         raise DataError(f"targets is {shown(targets)}; expected one per bag")
-    if kept is not None:
-        response_dims = kept.response_dims
-        names, arrays = _names_of_kept(kept, names, targets, arrays)
+    if store is not None:
+        response_dims = store.response_dims
+        names, arrays = _names_of_kept(store, names, targets, arrays)
     rows = None if targets is None else iter(targets)
     if is_whole(targets):
         classes, columns = columns_of(targets, names, classes)
@@ -204,8 +216,8 @@ def ingest_arrays(
         None if responses is None else iter(responses),
         response_dims,
     )
-    if kept is not None:
-        return _append(kept, batches, ids is not None)
+    if store is not None:
+        return _append(store, batches, ids is not None)
     with new_store(url, overwrite or mode == "overwrite") as create:
         source = {"job": "ingest", "from": "arrays"}
         options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}
@@ -268,22 +280,78 @@ def ingest_npz(
         Python objects, which are never loaded, among them); names the file and the array.
     StoreError
         Something is stored at the URL, or it cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.ingest import ingest_npz
+    >>> np.savez('bags.npz', points=rng.normal(size=(5, 2)), offsets=[0, 2, 5])
+    >>> len(ingest_npz('bags.npz', 'bags.zarr'))
+    2
     """
-    file = normalize_url(path)
-    if check_mode(mode, overwrite, box=box, response_box=response_box, chunk_points=chunk_points):
-        with _naming(file):
-            store, found = BagStore.open(url), read_npz(file)
-            names, classes = list(target_names or store.target_names), store.meta.class_names
-            _, columns = columns_of(found.targets, names, classes, len(found.bags))
-            batches = slices_of(found.bags, columns, found.ids, found.responses, progress)
-            return _append(store, batches, found.ids is not None)
-    with _naming(file), new_store(url, overwrite or mode == "overwrite") as create:
-        found = read_npz(file)
-        classes, columns = columns_of(found.targets, list(target_names), {}, len(found.bags))
-        batches = slices_of(found.bags, columns, found.ids, found.responses, progress)
-        source = {"job": "ingest", "from": file}
-        options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}
-        return _write(create, batches, Boxes(box, response_box), source, options)
+    return NpzIngest(
+        path,
+        url,
+        targets=target_names,
+        box=box,
+        response_box=response_box,
+        dtype=dtype,
+        mode=mode,
+        overwrite=overwrite,
+        chunk_points=chunk_points,
+        progress=progress,
+    ).run()
+
+
+@FORMATS.register
+@dataclass(frozen=True)
+class NpzIngest(FileFormat):
+    """One ``.npz`` file; see `ingest_npz`, whose ``path`` is ``points`` here.
+
+    Parameters
+    ----------
+    targets
+        Names of the targets.
+    """
+
+    name: ClassVar[str] = "npz"
+    endings: ClassVar[tuple[str, ...]] = (".npz",)
+    rules: ClassVar[FormatRules] = NPZ_RULES
+
+    points: Place
+    url: Place
+    _: KW_ONLY
+    targets: Names = ()
+    box: Box | Sequence[Sequence[float]] | None = None
+    response_box: Box | Sequence[Sequence[float]] | None = None
+    dtype: Any = None
+    mode: Mode = "create"
+    overwrite: bool = False
+    chunk_points: ChunkPoints | None = None
+    progress: Reports | None = None
+
+    @override
+    def run(self) -> BagStore:
+        file, url, names = normalize_url(self.points), self.url, list(self.targets)
+        mode, box, response_box = self.mode, self.box, self.response_box
+        chunk_points, progress = self.chunk_points, self.progress
+        if check_mode(
+            mode, self.overwrite, box=box, response_box=response_box, chunk_points=chunk_points
+        ):
+            with _naming(file):
+                store, data = BagStore.open(url), read_npz(file)
+                names, classes = names or list(store.target_names), store.meta.class_names
+                _, columns = columns_of(data.targets, names, classes, len(data.bags))
+                batches = slices_of(data.bags, columns, data.ids, data.responses, progress)
+                return _append(store, batches, data.ids is not None)
+        with _naming(file), new_store(url, self.overwrite or mode == "overwrite") as create:
+            data = read_npz(file)
+            classes, columns = columns_of(data.targets, names, {}, len(data.bags))
+            batches = slices_of(data.bags, columns, data.ids, data.responses, progress)
+            source = {"job": "ingest", "from": file}
+            options = {"class_names": classes, "dtype": self.dtype, "chunk_points": chunk_points}
+            return _write(create, batches, Boxes(box, response_box), source, options)
 
 
 def check_mode(mode: str, overwrite: bool, **of_new_stores: object) -> bool:
@@ -306,10 +374,10 @@ def _names_of_kept(
     store: BagStore, names: Sequence[str], targets: Any, arrays: Iterable[Any]
 ) -> tuple[list[str], Iterable[Any]]:
     """Return the names of targets that come without, those of the store, and the arrays."""
-    given = iter(arrays)
-    head = list(islice(given, 1))
+    remaining = iter(arrays)
+    head = list(islice(remaining, 1))
     has_targets = targets is not None or any(isinstance(item, tuple) for item in head)
-    return list(names or store.target_names) if has_targets else [], chain(head, given)
+    return list(names or store.target_names) if has_targets else [], chain(head, remaining)
 
 
 def _append(store: BagStore, batches: Iterable[BagsToWrite], has_ids: bool) -> BagStore:
@@ -362,17 +430,19 @@ def _write(
     dims = response_dims if first.responses is None else first.responses.n_dims
     of_points = MeasuredBox(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else MeasuredBox(boxes.responses, dims, "response_box")
-    given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
+    boxes_given = [
+        m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)
+    ]
     asked = options["dtype"]
     dtype = None if asked is None else check_dtype("dtype", asked, *PACKED)
-    if dtype == FRACTIONS and None in given[: 1 if dims is None else 2]:
+    if dtype == FRACTIONS and None in boxes_given[: 1 if dims is None else 2]:
         raise ParameterError(f"dtype uint16 holds fractions of a box: {GIVE_BOX}")
     store = create(
         first.bags.n_dims,
         target_names=list(first.targets),
-        box=given[0],
+        box=boxes_given[0],
         response_dims=dims,
-        response_box=given[1] if dims else boxes.responses,
+        response_box=boxes_given[1] if dims else boxes.responses,
         **options,
     )
     with store.appending(source) as session:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import Floats
+from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, shown
-from ..core.params import as_array
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.checks import as_bag
 from ..data.bags.coordinates import Names, order_of
 from ..data.bags.frames import names_of_table
+from ..data.bags.precision import IntegerRange, check_array_apart
 from ..data.bags.responses import Responses, as_response, as_responses
 from ..data.store.plan import plan_partitions
 from ..data.store.targets import targets_matrix
@@ -92,6 +92,7 @@ def batches_of(
     first: _Item | None = None
     reference: _Item | None = None  # the first with names
     n_bags = n_bytes = 0
+    integers = {what: IntegerRange(what) for what in ("bags", "responses")}
 
     def batch() -> BagsToWrite:
         nonlocal response_dims
@@ -102,8 +103,8 @@ def batches_of(
             response_dims = made.responses.n_dims
         return made
 
-    for given in arrays:
-        item = _item(given, rows, responses, n_bags + len(items))
+    for array in arrays:
+        item = _item(array, rows, responses, n_bags + len(items), integers)
         item = _in_order(item, reference, n_bags + len(items))
         reference = item if reference is None or reference.names is None else reference
         first = first or item
@@ -113,10 +114,12 @@ def batches_of(
         if n_bytes >= BATCH_BYTES or len(items) == BATCH_BAGS:
             yield batch()
             n_bags, n_bytes, items = n_bags + len(items), 0, []
+    for whole in integers.values():
+        whole.check()
     if items:
         yield batch()
-    for what, left in (("targets", rows), ("ids", ids), ("responses", responses)):
-        if left is not None and next(left, _END) is not _END:
+    for what, leftover in (("targets", rows), ("ids", ids), ("responses", responses)):
+        if leftover is not None and next(leftover, _END) is not _END:
             raise DataError(f"more {what} than bags: the bags end after {n_bags + len(items)}")
 
 
@@ -172,8 +175,8 @@ def columns_of(
         return classes, {}
     if _is_named(targets):
         keys = targets.keys() if isinstance(targets, Mapping) else targets.columns
-        given = {str(name): as_array(f"target {name!r}", targets[name]) for name in keys}
-        for name, values in given.items():
+        values_by_name = {str(name): as_array(f"target {name!r}", targets[name]) for name in keys}
+        for name, values in values_by_name.items():
             if values.ndim == 0:
                 raise DataError(f"target {name!r} is {shown(targets[name])}; expected one per bag")
     else:
@@ -184,15 +187,16 @@ def columns_of(
                 f"targets have shape {matrix.shape}; expected one row per bag, one column for each "
                 f"of {list(names) or 'the targets'}"
             )
-        given = dict(zip(names or default_names(matrix.shape[1]), matrix.T, strict=True))
+        values_by_name = dict(zip(names or default_names(matrix.shape[1]), matrix.T, strict=True))
     classes = classes | {
         name: labels
-        for name, values in given.items()
+        for name, values in values_by_name.items()
         if name not in classes and (labels := _labels(values))
     }
-    n_bags = max(map(len, given.values()), default=0) if n_bags is None else n_bags
-    floats = targets_matrix(given, names or list(given), classes, n_bags)
-    return classes, dict(zip(names or given, floats.T, strict=False))  # one column without targets
+    n_bags = max(map(len, values_by_name.values()), default=0) if n_bags is None else n_bags
+    floats = targets_matrix(values_by_name, names or list(values_by_name), classes, n_bags)
+    # one column without targets
+    return classes, dict(zip(names or values_by_name, floats.T, strict=False))
 
 
 def default_names(n_targets: int) -> list[str]:
@@ -201,29 +205,35 @@ def default_names(n_targets: int) -> list[str]:
 
 
 def _item(
-    given: Any, rows: Iterator[Any] | None, responses: Iterator[Any] | None, bag: int
+    element: Any,
+    rows: Iterator[Any] | None,
+    responses: Iterator[Any] | None,
+    bag: int,
+    integers: Mapping[str, IntegerRange],
 ) -> _Item:
-    points, label = given, ()
+    points, label = element, ()
     response: Any = _END
-    if isinstance(given, tuple) and rows is None:
-        if len(given) not in (2, 3):
+    if isinstance(element, tuple) and rows is None:
+        if len(element) not in (2, 3):
             raise DataError(
-                f"bag {bag} is a tuple of {len(given)}; expected its points, its targets and, if "
+                f"bag {bag} is a tuple of {len(element)}; expected its points, its targets and, if "
                 "wanted, its response"
             )
-        points, label, response = (*given, _END)[:3]
+        points, label, response = (*element, _END)[:3]
     elif rows is not None:
         label = _next(rows, "targets", bag)
     if responses is not None:
         if response is not _END:
             raise DataError(f"bag {bag} is a tuple with a response, but responses are given, too")
         response = _next(responses, "responses", bag)
-    return _Item(
-        as_bag(points, f"bag {bag}"),
-        (label,) if np.ndim(label) == 0 else tuple(label),
-        response if response is _END else as_response(response, f"bag {bag}"),
-        names_of_table(points),
-    )
+    check_array_apart(f"bag {bag}", points, is_whole=False)
+    floats = as_bag(points, f"bag {bag}")
+    integers["bags"].add(points, floats)
+    answer = response if response is _END else as_response(response, f"bag {bag}")
+    if isinstance(answer, np.ndarray):
+        integers["responses"].add(response, answer)
+    labels = (label,) if np.ndim(label) == 0 else tuple(label)
+    return _Item(floats, labels, answer, names_of_table(points))
 
 
 def _in_order(item: _Item, reference: _Item | None, bag: int) -> _Item:
@@ -236,15 +246,15 @@ def _in_order(item: _Item, reference: _Item | None, bag: int) -> _Item:
 
 
 def _check_alike(item: _Item, first: _Item, names: Sequence[str], bag: int) -> None:
-    found, expected = item.kind, (first.kind[0], len(names) or first.kind[1], first.kind[2])
-    if found[:2] != expected[:2]:
+    kinds, expected = item.kind, (first.kind[0], len(names) or first.kind[1], first.kind[2])
+    if kinds[:2] != expected[:2]:
         raise DataError(
-            f"bag {bag} has dimension {found[0]} and {found[1]} targets; expected dimension "
+            f"bag {bag} has dimension {kinds[0]} and {kinds[1]} targets; expected dimension "
             f"{expected[0]} and {expected[1]} targets"
         )
-    if found[2] != expected[2]:
+    if kinds[2] != expected[2]:
         raise DataError(
-            f"bag {bag} comes {'with' if found[2] else 'without'} a response, unlike the first "
+            f"bag {bag} comes {'with' if kinds[2] else 'without'} a response, unlike the first "
             "one; use None for a bag that has none"
         )
 
@@ -262,13 +272,13 @@ def _batch(
     names_of_bags = np.array(numbers) if ids is None else [_next(ids, "ids", i) for i in numbers]
     responses = None
     if items[0].response is not _END:
-        given = [item.response for item in items]
-        if response_dims is None and all(response is None for response in given):
+        item_responses = [item.response for item in items]
+        if response_dims is None and all(response is None for response in item_responses):
             raise DataError(
                 f"none of the first {len(items)} bags has a response; pass response_dims, the "
                 "number of their coordinates"
             )
-        responses = as_responses(given, len(items), response_dims, names_of_bags)
+        responses = as_responses(item_responses, len(items), response_dims, names_of_bags)
     return BagsToWrite(
         Bags.trusted(np.concatenate([item.points for item in items]), offsets_of(sizes)),
         dict(zip(names or default_names(len(columns)), columns, strict=True)),

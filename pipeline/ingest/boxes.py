@@ -46,8 +46,8 @@ class MeasuredBox:
         numbers = np.append(self._numbers, drawn[fewer])
         sample = np.concatenate([self._sample, points[fewer]])
         if len(numbers) > self._size:
-            kept = np.argpartition(numbers, self._size)[: self._size]
-            numbers, sample = numbers[kept], sample[kept]
+            smallest = np.argpartition(numbers, self._size)[: self._size]
+            numbers, sample = numbers[smallest], sample[smallest]
             self._most = numbers.max()
         self._numbers, self._sample = numbers, sample
 

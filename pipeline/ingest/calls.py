@@ -7,8 +7,8 @@ from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
 from ..core.errors import ParameterError
-from ..core.parameters.ingest import refuse_gone
 from ..data.store.store import BagStore
+from .earlier_keys import refuse_gone
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,10 +12,12 @@ import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core.errors import DataError, shown
 from ..data.bags.bags import Bags, offsets_of
 from ..data.bags.format_rules import FormatRules
 from ..data.bags.responses import Responses, as_responses
+from ..data.storage.files import check_local
+from ..data.storage.urls import normalize_url
 from ..execution.memory import available_memory
 
 NPZ_RULES = FormatRules(
@@ -84,6 +86,7 @@ def _responses(arrays: Mapping[str, NDArray[Any]], n_bags: int) -> Responses | N
 
 def _load(file: str) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
+    check_local(normalize_url(file), DataError)
     try:
         with fsspec.open(file, "rb") as handle:
             npz = np.load(handle, allow_pickle=False)
@@ -129,8 +132,9 @@ def _check_size(archive: zipfile.ZipFile, name: str, file: str) -> None:
         shape, _, dtype = header(member)
     n_bytes, available = math.prod(shape) * dtype.itemsize, available_memory()
     if n_bytes > available:
+        gib = f"{n_bytes / 2**30:,.2f}" if n_bytes < 2**63 else "more than 2^33"
         raise DataError(
-            f"{file}: array {name!r} is of shape {shape} and {dtype}, {n_bytes / 2**30:,.2f} GiB, "
+            f"{file}: array {name!r} is of shape {shown(shape)} and {dtype}, {gib} GiB, "
             f"and {available / 2**30:,.2f} GiB of memory are available; write several files, and "
             "join their stores with `bags merge`"
         )

@@ -15,6 +15,10 @@ from .evaluation.judging import (
     Errors as Errors,
     evaluate as evaluate,
 )
+from .explain import (
+    Explanation as Explanation,
+    explain as explain,
+)
 from .fitting.checkpoints import (
     Checkpoints as Checkpoints,
 )

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
     Boolean,
+    ChoiceOf,
     False_,
     Instance,
     Integer,
@@ -52,6 +53,7 @@ from .fitting.checkpoints import CheckpointsLike
 from .fitting.feature_map import FeatureMap
 from .fitting.fit_parameters import AUTO, FitParameters, PenaltiesLike
 from .fitting.problem import Groups, Labels, TrainingBags, pose_problem
+from .fitting.solver import SOLVERS
 from .intervals.calibration import Calibration
 from .intervals.fold_calibration import FoldCalibration
 from .outcomes.base import Outcome, Target
@@ -95,7 +97,7 @@ class DoubleBasis(BaseEstimator):
     alphas: Annotated[float | PenaltiesLike, PENALTIES] | None = None
     validation_fraction: Annotated[float, Share] = 0.1
     precision: Precision = "float32"
-    solver: Annotated[str, OneOf("auto", "cholesky", "cg")] = "auto"
+    solver: Annotated[str, ChoiceOf(SOLVERS, "choice", ("auto",))] = "auto"
     rank: Annotated[int, Integer(1)] | None = None
     uncertainty: bool = False
     baseline: Annotated[str, OneOf("linear")] | None = None
@@ -137,7 +139,7 @@ class DoubleBasis(BaseEstimator):
     @checked(url=Url, overwrite=Boolean)
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Save the model as Zarr arrays and JSON; see `save_model`."""
-        save_model(self, url, overwrite)
+        save_model(self, url, overwrite=overwrite)
 
     def summary(self) -> FitSummary:
         """Summarise the fit: what was chosen, its error next to rivals, and the next step.
@@ -170,6 +172,48 @@ class DoubleBasis(BaseEstimator):
         penalty = f"{self.alpha_:.3g} (alpha={self.alpha!r})"
         name = type(self).__name__
         return summary_of(name, model.features, model.outcome, penalty, model.report)
+
+    @checked(url=Url)
+    def report(
+        self, url: str | os.PathLike[str], X: BagsLike | None = None, y: Labels = None
+    ) -> None:
+        """Write an HTML report of the fitted model: the one of ``bags fit``, in the same words.
+
+        The report begins with a verdict, and has errors next to baselines, charts, the worst bags,
+        what was compared and chosen, and a model card.
+
+        Parameters
+        ----------
+        url : str or path
+            Place of the HTML file; an older report is replaced.
+        X, y : optional
+            Labelled bags, as for `evaluate`. The model is judged on the bags that its holdout left
+            out of these, or by the folds of the fit where these are the bags fitted without a
+            holdout; on all bags of other data. Without them the report has no errors of bags.
+
+        Raises
+        ------
+        NotFittedError
+            Before a fit.
+        DataError
+            Labels that do not fit the bags, or without the extras ``cli`` and ``plots``.
+        StoreError
+            Something else than a report is at the URL.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bagbasis import DoubleBasisRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> spread = rng.uniform(0.5, 2.0, 100)
+        >>> bags = [rng.normal(0, s, (20, 1)) for s in spread]
+        >>> model = DoubleBasisRegressor("moments").fit(bags, spread, holdout=0.3)
+        >>> model.report("fit.html", bags, spread)
+        """
+        from ..jobs.reports import write_model_page  # noqa: PLC0415 - an extra
+
+        check_is_fitted(self)
+        write_model_page(self, url, X, y)
 
     def __repr__(self, **options: Any) -> str:  # noqa: ANN401 - as scikit-learn has it
         """Return the parameters, and what was chosen by a fit."""
@@ -304,7 +348,7 @@ class DoubleBasis(BaseEstimator):
         progress: Progress | None,
         checkpoints: CheckpointsLike,
     ) -> Self:
-        parameters = parameters_of(self)
+        parameters = fit_parameters_of(self)
         problem = pose_problem(
             parameters,
             X,
@@ -329,7 +373,7 @@ class DoubleBasis(BaseEstimator):
 Estimator = TypeVar("Estimator", bound=DoubleBasis)
 
 
-def parameters_of(estimator: DoubleBasis) -> FitParameters:
+def fit_parameters_of(estimator: DoubleBasis) -> FitParameters:
     """Return the parameters of an estimator, and what it learns, as a value.
 
     Raises
@@ -340,10 +384,10 @@ def parameters_of(estimator: DoubleBasis) -> FitParameters:
     values = estimator.get_params(deep=False)
     made = {"embedding": named_embedding, "random_features": named_features}
     for name, named in made.items():
-        given = values[name]
-        if isinstance(given, str) and given != AUTO:
-            constraints_of(type(estimator))[name].check(name, given)
-            values[name] = named(given)
+        value = values[name]
+        if isinstance(value, str) and value != AUTO:
+            constraints_of(type(estimator))[name].check(name, value)
+            values[name] = named(value)
     learns = estimator._learns  # noqa: SLF001 - the same class
     return FitParameters(learns, constraints_of(type(estimator)), **values)
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self, cast, overload
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
     Function,
     Instance,
+    Integer,
     ListOf,
     MappingOf,
     None_,
@@ -22,7 +25,7 @@ from ..core import (
     checked,
     component,
 )
-from ..core.arrays import Floats
+from ..core.arrays import Bools, Floats
 from ..core.sklearn_bases import ClassifierMixin
 from ..data.bags.bags import Bags
 from ..data.labelled.holdout import HOLDOUT, HoldoutLike
@@ -32,9 +35,11 @@ from ..data.store.store import BagStore
 from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
 from .base import DoubleBasis, Head
-from .fitted_model import Array
+from .conformal import conformalized
+from .fitted_model import COVERAGE, Array
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.problem import Groups, TrainingBags
+from .intervals.fold_calibration import MOST_FOLDS
 from .judging import score_of
 from .outcomes.base import Target
 from .outcomes.classes import Classes
@@ -43,20 +48,39 @@ from .ridge_model import RidgeModel
 
 @component
 class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
-    """The Double-Basis estimator on one-hot classes, bag → class.
+    """Predict the class of each bag: the Double-Basis estimator on one-hot classes.
 
     Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``. Labels in a store
     are the names of its target's classes, in their order, or its target's values (integers where
     they are whole numbers up to 2^53); those of another store are compared by name. For bags in
-    memory they are numbers or text, sorted; NaN, None or empty text is a bag without a label. One
-    ridge per class is fitted, from one pass.
+    memory they are numbers or text, sorted. NaN or None is a bag without a label; so is empty text,
+    with a warning. One ridge per class is fitted, from one pass.
 
     Parameters
     ----------
     class_weight : "balanced", mapping from class to number ≥ 0, or None
-        What the weight of each bag of a class is multiplied by; "balanced" gives the classes of
-        the bags fitted equal weight in all, as scikit-learn does. A class that a mapping leaves
+        Factor for the weight of each bag of a class; "balanced" gives the classes of the bags
+        fitted equal weight in all, as scikit-learn does. A class that a mapping leaves
         out has 1. Errors are not weighted by it.
+
+    See Also
+    --------
+    DoubleBasisRegressor : Predicts numbers.
+    evaluate : Errors next to those of baselines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisClassifier
+    >>> labels = np.where(y > 1.25, 'wide', 'narrow')
+    >>> model = DoubleBasisClassifier('moments').fit(X, labels)
+    >>> list(model.classes_)
+    [np.str_('narrow'), np.str_('wide')]
+    >>> model.predict_proba(X[:3]).shape
+    (3, 2)
     """
 
     class_weight: (
@@ -122,6 +146,68 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         model, n = self._fitted, len(self.classes_)
         return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
 
+    @checked(cv=Integer(2, MOST_FOLDS) | None_, progress=Function | None_)
+    def conformalize(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        cv: int | None = None,
+        groups: str | ArrayLike | None = None,
+        sample_weight: SampleWeight = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Compute what `predict_set` needs, from bags that were not fitted, or from folds.
+
+        A fit with ``holdout`` does the former itself. Arguments and errors as in
+        `DoubleBasisRegressor.conformalize`.
+        """
+        check_is_fitted(self)
+        self.model_ = conformalized(self, X, y, cv, groups, sample_weight, progress)
+        return self
+
+    @checked(coverage=Real())
+    def predict_set(self, X: BagsLike, coverage: float = COVERAGE) -> Array:
+        """Return which classes are in the prediction set of each bag, shape (n_bags, n_classes).
+
+        A set has the predicted class and all others that are not too unlikely, so that it holds
+        the true class of at least the fraction ``coverage`` of new bags: on average over bags,
+        not for each class by itself. Sure predictions have sets of one class. The columns are in
+        the order of ``classes_``; for a store the result is lazy.
+
+        From bags held out, split conformal prediction with the probability of the true class as
+        the score (Sadinle et al. 2019): the coverage holds for any distribution of exchangeable
+        bags. From folds, CV+ (Romano et al. 2020): about this coverage, and at least
+        1 − 2 (1 − coverage) less a small term; no bag is lost to a holdout.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        coverage : float in (0, 1)
+
+        Raises
+        ------
+        ModelError
+            Nothing was held out, and no folds were made.
+        ParameterError
+            Too few bags for the coverage.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> spread = rng.uniform(0.5, 2.0, 100)
+        >>> X = [rng.normal(0, s, (30, 2)) for s in spread]
+        >>> from bagbasis import DoubleBasisClassifier
+        >>> labels = np.where(spread > 1.25, 'wide', 'narrow')
+        >>> model = DoubleBasisClassifier('moments').fit(X, labels, holdout=0.3)
+        >>> model.predict_set(X[:3], coverage=0.8).shape
+        (3, 2)
+        """
+        model = self._fitted
+        model.require_calibration().rank(coverage)
+        return model.apply(X, _Sets(model, coverage), (len(self.classes_),), np.bool_)
+
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
@@ -136,6 +222,17 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     @property
     def _outcome(self) -> Classes:
         return cast(Classes, self.model_.outcome)
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """What `DoubleBasisClassifier.predict_set` gives for bags in memory."""
+
+    model: RidgeModel
+    coverage: float
+
+    def __call__(self, bags: Bags) -> Bools:
+        return self.model.sets_of(self.model.interval_rows(bags), self.coverage)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,13 +14,17 @@ from ..data.labelled.splits import hash_index
 from .outcomes.base import Outcome
 from .outcomes.details import Details
 from .predictions.outside import Outside
+from .verdict import ERROR_RATE, RIVALS, bags_in_words, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
 SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ErrorSample:
     """A uniform random sample of bags, the same however the pass over them was cut.
 
     Attributes
@@ -29,24 +33,25 @@ class Sample:
         Positions of the bags, ascending.
     true, predicted : float64, shape (n, number of targets)
         True and predicted values of the first nine targets. Of a class its code; the predicted one
-        is followed by the share that the model gives it, in [0, 1], and by the Brier score, Σ
-        (share − truth)² over classes.
+        is followed by the share that the model gives it, in [0, 1], by the Brier score, Σ
+        (share − truth)² over classes, by the weight of the bag, and, with at most 50 classes, by
+        the share of each class.
     """
 
     index: Integers
     true: Floats
     predicted: Floats
 
-    def __add__(self, other: Self) -> Sample:
+    def __add__(self, other: Self) -> ErrorSample:
         """Return the bags with the smallest random numbers among those of both."""
         index = np.concatenate([self.index, other.index])
-        kept = np.argsort(index, kind="stable")
+        chosen = np.argsort(index, kind="stable")
         if len(index) > SAMPLE_SIZE:
-            numbers = hash_index(index[kept].astype(np.uint64), SAMPLE_SEED)
-            kept = kept[np.sort(np.argpartition(numbers, SAMPLE_SIZE)[:SAMPLE_SIZE])]
+            numbers = hash_index(index[chosen].astype(np.uint64), SAMPLE_SEED)
+            chosen = chosen[np.sort(np.argpartition(numbers, SAMPLE_SIZE)[:SAMPLE_SIZE])]
         true = np.concatenate([self.true, other.true])
         predicted = np.concatenate([self.predicted, other.predicted])
-        return Sample(index[kept], true[kept], predicted[kept])
+        return ErrorSample(index[chosen], true[chosen], predicted[chosen])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +73,7 @@ class Errors:
     mean, scatter : shape (k,)
         Mean of the encoded labels, and their sum of squares about it.
     details : Details
-    sample : Sample
+    sample : ErrorSample
         For pictures.
     subset : {"all", "holdout", "train"}
         What `evaluate` has chosen, or was given.
@@ -76,6 +81,18 @@ class Errors:
         Sum of the bags' weights, by which all sums and means are; None: all are 1.
     outside : Outside
         Bags of which many points lie outside the box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, evaluate
+    >>> model = DoubleBasisRegressor('moments').fit(X[:60], y[:60])
+    >>> errors = evaluate(model, X[60:], y[60:])
+    >>> errors.n, bool(errors.error < errors.constant_error)
+    (20, True)
     """
 
     outcome: Outcome
@@ -86,7 +103,7 @@ class Errors:
     mean: Floats
     scatter: Floats
     details: Details
-    sample: Sample
+    sample: ErrorSample
     subset: str = "all"
     weights: float | None = None
     outside: Outside = field(default=Outside())
@@ -138,6 +155,29 @@ class Errors:
         return self._in_numbers(error)
 
     @property
+    def standard_error(self) -> float | None:
+        """The standard error of `error`, as if bags were independent; None where it is not known.
+
+        It is known for one target without weights, and for the error rate of classes.
+        """
+        if self.weights is not None or not self.n:
+            return None
+        if self.measure == ERROR_RATE:
+            return float((self.error * (1 - self.error) / self.n) ** 0.5)
+        true, predicted = self.sample.true, self.sample.predicted
+        if self.outcome.n_targets != 1 or true.shape != predicted.shape or true.shape[1] != 1:
+            return None
+        return float(self.rmse_errors[0])
+
+    @property
+    def rmse_errors(self) -> Floats:
+        """Standard errors of the RMSE of the first nine targets, from the sample of bags."""
+        squares = (self.sample.predicted - self.sample.true) ** 2
+        roots = np.sqrt(squares.mean(axis=0))
+        spread = squares.std(axis=0) / self.n**0.5
+        return np.divide(spread, 2 * roots, out=np.zeros(len(roots)), where=roots > 0)
+
+    @property
     def constant_error(self) -> float:
         """The error of the best constant prediction for these bags."""
         error = self.outcome.constant_error(self.mean, self.scatter / self.weight)
@@ -152,10 +192,17 @@ class Errors:
         """What `error` is, in words."""
         return self.outcome.measure
 
+    def verdict(self) -> str:
+        """Return a sentence on the error, next to that of the best constant."""
+        names = ", ".join(self.values())
+        where = bags_in_words(self.n, self.subset == "holdout")
+        errors = [("the model", self.error), (RIVALS["constant_error"], self.constant_error)]
+        return verdict(names, self.measure, where, errors, self.standard_error)
+
     def __repr__(self) -> str:
         """Say the errors of each target, without the sample and the sums."""
-        found = "; ".join(f"{name}: {text}" for name, text in self._lines().items())
-        return f"Errors({self.n:,} bags, subset={self.subset!r}; {found})"
+        lines = "; ".join(f"{name}: {text}" for name, text in self._lines().items())
+        return f"Errors({self.n:,} bags, subset={self.subset!r}; {lines})"
 
     def _repr_html_(self) -> str:
         """Show the same as a table in a notebook."""
@@ -172,6 +219,23 @@ class Errors:
             )
             for name, numbers in self.values().items()
         }
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the predictions against the truth, or the calibration of classes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``); or for densities.
+        """
+        from ..plotting.predictions import plot_errors  # noqa: PLC0415 - an extra
+
+        return plot_errors(self, ax=ax)
 
     @property
     def references(self) -> Floats:
@@ -197,8 +261,12 @@ class Errors:
         - of a number ``n``, ``rmse``, ``mae``, ``bias``, ``r2`` and ``constant_rmse``, the error
           of the best constant for these bags, their mean; ``r2`` is 1 − (rmse / constant_rmse)²;
           where all targets are equal 1 of exact predictions, else 0
-        - of classes ``n``, ``accuracy``, ``per_class`` (precision, recall, f1, 0 where undefined,
-          and the number of bags) and ``confusion``, a row per true class
+        - of classes ``n``, ``accuracy``; ``balanced_accuracy``, the mean recall of the classes that
+          have bags; ``log_loss``, None with bags of a class that the model does not know; ``auc``,
+          the area under the ROC curve, of more than two classes the mean of each against the
+          others, from the `sample` of at most 50,000 bags, None where it is not defined or with
+          more than 50 classes; ``per_class`` (precision, recall, f1, 0 where undefined, and the
+          number of bags) and ``confusion``, a row per true class
         - of densities, under the name ``densities``, ``n``, mean squared L2 distances on the unit
           cube to the responses' series, ``*_mse``, and determinations against the average density:
           ``r2`` of the model, ``input_r2`` of the bag's own density

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DataError, warn
+from ..core.errors import DataError, ParameterError, warn
 from ..data.labelled.columns import Column
+from ..data.labelled.labelled import LabelledBags
 from ..data.labelled.labels import warn_of_alike, warn_of_few
+from ..data.labelled.weights import Weights
 from ..data.store.sampling import DISTANCE_SAMPLE
 from ..execution.lanes import lane
 from ..execution.progress import Progress
@@ -20,15 +22,18 @@ from .fitted_model import digest_of_fitted, take_subset
 from .fitting.accumulate import FitStatistics
 from .fitting.checkpoints import CheckpointsLike, checkpoints_of
 from .fitting.feature_map import warn_of_outside, warn_of_scale
-from .fitting.fit_parameters import FitParameters, is_summed
-from .fitting.matrix_free import MatrixFreeFit
+from .fitting.fit_parameters import FEW_BAGS, FitParameters, is_summed
+from .fitting.label_limits import ignoring_outliers
 from .fitting.plan import FitPlan
-from .fitting.planning import check_summable, plan_fit, takes_gradients
-from .fitting.problem import Problem
+from .fitting.planning import plan_fit
+from .fitting.problem import N_FOLDS, Problem
+from .fitting.solver import choose_solver
 from .fitting.solving import solve_fit
-from .intervals.calibration import Calibration
-from .outcomes.densities import Densities
+from .intervals.calibration import calibration_of
+from .intervals.error_scale import LEAST_ROWS, ErrorScale
+from .outcomes.densities import DensityOutcome
 from .posterior import Posterior
+from .predictions.outside import constants_of
 from .ridge.penalties import Path, warn_at_edge
 from .ridge.ridge import RidgeSolution
 from .ridge_model import RidgeModel
@@ -52,39 +57,29 @@ def fit_ridge(
     DataError, ParameterError, StoreError
         As ``fit`` of the estimators.
     """
-    solution, n_bags_resumed, n_passes = None, 0, 1
-    with checkpoints_of(checkpoints) as kept:
+    with checkpoints_of(checkpoints) as keeper:
         begun = time.perf_counter()
-        plan = plan_fit(problem, parameters, progress, kept)
+        problem = ignoring_outliers(problem, parameters)
+        plan = plan_fit(problem, parameters, progress, keeper)
         planned = time.perf_counter()
-        if takes_gradients(plan, parameters, exact=kept is not None):
-            plan = replace(plan, keeps_rows=False)
-            penalties = {"alphas": parameters.given_penalties().tolist(), "rank": parameters.rank}
-            steps = kept.steps(plan, **penalties) if kept else None
-            fit = MatrixFreeFit(plan, parameters.penalties, parameters.rank, progress, steps)
-            solution, sums = fit.run()
-            n_passes = fit.n_passes
-        else:
-            check_summable(plan, parameters)
-            keeper = kept.keeper(plan) if kept else None
-            n_bags_resumed = keeper.n_bags_kept(plan.ranges) if keeper else 0
-            sums = plan.run(progress, keeper)
-        summed = time.perf_counter()
-        model = make_model(plan, sums, parameters, solution)
+        solver = choose_solver(plan, parameters, exact=keeper is not None)
+        solved = solver.solve(plan, progress, keeper)
+        sums = solved.sums
+        model = make_model(solved.plan, sums, parameters, solved.solution, solver.choice)
     seconds = {
         "choose": planned - begun,
-        "accumulate": summed - planned,
-        "solve": time.perf_counter() - summed,
+        "accumulate": solved.pass_seconds,
+        "solve": time.perf_counter() - planned - solved.pass_seconds,
     }
     if parameters.head != "ridge":
-        solved = time.perf_counter()
+        begun_trees = time.perf_counter()
         model = with_trees(model, problem, parameters, progress)
-        seconds["trees"] = time.perf_counter() - solved
+        seconds["trees"] = time.perf_counter() - begun_trees
     warn_of_labels(problem, sums)
-    passes = {"n_passes": n_passes, "n_bags_resumed": n_bags_resumed}
+    passes = {"n_passes": solved.n_passes, "n_bags_resumed": solved.n_bags_resumed}
     digest = digest_of_fitted(problem.source, problem.holdout)
     model = replace(model, report={**model.report, **passes, **digest, "seconds": seconds})
-    return calibrated(model, problem)
+    return calibrated(model, problem, parameters.rounding)
 
 
 def warn_of_labels(problem: Problem, sums: FitStatistics) -> None:
@@ -93,7 +88,7 @@ def warn_of_labels(problem: Problem, sums: FitStatistics) -> None:
     n = int(whole.n)
     if warn_of_few(n, problem.source.url):
         return
-    if not problem.outcome.has_squared_losses or isinstance(problem.outcome, Densities):
+    if not problem.outcome.has_squared_losses or isinstance(problem.outcome, DensityOutcome):
         return
     if whole.weight:
         spread, mean = whole.centred_yy() / whole.weight, whole.sum_y / whole.weight
@@ -105,12 +100,13 @@ def make_model(
     sums: FitStatistics,
     parameters: FitParameters,
     solution: RidgeSolution | None = None,
+    solver: str = "cholesky",
     near: float | None = None,
     for_scores: bool = False,
 ) -> RidgeModel:
     """Return the model of a plan's sums.
 
-    They are solved, unless a ``solution`` by conjugate gradients is given; a search of penalties
+    They are solved exactly, unless the ``solution`` of a ``solver`` is given; a search of penalties
     begins at ``near``, per bag. Probabilities of classes are not calibrated ``for_scores``.
 
     Raises
@@ -118,7 +114,6 @@ def make_model(
     DataError
         No labelled bags, features that are not finite, or labels that are too large.
     """
-    solver = "cholesky" if solution is None else "cg"
     if solution is None:
         solution = solve_fit(plan, sums, parameters, near)
     _warn(plan, sums, parameters, solution)
@@ -143,7 +138,7 @@ def make_model(
     )
     with lane():
         known = DISTANCE_SAMPLE.ranges(plan.bags.start, plan.bags.end)
-        model = model.knowing_bags(plan.bags.batches_of(known))
+        model = model.knowing_bags(plan.bags.batches_of(known), plan.weights)
     return model if for_scores else with_probabilities(model, plan, sums, parameters)
 
 
@@ -157,6 +152,7 @@ def report_fit(
         "data_snapshot": plan.bags.snapshot,
         "choice": plan.choice,
         "coordinates": plan.bags.coordinate_names,
+        "constant_coordinates": constants_of(plan.bags) or None,
     }
     return {
         "data_url": plan.bags.url,
@@ -189,12 +185,16 @@ def _warn(
 def _chose_width(plan: FitPlan) -> bool:
     """Return whether folds have chosen the width of the random features, among several."""
     tried = plan.choice["tried"] if plan.choice else []
-    return len({one["width"] for one in tried}) > 1
+    return len({candidate["width"] for candidate in tried}) > 1
 
 
-def calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
-    """Return the model with the errors of the bags held out, where they give intervals."""
-    if not (model.outcome.has_intervals and model.holdout):
+def calibrated(model: RidgeModel, problem: Problem, rounding: float) -> RidgeModel:
+    """Return the model with the errors of the bags held out, where they give intervals or sets.
+
+    ``rounding``: see `FitParameters.rounding`.
+    """
+    has_sets = model.outcome.has_sets
+    if not ((model.outcome.has_intervals or has_sets) and model.holdout):
         return model
     begun, groups, calibration = time.perf_counter(), problem.holdout.groups, None
     of_values = None if problem.holdout.mask is None else problem.grouped_by
@@ -203,9 +203,31 @@ def calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
         if groups is not None:
             column = Column.of(problem.source.data, "groups", groups)
         held = take_subset(problem.source, model, "holdout")
+        weights = problem.weights
+        scale, is_known = learn_scale(model, problem.fitted, rounding, column, weights)
         # without progress, which would begin again at 0
-        calibration = Calibration.of(model, held, column)
+        calibration = calibration_of(model, held, column, None, scale, not is_known)
     except DataError as error:  # a bag that is refused does not take the fit with it
-        warn(f"the model has no intervals: {error}")
+        warn(f"the model has no {'prediction sets' if has_sets else 'intervals'}: {error}")
     seconds = {**model.report["seconds"], "calibrate": time.perf_counter() - begun}
     return replace(model, calibration=calibration, report={**model.report, "seconds": seconds})
+
+
+def learn_scale(
+    model: RidgeModel,
+    fitted: LabelledBags,
+    rounding: float,
+    groups: Column | None = None,
+    weights: Weights | None = None,
+) -> tuple[ErrorScale | None, bool]:
+    """Return the scale of errors by folds of the bags that were fitted, and whether it is known.
+
+    It is not known of few or many bags, or where folds take more memory than there is.
+    """
+    few_or_many = not LEAST_ROWS <= model.report["n_bags_fitted"] <= FEW_BAGS
+    if few_or_many or not model.outcome.has_intervals:
+        return None, False
+    try:
+        return model.folded(rounding).learn_scale(fitted, N_FOLDS, groups, weights), True
+    except (DataError, ParameterError):  # one group, or too many features
+        return None, False

@@ -54,6 +54,8 @@ def summary_of(
         "embedding": f"{embedding_in_words(features, report)}; {features.n_features:,} features",
         "penalty": penalty,
     }
+    if embedded := report.get("choice", {}).get("coordinates"):
+        rows["coordinates"] = f"{', '.join(embedded)}; the others are left out"
     rows |= _errors(report)
     if outside := report.get("n_points_outside_box"):
         rows["outside the box"] = f"{outside:,} of {report['n_points_seen']:,} points"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ..core.arrays import Floats
-from ..core.errors import ModelError
+from ..core.errors import ModelError, shown
 from ..data.bags.bags import Bags
 from ..data.bags.coordinates import Names, order_of
 from ..data.bags.responses import Responses
@@ -20,10 +21,17 @@ from ..data.labelled.labelled import LabelledBags
 from ..data.store.store import BagStore
 from ..execution.costs import Cost
 from .outcomes.base import Outcome, Prediction
+from .posterior import BagScores
 
 __all__ = ["BagsLike"]
 
 COVERAGE = 0.9
+
+OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
+OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
+OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
+SET = "set"  # likewise, of classes
+COLUMNS = (*OF_POSTERIOR, *OF_INTERVALS, SET, OUTSIDE)  # all that a prediction may have beside it
 
 
 class MoreColumns(NamedTuple):
@@ -48,12 +56,15 @@ class PredictedRows(NamedTuple):
         The variance of predictions by what is not known of a bag; no rows as before.
     of_folds : float64, shape (n, k, K)
         Predictions by the models of folds; no rows where no interval is made of them.
+    scales : float64, shape (n, k, K), or None
+        Scales of errors by folds, where intervals have some.
     """
 
     values: Floats
     scores: Floats
     spread: Floats
     of_folds: Floats
+    scales: Floats | None = None
 
     @classmethod
     def none(cls, k: int) -> PredictedRows:
@@ -171,6 +182,43 @@ FITTED_ON = "the model was fitted on"
 DIGEST = "data_digest"
 """In the report of a fit to bags in memory with a holdout: the size and a hash of the bags."""
 POINTS_PER_DIGEST = 2**16  # points that are hashed at a time, in float64
+
+
+COUNTS = (
+    "n_bags_fitted",
+    "n_bags_held_out",
+    "n_bags_unlabelled",
+    "n_points_seen",
+    "n_points_outside_box",
+)
+WEIGHTS = ("weight_fitted", "baseline_alpha")
+
+
+def check_report(report: object) -> None:
+    """Raise ValueError unless what predictions and summaries read of a saved report can be read."""
+    if not isinstance(report, Mapping):
+        raise ValueError(f"its report is {shown(report)}; expected a mapping")
+    names, columns = report.get("coordinates"), report.get(FRAME_COLUMNS, ())
+    choice = report.get("choice")
+    tried = choice.get("tried", ()) if isinstance(choice, Mapping) else None
+    fits = {
+        "coordinates": names is None or _is_list_of(str, names),
+        FRAME_COLUMNS: _is_list_of(str, columns),
+        "choice": choice is None or _is_list_of(Mapping, tried),
+    }
+    for key in COUNTS:
+        count = report.get(key, 0)
+        fits[key] = type(count) is int and count >= 0
+    for key in WEIGHTS:
+        weight = report.get(key, 0.0)
+        fits[key] = type(weight) in (int, float) and 0 <= weight < inf
+    for key, does_fit in fits.items():
+        if not does_fit:
+            raise ValueError(f"{key!r} of its report is {shown(report[key])}")
+
+
+def _is_list_of(kind: type, values: object) -> bool:
+    return isinstance(values, (list, tuple)) and all(isinstance(value, kind) for value in values)
 
 
 def names_fitted(report: Mapping[str, Any]) -> Names:

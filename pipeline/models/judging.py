@@ -22,7 +22,7 @@ from ..data.store.store import BagStore
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
 from ..execution.progress import Progress
-from .errors import Errors, Sample
+from .errors import Errors, ErrorSample
 from .fitted_model import (
     FITTED_ON,
     FRAME_COLUMNS,
@@ -48,7 +48,7 @@ ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels ar
 @checked(subset=Subset | None_, progress=Function | None_)
 def evaluate(
     model: FittedEstimator[JudgedModel],
-    data: BagsLike | LabelledBags,
+    X: BagsLike | LabelledBags,
     y: LabelsLike = None,
     *,
     subset: str | None = None,
@@ -60,7 +60,7 @@ def evaluate(
     Parameters
     ----------
     model : fitted estimator
-    data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
+    X : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
         A store with the targets that the model was fitted to, or with responses; or bags in memory.
     y : optional
         Labels of bags in memory: targets, classes, or responses; or targets or classes in place
@@ -82,32 +82,49 @@ def evaluate(
         Responses beside a store, or y beside LabelledBags.
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
+
+    See Also
+    --------
+    cross_val_score : Scores over folds, without a holdout.
+    bagbasis.models.permutation_importance : What the score depends on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, evaluate
+    >>> model = DoubleBasisRegressor('moments').fit(X[:60], y[:60])
+    >>> errors = evaluate(model, X[60:], y[60:])
+    >>> errors.n
+    20
     """
-    return judge_model(model_of(model), data, y, subset, sample_weight, progress)
+    return judge_model(model_of(model), X, y, subset, sample_weight, progress)
 
 
 def score_of(
     model: JudgedModel,
-    data: BagsLike | LabelledBags,
+    X: BagsLike | LabelledBags,
     y: LabelsLike = None,
     sample_weight: SampleWeight = None,
 ) -> float:
     """Return `Errors.score` of what `evaluate` finds: what ``score`` of the estimators returns."""
-    return judge_model(model, data, y, None, sample_weight, None).score
+    return judge_model(model, X, y, None, sample_weight, None).score
 
 
 def judge_model(
     fitted: JudgedModel,
-    data: BagsLike | LabelledBags,
+    X: BagsLike | LabelledBags,
     y: LabelsLike,
     subset: str | None,
     sample_weight: SampleWeight,
     progress: Progress | None,
 ) -> Errors:
     """Return what `evaluate` does."""
-    taken = judged_data(fitted, data, y, sample_weight=sample_weight)
-    data, y, sample_weight = taken.X, taken.y, taken.values["sample_weight"]
-    bags = labelled_for(fitted, data, y, subset)
+    taken = judged_data(fitted, X, y, sample_weight=sample_weight)
+    X, y, sample_weight = taken.X, taken.y, taken.values["sample_weight"]
+    bags = labelled_for(fitted, X, y, subset)
     weights = Weights.of_bags(bags.data, sample_weight)
 
     def judge(chosen: LabelledBags) -> Errors | None:
@@ -125,7 +142,7 @@ def judge_model(
 
 def judged_data(
     model: JudgedModel,
-    data: BagsLike | LabelledBags,
+    X: BagsLike | LabelledBags,
     y: LabelsLike = None,
     **arguments: Any,  # noqa: ANN401
 ) -> FromFrame:
@@ -136,24 +153,24 @@ def judged_data(
     """
     columns = model.report.get(FRAME_COLUMNS, ())
     target: Any = None
-    if y is None and columns and is_groups(data):
+    if y is None and columns and is_groups(X):
         names = model.outcome.names
         target = names[0] if model.outcome.single or len(names) == 1 else names
-    return from_frame(data, y, target, columns, **arguments)
+    return from_frame(X, y, target, columns, **arguments)
 
 
 def labelled_for(
     model: JudgedModel,
-    data: BagsLike | LabelledBags,
+    X: BagsLike | LabelledBags,
     y: LabelsLike = None,
     subset: str | None = None,
 ) -> LabelledBags:
     """Return the bags that a model is judged on, with their labels; see `evaluate`."""
-    data, y, *_ = judged_data(model, data, y)
-    if isinstance(data, (BagStore, LabelledBags)):
-        check_predictable(model, data, subset or "all")
-        return in_order(model.outcome.take_labelled(data, y), model.report)
-    bags = model.outcome.take_labelled(data, y)
+    X, y, *_ = judged_data(model, X, y)
+    if isinstance(X, (BagStore, LabelledBags)):
+        check_predictable(model, X, subset or "all")
+        return in_order(model.outcome.take_labelled(X, y), model.report)
+    bags = model.outcome.take_labelled(X, y)
     check_predictable(model, bags, subset or "all")
     return in_order(bags, model.report)
 
@@ -178,9 +195,9 @@ def find_subset(
     """
     subsets = (subset,) if subset else natural_subsets(model, bags)
     for name in subsets if bags.n_bags else ():
-        found = use(take_subset(bags, model, name))
-        if found is not None:
-            return name, found
+        value = use(take_subset(bags, model, name))
+        if value is not None:
+            return name, value
     where = bags.url or "bags in memory"
     raise DataError(f"{where}: no labelled bag among the {subsets[-1]} bags; nothing to measure")
 
@@ -206,16 +223,16 @@ def evaluate_together(
     reduction = Reduction(
         name="errors",
         collector=partial(_Sums, [Judge(model, bags, weights) for model in models]),
-        merge=_add_each,
+        merge=add_each,
         cost=sum((judging_cost(model) for model in models), Cost()),
         rows_per_block=ROWS_PER_BLOCK,
     )
-    found = run_pass(bags, reduction, progress=progress)
-    for errors in found:
+    totals = run_pass(bags, reduction, progress=progress)
+    for errors in totals:
         errors.outcome.check_finite(errors.losses[None], "the squared error", TOO_LARGE)
         if isinstance(errors.details, RealDetails):
             errors.outcome.check_finite(errors.details.absolute[None], "the error", TOO_LARGE)
-    return found
+    return totals
 
 
 class Judge:
@@ -234,8 +251,7 @@ class Judge:
     ) -> None:
         self.model, self.weights = model, weights
         self.outcome = model.outcome
-        numbers = range(1, self.outcome.n_targets + 1)
-        self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
+        self.names = self.outcome.target_labels
         of_store = bags.class_names.get(self.names[0], ())
         self.class_names = tuple(of_store) or self.outcome.names_by_code
         self.box = bags.box
@@ -247,7 +263,7 @@ class Judge:
             scores = self.model.decision_rows(batch.bags)
         w = None if self.weights is None else self.weights.of(batch.index, targets)
         mean = self.model.mean_targets
-        found = self.outcome.details(
+        judged = self.outcome.details(
             Judged(batch, scores, targets, w, self.names, self.class_names, self.box, mean)
         )
         exponents = self.outcome.exponents(targets, scores)
@@ -267,8 +283,8 @@ class Judge:
             weighted_sum(self.outcome.losses(scores, targets), w),
             first + rest,
             np.maximum(0.0, weighted_sum(gaps**2, w) - n * rest**2),
-            found.details,
-            Sample(batch.index, found.true, found.predicted),
+            judged.details,
+            ErrorSample(batch.index, judged.true, judged.predicted),
             weights=None if w is None else n,
             outside=counted.outside,
         )
@@ -284,12 +300,12 @@ class _Sums:
     def add(self, batch: Batch) -> None:
         """Count a batch; labels are encoded once for all models that learnt the same."""
         encoded: dict[Outcome, Floats] = {}
-        found = []
+        errors = []
         for judge in self.judges:
             if judge.outcome not in encoded:
                 encoded[judge.outcome] = judge.outcome.encode(batch.labels)[0]
-            found.append(judge.judge(batch, encoded[judge.outcome]))
-        self.total = found if self.total is None else _add_each(self.total, found)
+            errors.append(judge.judge(batch, encoded[judge.outcome]))
+        self.total = errors if self.total is None else add_each(self.total, errors)
 
     def finish(self) -> list[Errors]:
         """Return the errors in the order of the models."""
@@ -297,7 +313,8 @@ class _Sums:
         return self.total
 
 
-def _add_each(ours: list[Errors], theirs: list[Errors]) -> list[Errors]:
+def add_each(ours: list[Any], theirs: list[Any]) -> list[Any]:
+    """Return the sums of two lists of sums, item by item."""
     return [a + b for a, b in zip(ours, theirs, strict=True)]
 
 

@@ -9,14 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Url, checked
+from ..core import Url, checked, constraints_of
 from ..core.errors import ModelError, refuse_exhaustion
 from ..core.saved import newer_error
 from ..data.storage.files import GROUP
 from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
-from .base import DoubleBasis, parameters_of
+from .base import DoubleBasis, fit_parameters_of
 from .classifier import DoubleBasisClassifier
+from .fitted_model import check_report
 from .model_state import ModelState
 from .regressor import DoubleBasisRegressor
 from .ridge_model import RidgeModel
@@ -48,6 +49,22 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     ------
     ModelError
         If no model exists at ``url``, or it is damaged or of an unsupported format version.
+
+    See Also
+    --------
+    bagbasis.operations.Registry : Keeps models, and which one is in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, load_model
+    >>> DoubleBasisRegressor('moments').fit(X, y).save('model.zarr')
+    >>> model = load_model('model.zarr')
+    >>> model.predict(X[:2]).shape
+    (2,)
     """
     url = normalize_url(url)
     return read_one(url, lambda: _load(url), last=GROUP)
@@ -144,7 +161,9 @@ def _made(url: str, values: dict[str, Any]) -> DoubleBasis:
     try:
         kind = ESTIMATORS[values["estimator"]]
         estimator = kind(**params_from_dict(values))
-        learns, precision = parameters_of(estimator).learns, estimator.precision
+        learns, precision = fit_parameters_of(estimator).learns, estimator.precision
+        constraints_of(kind)["precision"].check("precision", precision)
+        check_report(values["report"])
         arrays = read_model_arrays(url, RidgeModel.array_names(values, learns))
         estimator.model_ = RidgeModel.from_state(ModelState(values, arrays), learns, precision)
         return estimator

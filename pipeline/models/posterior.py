@@ -27,8 +27,8 @@ SHARES = np.arange(0, 1, 0.05)  # of σ² that are tried as that of bags
 LEAST_FREE = 1e-3  # of 1 - h, where a bag is fitted through
 ROUNDING = 1e-14  # eigenvalues below this share of the trace are not told from zero in double
 NO_POSTERIOR = (
-    "the model keeps no posterior: fit it with uncertainty=True (model.uncertainty: true), which "
-    "keeps up to D x D numbers"
+    "standard deviations need a model with a posterior; fit it with uncertainty=True "
+    "(model.uncertainty: true), which stores a matrix of features by features"
 )
 NO_NOISE = (
     "the noise of the labels is not known: the model goes through all bags that it was fitted to; "
@@ -104,19 +104,21 @@ class Posterior(OptionalPart):
         )
         share = ROUNDING if solution.alpha > 0 else rounding
         keep = values > share * summary.trace
-        kept: Floats = values[keep]
+        eigenvalues: Floats = values[keep]
         directions = summary.coefficients(vectors[:, keep]).T
         # in the order of a saved model: products of another one round otherwise
         directions = np.ascontiguousarray(
             directions / np.linalg.norm(directions, axis=1, keepdims=True)
         )
-        freedom = summary.n_weighted - 1 - float(np.sum(kept / (kept + solution.alpha)))
+        freedom = (
+            summary.n_weighted - 1 - float(np.sum(eigenvalues / (eigenvalues + solution.alpha)))
+        )
         noise = np.full(len(squares), np.inf)
         if freedom > 1e-9 * summary.n_weighted:
             noise = summary.weight * squares / freedom
         mean = summary.sum_z / summary.weight
         exponents = summary.exponents.tolist()
-        return cls(summary.weight, solution.alpha, mean, directions, kept, noise, exponents)
+        return cls(summary.weight, solution.alpha, mean, directions, eigenvalues, noise, exponents)
 
     @override
     def check(self, n_targets: int, n_features: int) -> None:
@@ -137,8 +139,8 @@ class Posterior(OptionalPart):
         out[:, 0] = squares @ (1 / (self.eigenvalues + self.alpha)) + 1 / self.n
         if self.alpha > 0:
             out[:, 0] += beyond / self.alpha
-        kept, shift = self._shrinkage()
-        variances = kept * self.eigenvalues / self.n + shift
+        shrinkage, shift = self._shrinkage()
+        variances = shrinkage * self.eigenvalues / self.n + shift
         out[:, 1] = np.sqrt(squares @ (1 / variances) + beyond / shift)
 
     def deviations(self, leverage: Floats, spread: Floats) -> Floats:

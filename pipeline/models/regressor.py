@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
     Boolean,
@@ -22,40 +23,33 @@ from ..core import (
     component,
 )
 from ..core.arrays import Floats
-from ..core.errors import DataError, ModelError, ParameterError
 from ..core.sklearn_bases import RegressorMixin
 from ..data.bags.bags import Bags
-from ..data.labelled.columns import Column
-from ..data.labelled.holdout import HOLDOUT, Holdout, HoldoutLike
+from ..data.labelled.holdout import HOLDOUT, HoldoutLike
 from ..data.labelled.inputs import BagsInMemory, BagsLike
-from ..data.labelled.labelled import LabelledBags
-from ..data.labelled.weights import SampleWeight, Weights
+from ..data.labelled.weights import SampleWeight
 from ..data.store.store import BagStore
 from ..execution.lazy_dask import LazyArray
 from ..execution.progress import Progress
-from .base import DoubleBasis, Head, parameters_of
-from .fitted_model import (
-    COVERAGE,
-    FITTED_ON,
-    Array,
-    MoreColumns,
-    is_fitted_to,
-    names_fitted,
-    take_subset,
-)
+from .base import DoubleBasis, Head
+from .conformal import conformalized
+from .fitted_model import COVERAGE, OF_INTERVALS, Array, MoreColumns
 from .fitting.checkpoints import CheckpointsLike
 from .fitting.problem import Groups, TrainingBags
-from .intervals.calibration import Calibration
-from .intervals.fold_calibration import MOST_FOLDS, FoldCalibration
-from .judging import judged_data, score_of
+from .intervals.fold_calibration import MOST_FOLDS
+from .judging import score_of
 from .outcomes.base import Target
 from .outcomes.reals import Reals
-from .ridge_model import OF_INTERVALS, RidgeModel
+from .ridge_model import RidgeModel
 
 
 @component
 class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
-    """The (ridge) Double-Basis estimator, bag → real vector (004, §3.2, eq. 3.16-3.20).
+    """Predict one number or several from each bag: the Double-Basis estimator.
+
+    The embedding turns a bag into a vector, the first basis. Random features of the vector, the
+    second basis, approximate a kernel between bags, and a ridge regression on them predicts. Use it
+    where the label depends on how the points of a bag are distributed.
 
     Parameters
     ----------
@@ -70,14 +64,15 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         in the embedding (001, §5.2). Default: with ``embedding="auto"`` `NystroemFeatures` of as
         many landmarks as there are labelled bags, at most 1,024; else `RandomFourierFeatures()`.
     alpha : float ≥ 0 or list of float ≥ 0 or {"auto", "gcv", "folds", "validation"}, default "auto"
-        The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
-        0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
+        Penalty λ on ‖ψ‖₂², or how it is chosen. The unit is the sum of squares, as in sklearn's
+        Ridge; 0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
         generalised cross-validation. "gcv" (that), "folds" (errors on each fifth of the bags by
         models of the others) and "validation" search ``alphas``. "auto" is "folds" with at most
         4,096 labelled bags, else "gcv", whose penalties are too small where bags are few and some
         have far more noise than others; with a ``baseline`` it is "gcv". With
         ``embedding="auto"``, "gcv" is as "auto". Folds have whole groups where bags have groups,
-        see `fit`.
+        see `fit`. With at most 4,096 labelled bags "auto" also ignores outliers among the labels:
+        those far outside the others that their bags do not predict. A warning names them.
     alphas : float ≥ 0 or list of float ≥ 0, optional
         The grid of "auto", "gcv", "folds" and "validation". By default a logarithmic grid from
         n · 10^−12 (in float32 n · 10^−9, or n · 10^−7 with more bags than features) to n · 10²,
@@ -101,13 +96,14 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         numbers in memory and in the saved model, and an eigendecomposition more (a second for
         2,048 features, some ten for 4,096). Not with "cg".
     baseline : "linear", optional
-        Beside the random features, a ridge on the embedding itself, solved together with them:
-        they then learn what is not linear in it. Its penalty is the best one of a ridge on the
-        embedding alone, not ``alpha``. If the embedding alone has no predictive power, the linear
-        part shrinks to zero. Useful when the relation is mostly linear and there are few bags or
-        few random features. Not with "cg".
+        "linear": a ridge on the embedding beside the random features, which then learn what is not
+        linear in it. The two are solved together. The penalty of the linear part is the best one
+        of a ridge on the embedding alone, not ``alpha``. If the embedding alone has no predictive
+        power, the linear part shrinks to zero. Useful when the relation is mostly linear and there
+        are few bags or few random features. Not with "cg".
     head : {"ridge", "trees", "stack"}, default "ridge"
-        What predicts.
+        Model on the features: "ridge"; "trees", on moments, extremes and size of a bag; or
+        "stack", a weighted average of both and a ridge on the bag means.
 
         - "ridge": ridge regression on the features.
         - "trees": scikit-learn's trees on moments, extremes and size of a bag, and on the embedding
@@ -141,6 +137,30 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     calibration_ : Calibration, FoldCalibration or None
         With ``holdout``, or after `conformalize`: errors of up to 10,000 bags, for
         `predict_interval`.
+
+    See Also
+    --------
+    DoubleBasisClassifier : Predicts classes.
+    TripleBasisRegressor : Predicts densities.
+    evaluate : Errors next to those of baselines.
+    tune : Tries more than ``embedding="auto"``.
+
+    Notes
+    -----
+    Oliva, Distribution and Histogram (DisH) Learning, 2018, section 3.2, equations 3.16 to 3.20.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> model = DoubleBasisRegressor('moments').fit(X, y)
+    >>> model.predict([rng.normal(0, 1.5, (30, 2))]).shape
+    (1,)
+    >>> bool(model.score(X, y) > 0.8)
+    True
     """
 
     head: Head = "ridge"
@@ -234,7 +254,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             return model.predict(X)
         model.require_posterior()
         tail = (2, *model.outcome.stored()["predictions"].tail)
-        both = model.apply(X, _Deviations(model), tail)
+        both = model.apply(X, _Deviations(model), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
     @checked(cv=Integer(2, MOST_FOLDS) | None_, progress=Function | None_)
@@ -264,7 +284,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         cv : int from 2 to 100, optional
             Folds: no bag is lost to a holdout. One pass sums them; each is predicted by
             coefficients that the sums of the others give, with the bases and the penalty per bag
-            of this model. The K sets of coefficients are kept and saved. 10 serve.
+            of this model. The K sets of coefficients are kept and saved. 10 serve. Where at most
+            100 bags have chosen the embedding, errors are those of models that choose anew without
+            the fold: the choice makes errors of its own bags too small. This takes K fits.
         groups : str or array, shape (n_bags,), optional
             Such as patients: folds have whole groups, one bag of each group counts, chosen by a
             hash, and the coverage is promised to a bag of a new group. A column of a store, or
@@ -283,64 +305,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             The sums of all folds do not fit in memory, weights without ``cv``, or ``cv`` for a
             model with trees.
         """
-        model = self._fitted
-        X, y, _, given, *_ = judged_data(model, X, y, groups=groups, sample_weight=sample_weight)
-        groups, sample_weight = given["groups"], given["sample_weight"]
-        if isinstance(X, BagStore):
-            source = model.outcome.take_labels(X)
-        else:
-            source = Reals.label(X, y, None)
-        source = source.in_order_of(names_fitted(model.report), FITTED_ON, error=ModelError)
-        is_fitted = is_fitted_to(model, source)
-        if cv is not None:
-            if model.trees is not None:
-                raise ParameterError(
-                    "cv makes folds of the ridge alone, and the model has trees: fit it with "
-                    "holdout=.1, or give bags that it was not fitted to"
-                )
-            source = take_subset(source, model, "train") if is_fitted else source
-            if groups is None and is_fitted:
-                groups = Holdout.of(model.holdout).groups
-            made = self._calibrated_by_folds(source, cv, groups, sample_weight, progress)
-            self.model_ = replace(model, calibration=made)
-            return self
-        if sample_weight is not None:
-            raise ParameterError(
-                "sample_weight is used with cv alone: errors of bags held out count alike"
-            )
-        if is_fitted:
-            if not model.holdout:
-                raise ModelError(
-                    f"{source.url}: the model was fitted to these bags, whose errors are too small "
-                    "to promise by; give cv=10, fit with holdout=, or give other bags"
-                )
-            source = take_subset(source, model, "holdout")
-        column = None if groups is None else Column.of(source.data, "groups", groups)
-        calibration = Calibration.of(model, source, column, progress)
-        if calibration is None:
-            raise DataError(f"{source.url or 'bags in memory'}: no labelled bag to take errors of")
-        self.model_ = replace(model, calibration=calibration)
+        check_is_fitted(self)
+        self.model_ = conformalized(self, X, y, cv, groups, sample_weight, progress)
         return self
-
-    def _calibrated_by_folds(
-        self,
-        source: LabelledBags,
-        n_folds: int,
-        groups: str | ArrayLike | None,
-        sample_weight: SampleWeight,
-        progress: Progress | None,
-    ) -> FoldCalibration:
-        """Return intervals' coefficients and errors; see `conformalize`."""
-        model = self._fitted
-        if sample_weight is None and model.weights is not None and not source.in_memory:
-            sample_weight = model.weights["column"]
-        return model.folded(parameters_of(self).rounding).calibrate(
-            source,
-            n_folds,
-            None if groups is None else Column.of(source.data, "groups", groups),
-            Weights.of_bags(source.data, sample_weight),
-            progress,
-        )
 
     @checked(coverage=Real())
     def predict_interval(self, X: BagsLike, coverage: float = COVERAGE) -> tuple[Array, Array]:
@@ -348,12 +315,15 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
         From bags held out, split conformal prediction (Lei et al. 2018): at least the share
         ``coverage`` of new bags has its label within, on average over what was held out, whatever
-        the distribution of the bags, as long as new bags are exchangeable with these. All intervals
-        of a target have one width.
+        the distribution of the bags, as long as new bags are exchangeable with these.
 
         From folds, CV+ (Barber et al. 2021): about that share, and at least 1 − 2 (1 − coverage)
         less a small term, whatever the distribution; narrower, for no bag is lost, and wider where
         the models of folds differ. `predict` need not be in the middle.
+
+        Intervals are wider for bags whose errors are larger: with 100 bags or more, a scale of the
+        errors is learnt from the number of points and the features of a bag, if folds show that it
+        explains them. Otherwise all intervals from bags held out have one width.
 
         For several targets, the guarantee holds for each target by itself. For groups, see
         `conformalize`.
@@ -374,7 +344,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         model.require_calibration().rank(coverage)
         tail = (2, *model.outcome.stored()["predictions"].tail)
         columns = MoreColumns(OF_INTERVALS, coverage)
-        both = model.apply(X, _StackedColumns(model, columns), tail)
+        both = model.apply(X, _StackedColumns(model, columns), tail, are_parts_alike=True)
         return both[:, 0], both[:, 1]
 
     def score(
@@ -405,8 +375,8 @@ class _Deviations:
     model: RidgeModel
 
     def __call__(self, bags: Bags) -> Floats:
-        found = self.model.predicted(bags, MoreColumns(["std"]))
-        return np.stack([found.values, found.more["std"]], axis=1)
+        prediction = self.model.predicted(bags, MoreColumns(["std"]))
+        return np.stack([prediction.values, prediction.more["std"]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -417,5 +387,5 @@ class _StackedColumns:
     columns: MoreColumns
 
     def __call__(self, bags: Bags) -> Floats:
-        found = self.model.predicted(bags, self.columns).more
-        return np.stack([found[name] for name in self.columns.names], axis=1)
+        predicted = self.model.predicted(bags, self.columns).more
+        return np.stack([predicted[name] for name in self.columns.names], axis=1)

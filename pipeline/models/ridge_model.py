@@ -10,13 +10,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Bools, Floats, Integers
 from ..core.errors import ModelError
 from ..core.units import in_units, units_of
 from ..data.bags.bags import Bags, as_bags
+from ..data.bags.html import html_table
 from ..data.labelled.frame_columns import from_frame
 from ..data.labelled.inputs import BagsLike
 from ..data.labelled.labelled import Batch
+from ..data.labelled.weights import Weights
 from ..data.store.store import BagStore
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.lanes import one_blas_thread
@@ -26,6 +28,10 @@ from .fit_summary import embedding_in_words
 from .fitted_model import (
     FRAME_COLUMNS,
     NO_COLUMNS,
+    OF_INTERVALS,
+    OF_POSTERIOR,
+    OUTSIDE,
+    SET,
     Array,
     MoreColumns,
     PredictedRows,
@@ -36,10 +42,11 @@ from .fitting.bag_noise import bag_variances
 from .fitting.feature_map import ROWS_PER_BLOCK, FeatureMap
 from .heads.line import Line
 from .heads.trees import TreeInputs, Trees
-from .intervals.calibration import Calibration
-from .intervals.fold_calibration import FoldCalibration, FoldedModel
+from .intervals.calibration import Calibration, SetCalibration
+from .intervals.fold_calibration import FoldCalibration, FoldedModel, FoldSetCalibration
 from .model_state import ModelState, OptionalPart
 from .outcomes.base import Outcome, Prediction
+from .outcomes.classes import Classes
 from .outcomes.kinds import OUTCOMES
 from .posterior import NO_NOISE, NO_POSTERIOR, BagScores, Posterior
 from .predictions.features import lazy_predictions
@@ -50,17 +57,20 @@ from .ridge.statistics_kernels import linear_predictions
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 NO_CALIBRATION = (
-    "the model has no errors of held-out bags: fit with holdout=.1, or call conformalize with bags "
-    "that it was not fitted to, or with cv=10 and those that it was"
+    "the model has no calibration data; fit it with holdout=0.1, or call model.conformalize(X, y, "
+    "cv=10) with the bags that it was fitted to, or conformalize(X, y) with other bags"
 )
 
-OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
-OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 # by the names that saved models have for the arrays of a `RidgeSolution`
 ARRAYS = {"coef": "coef", "intercept": "intercept", "alphas": "alphas", "alpha_scores": "scores"}
 MEAN = "mean_coefficients"  # the array of the mean of the encoded labels
-OF_INTERVALS = ("lower", "upper")  # columns that need a calibration
-PARTS: tuple[type[OptionalPart], ...] = (Posterior, Calibration, FoldCalibration, Trees, Line)
+CALIBRATIONS: tuple[type[Calibration | FoldCalibration], ...] = (
+    Calibration,
+    FoldCalibration,
+    SetCalibration,
+    FoldSetCalibration,
+)
+PARTS: tuple[type[OptionalPart], ...] = (Posterior, *CALIBRATIONS, Trees, Line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +97,8 @@ class RidgeModel:
     posterior : Posterior or None
         Posterior of a fit with ``uncertainty=True``.
     calibration : Calibration, FoldCalibration or None
-        Calibration of a model of numbers with bags held out, or that was calibrated by folds.
+        Calibration of a model of numbers or classes with bags held out, or that was calibrated by
+        folds.
     versions : dict
         Versions of the packages that saved a loaded model.
     trees : Trees or None
@@ -118,6 +129,17 @@ class RidgeModel:
             f"alpha={self.solution.alpha:.3g})"
         )
 
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        rows = {
+            "learned": self.outcome.kind,
+            "embedding": embedding_in_words(self.features, self.report),
+            "features": self.features.n_features,
+            "penalty": f"{self.solution.alpha:.3g}",
+            "bags fitted": self.report.get("n_bags_fitted", 0),
+        }
+        return html_table("RidgeModel", rows)
+
     # ------------------------------------------------------------------ predicting
 
     def predict(self, X: BagsLike, array: str = "predictions") -> Array:
@@ -132,12 +154,13 @@ class RidgeModel:
         of_bags: Callable[[Bags], NDArray[Any]],
         tail: tuple[int, ...],
         dtype: DTypeLike = np.float64,
+        are_parts_alike: bool = False,
     ) -> Array:
         """Return what a function of bags in memory makes of ``X``, rows of shape ``tail``.
 
         For a store, the result is a lazy dask.array, chunked by bags. A `BagbasisWarning` names
-        bags of which many points lie outside the box; for a store, one for each block that is
-        computed.
+        bags of which many points lie outside the box; for a store, one for each computation, or
+        one for all computations of parts with ``are_parts_alike``.
 
         Raises
         ------
@@ -151,23 +174,23 @@ class RidgeModel:
                 return of_bags(bags)
         check_names(self.report, X)
         self.check_dims(X.n_dims, f"{X.url} holds dimension {X.n_dims}")
-        return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype)
+        return lazy_predictions(of_bags, self.prediction_cost, X, tail, dtype, are_parts_alike)
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `with_columns`."""
         bags = self.in_fitted_order(bags)
         scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
-        folded = not {*columns.names}.isdisjoint(OF_INTERVALS)
-        found = self.with_columns(self._rows(bags, scored, folded), columns)
-        if OUTSIDE in found.more and len(bags):
-            found.more[OUTSIDE][:] = self.features.embedding.count_outside(bags) / bags.sizes
-        return found
+        folded = not {*columns.names}.isdisjoint((*OF_INTERVALS, SET))
+        prediction = self.with_columns(self._rows(bags, scored, folded), columns)
+        if OUTSIDE in prediction.more and len(bags):
+            prediction.more[OUTSIDE][:] = self.features.embedding.count_outside(bags) / bags.sizes
+        return prediction
 
     def with_columns(self, rows: PredictedRows, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows, with more columns.
 
-        There are "leverage", "mahalanobis" and "outside", and of a model of numbers "std" and
-        "lower" and "upper", the ends of intervals.
+        There are "leverage", "mahalanobis" and "outside"; of a model of numbers "std" and "lower"
+        and "upper", the ends of intervals; and of a model of classes "set", shape (n, n_classes).
 
         Raises
         ------
@@ -175,7 +198,12 @@ class RidgeModel:
             A column that this kind of model does not have.
         """
         ends = cache(partial(self._ends, rows, columns.coverage))  # both are found together
-        more = {name: self._column(name, rows, ends) for name in columns.names}
+        more: dict[str, NDArray[Any]] = {
+            name: self.sets_of(rows, columns.coverage)
+            if name == SET
+            else self._column(name, rows, ends)
+            for name in columns.names
+        }
         return replace(self.outcome.predict(rows.values), more=more)
 
     def _column(
@@ -187,13 +215,42 @@ class RidgeModel:
             self.require_posterior()
             return rows.scores[:, BagScores._fields.index(name)]
         if not self.outcome.has_intervals:
-            raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}")
+            hint = f"; its prediction sets are the column {SET!r}" if self.outcome.has_sets else ""
+            raise ModelError(f"a model of {self.outcome.kind} has no column {name!r}{hint}")
         if name == "std":
             return self.outcome.predict(self._deviations(rows)).values
         return self.outcome.predict(ends()[OF_INTERVALS.index(name)]).values
 
     def _ends(self, rows: PredictedRows, coverage: float) -> tuple[Floats, Floats]:
-        return self.require_calibration().ends(rows.values, rows.of_folds, coverage)
+        calibration = self.require_calibration()
+        return calibration.ends(rows.values, rows.of_folds, coverage, rows.scales)
+
+    def sets_of(self, rows: PredictedRows, coverage: float) -> Bools:
+        """Return which classes are in the set of each bag, shape (n, n_classes).
+
+        The predicted class is always among them.
+
+        Raises
+        ------
+        ModelError
+            A model of no classes, or without a calibration.
+        ParameterError
+            Too few bags for the coverage.
+        """
+        outcome, calibration = self.outcome, self.require_calibration()
+        if not isinstance(outcome, Classes):
+            raise ModelError(f"a model of {outcome.kind} has no column {SET!r}")
+        assert isinstance(calibration, SetCalibration | FoldSetCalibration)
+        calibration.rank(coverage)
+        if not len(rows.values):
+            return np.empty(rows.values.shape, np.bool_)
+        by_fold = np.moveaxis(rows.of_folds, 2, 0)
+        of_folds = [1.0 - outcome.probabilities(scores) for scores in by_fold]
+        folds = np.stack(of_folds, axis=2) if of_folds else np.empty((*rows.values.shape, 0))
+        unlikely = 1.0 - outcome.probabilities(rows.values)
+        sets = calibration.sets(unlikely, folds, coverage)
+        sets[np.arange(len(sets)), rows.values.argmax(axis=1)] = True
+        return sets
 
     def _deviations(self, rows: PredictedRows) -> Floats:
         posterior = self.require_posterior()
@@ -225,7 +282,10 @@ class RidgeModel:
 
     @property
     def prediction_cost(self) -> Cost:
-        """See `ScoringModel.prediction_cost`; trees see columns of their own of each bag."""
+        """What predictions take: `features`, and what else a model sees of a bag.
+
+        Trees see columns of their own of each bag.
+        """
         if self.trees is None:
             return self.features.cost
         return self.features.cost + TreeInputs(self.features).cost + self.trees.cost
@@ -263,6 +323,9 @@ class RidgeModel:
         scores = np.empty((n if scored else 0, 2))
         spread = np.zeros((len(scores), k))
         of_folds = np.empty((n, k, len(folds.sizes)) if folds else (0, k, 0))
+        scale, scales = None, None
+        if calibration is not None and calibration.scale is not None:
+            scale, scales = calibration.scale, np.empty((n, k, calibration.n_scales))
         outside = np.zeros(n, np.int64)
         with one_blas_thread():  # a lane, which sets OpenMP's threads too, takes longer than a bag
             room = np.empty((min(ROWS_PER_BLOCK, n), self.features.n_features), self.precision)
@@ -280,27 +343,31 @@ class RidgeModel:
                         )
                 if folds is not None:
                     of_folds[start:stop] = folds.of_folds(features)
-        tell_outside(outside, bags, self.report, self.features.embedding.out_of_box)
+                if scale is not None and scales is not None:
+                    scales[start:stop] = scale.of(features, bags.sizes[start:stop])
+        tell_outside(outside, bags, self.report, self.features.embedding)
         if self.trees is not None:
             out = self._joined(out, bags, self.trees)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
-        return PredictedRows(out, scores, spread, of_folds)
+        return PredictedRows(out, scores, spread, of_folds, scales)
 
-    def knowing_bags(self, labelled: Iterable[Batch]) -> Self:
+    def knowing_bags(self, labelled: Iterable[Batch], weights: Weights | None = None) -> Self:
         """Return the model whose posterior separates the noise of labels from the noise of bags.
 
-        ``labelled`` are some of the bags fitted.
+        ``labelled`` are some of the bags fitted; those of weight 0 say nothing.
         """
         if self.posterior is None or not self.features.embedding.is_uncertain:
             return self
-        found = []
+        blocks = []
         for batch in labelled:
             if len(batch):
                 rows = self._rows(batch.bags, scored=True)
-                residuals = self.outcome.encode(batch.labels)[0] - rows.values
-                found.append((residuals, rows.scores[:, 0], rows.spread))
-        joined = [np.concatenate(part) for part in zip(*found, strict=True)]
-        return replace(self, posterior=self.posterior.shared(*joined))
+                targets = self.outcome.encode(batch.labels)[0]
+                part = targets - rows.values, rows.scores[:, 0], rows.spread
+                counts = slice(None) if weights is None else weights.of(batch.index, targets) > 0
+                blocks.append(tuple(values[counts] for values in part))
+        joined = [np.concatenate(part) for part in zip(*blocks, strict=True)]
+        return replace(self, posterior=self.posterior.shared(*joined)) if len(joined[0]) else self
 
     def _combined(self, features: NDArray[Any]) -> Floats:
         out = np.empty((len(features), len(self.solution.intercept)))
@@ -339,7 +406,7 @@ class RidgeModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the copy in working precision, which would double what travels."""
-        return {name: one for name, one in vars(self).items() if name != "_coef_in_precision"}
+        return {name: value for name, value in vars(self).items() if name != "_coef_in_precision"}
 
     # ------------------------------------------------------------------ saving
 
@@ -384,12 +451,17 @@ class RidgeModel:
         coef, intercept = arrays["coef"], arrays["intercept"]
         path = arrays["alphas"], arrays["alpha_scores"]
         solution = RidgeSolution(coef, intercept, values["alpha"], *path)
-        foreign = [one.key for one in OUTCOMES if one is not learns and one.key in values]
+        foreign = [
+            outcome.key for outcome in OUTCOMES if outcome is not learns and outcome.key in values
+        ]
         if foreign:
             raise ValueError(f"a model of {learns.kind} has no {foreign[0]!r}")
         k = len(solution.intercept)
         features = FeatureMap.from_dict(values["features"], arrays)
         sizes = k, features.n_features
+        calibrations: list[Calibration | FoldCalibration | None] = [
+            kind.from_state(state, *sizes) for kind in CALIBRATIONS
+        ]
         model = cls(
             features,
             learns.from_dict(values, tuple(values["target_names"]), k),
@@ -400,7 +472,7 @@ class RidgeModel:
             values.get("weights"),
             arrays[MEAN] if learns.keeps_mean else None,
             Posterior.from_state(state, *sizes),
-            Calibration.from_state(state, *sizes) or FoldCalibration.from_state(state, *sizes),
+            next((part for part in calibrations if part is not None), None),
             values["versions"],
             Trees.from_state(state, *sizes),
             Line.from_state(state, *sizes),

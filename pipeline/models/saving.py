@@ -14,7 +14,6 @@ import numpy as np
 import sklearn.base
 import zarr
 from numpy.typing import NDArray
-from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..core import Boolean, None_, Text, Url, checked
 from ..core.errors import ModelError, shown
@@ -24,7 +23,7 @@ from ..data.bags.box import Box
 from ..data.storage.files import storage_errors
 from ..data.storage.folders import writing_folder
 from ..data.storage.urls import normalize_url
-from ..data.storage.zarr_reading import array_of
+from ..data.storage.zarr_reading import CHECKED_ZSTD, array_of
 from ..data.storage.zarr_stores import (
     attributes_of,
     check_replaceable,
@@ -79,7 +78,7 @@ class Saveable(HasParams, Protocol):
 
 @checked(url=Url, overwrite=Boolean, run=Text | None_)
 def save_model(
-    model: Saveable, url: str | os.PathLike[str], overwrite: bool = False, run: str | None = None
+    model: Saveable, url: str | os.PathLike[str], *, overwrite: bool = False, run: str | None = None
 ) -> None:
     """Write a fitted estimator, so that a reader finds the whole model or none.
 
@@ -98,6 +97,18 @@ def save_model(
     ModelError
         Not fitted, something is stored at the URL, a symbolic link or a folder with files of
         others among it, or writing failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, load_model
+    >>> from bagbasis.models import save_model
+    >>> save_model(DoubleBasisRegressor('moments').fit(X, y), 'model.zarr')
+    >>> load_model('model.zarr').predict(X[:2]).shape
+    (2,)
     """
     state = state_of(model)
     url = normalize_url(url)
@@ -222,7 +233,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
         group.create_array(
             name,
             data=np.ascontiguousarray(array, dtype=np.float64),
-            compressors=[ZstdCodec(), Crc32cCodec()],
+            compressors=CHECKED_ZSTD,
             fill_value=float("nan"),
         )
     versions = {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}}

@@ -7,10 +7,12 @@ Wolpert 1992; Breiman 1996), and are drawn to equal ones where there are few bag
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,11 @@ from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
 from ..core.arrays import Floats, Integers
 from ..core.saved import read_saved
+from ..core.sums import Sums
 from ..data.labelled.labelled import Batch
 from ..data.labelled.splits import Folds
 from ..execution.lanes import lane
-from ..execution.passes import Reduction, check_memory, run_pass
+from ..execution.passes import Reduction, StackedRows, check_memory, run_pass
 from ..execution.progress import Progress, note
 from .fitting.choice.sample import fold_rows
 from .fitting.fit_parameters import FitParameters
@@ -49,7 +52,7 @@ FEWER = "take fewer bags, a shorter embedding, or head='ridge'"
 
 
 @dataclass(frozen=True, eq=False)
-class HeadRows:
+class HeadRows(Sums):
     """Rows that trees are learnt from.
 
     Attributes
@@ -60,16 +63,12 @@ class HeadRows:
         Encoded labels, and what the ridge without the fold predicts.
     """
 
+    ROWS: ClassVar[tuple[str, ...]] = ("index", "folds", "inputs", "y", "of_ridge")
     index: Integers
     folds: Integers
     inputs: NDArray[np.float32]
     y: Floats
     of_ridge: Floats
-
-    def __add__(self, other: HeadRows) -> HeadRows:
-        """Return the rows of both."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in vars(self))
-        return HeadRows(*(np.concatenate(pair) for pair in pairs))
 
 
 def with_trees(
@@ -103,8 +102,11 @@ def with_trees(
     without = model.folded(parameters.rounding).solve_without_each
     folded = without(source, N_FOLDS, problem.groups, problem.weights)
     cost = model.features.cost_in(model.precision) + inputs.cost
-    reduction = Reduction(partial(_Rows, model, *folded), HeadRows.__add__, cost, name="head")
-    rows: HeadRows = run_pass(source, reduction)
+    none, of_labels = np.empty(0, np.int64), np.empty((0, k))
+    no_rows = HeadRows(none, none, np.empty((0, m), np.float32), of_labels, of_labels)
+    of_batch = partial(_rows_of, model, inputs, *folded)
+    collector = partial(StackedRows, of_batch, no_rows, HeadRows.total)
+    rows = run_pass(source, Reduction(collector, operator.add, cost, name="head"))
     judged = fold_rows(problem, rows.index, rows.y)[0]
     with lane() as n_cores:
         grown, of_trees = _grown_over_folds(rows, judged, n_cores)
@@ -112,7 +114,7 @@ def with_trees(
         line, of_line = Line.fitted(means, rows.y, judged.units, judged.weights, rows.folds)
     members = {RIDGE: rows.of_ridge, TREES: of_trees, LINE: of_line}
     unit = np.sqrt(judged.units)
-    in_units = [one / unit for one in members.values()]
+    in_units = [values / unit for values in members.values()]
     shares = best_shares(in_units, rows.y / unit, judged.weights, judged.clusters)
     stacked = np.tensordot(shares, np.array([*members.values()]), 1)
     predicted = {RIDGE: rows.of_ridge, TREES: of_trees, STACK: stacked}
@@ -127,8 +129,8 @@ def with_trees(
     }
     if isinstance(model.outcome, Classes):
         report[PROBABILITIES] = {
-            name: ProbabilityMap.fitted(one, rows.y, judged.weights).to_dict()
-            for name, one in predicted.items()
+            name: ProbabilityMap.fitted(values, rows.y, judged.weights).to_dict()
+            for name, values in predicted.items()
         }
     made = replace(model, trees=grown, line=line, report={**model.report, "head": report})
     return _with_shares(made, parameters.head)
@@ -180,10 +182,13 @@ def _errors(
     predicted: Mapping[str, Floats], y: Floats, judged: FoldRows
 ) -> dict[str, dict[str, float]]:
     """Return errors by head, and the standard errors of what each is behind the least one."""
-    losses = {name: ((one - y) ** 2 / judged.units).mean(axis=1) for name, one in predicted.items()}
-    errors = {name: judged.mean(one) for name, one in losses.items()}
+    losses = {
+        name: ((predictions - y) ** 2 / judged.units).mean(axis=1)
+        for name, predictions in predicted.items()
+    }
+    errors = {name: judged.mean(values) for name, values in losses.items()}
     best = losses[min(errors, key=lambda name: errors[name])]
-    spreads = {name: judged.standard_error(one - best) for name, one in losses.items()}
+    spreads = {name: judged.standard_error(values - best) for name, values in losses.items()}
     return {"errors": errors, "standard_errors": spreads}
 
 
@@ -192,11 +197,16 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
     mean = np.average(y, axis=0, weights=weights)
     spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weights))
     exponents = np.where(spread > 0, np.frexp(spread)[1], 0).astype(np.int64)
-    scaled, given = np.ldexp(y, -exponents), None if (weights == weights[0]).all() else weights
+    scaled, sample_weight = (
+        np.ldexp(y, -exponents),
+        None if (weights == weights[0]).all() else weights,
+    )
     if len(y) > MOST_RANDOMISED:
         boosted = [
-            HistGradientBoostingRegressor(**BOOSTING, random_state=SEED).fit(inputs, one, given)
-            for one in scaled.T
+            HistGradientBoostingRegressor(**BOOSTING, random_state=SEED).fit(
+                inputs, target, sample_weight
+            )
+            for target in scaled.T
         ]
         return Trees.of_boosted(boosted, exponents)
     node = NODE_BYTES + 8 * y.shape[1]
@@ -208,36 +218,20 @@ def _grow(inputs: NDArray[np.float32], y: Floats, weights: Floats, n_cores: int)
         n_jobs=n_cores,
     )
     with warnings.catch_warnings():  # scikit-learn's threads race for the filters, and empty them
-        forest.fit(inputs, scaled[:, 0] if y.shape[1] == 1 else scaled, given)
+        forest.fit(inputs, scaled[:, 0] if y.shape[1] == 1 else scaled, sample_weight)
     return Trees.of_forest(forest, exponents)
 
 
-class _Rows:
-    """A `Collector` of `HeadRows`."""
-
-    def __init__(
-        self, model: RidgeModel, made: FoldCalibration, folds: Folds, known: Integers
-    ) -> None:
-        self._model, self._made, self._folds, self._known = model, made, folds, known
-        self._inputs = TreeInputs(model.features)
-        k, m = model.outcome.n_targets, self._inputs.n_features
-        none, of_labels = np.empty(0, np.int64), np.empty((0, k))
-        self._found = [HeadRows(none, none, np.empty((0, m), np.float32), of_labels, of_labels)]
-
-    def add(self, batch: Batch) -> None:
-        """Embed the bags of a batch, and predict them by the ridge of their folds."""
-        if not len(batch):
-            return
-        y = np.asarray(self._model.outcome.encode(batch.labels)[0], np.float64)
-        own = np.searchsorted(self._known, self._folds.of(batch.index))
-        of_ridge = np.empty(y.shape)
-        for start, z, _ in self._model.features.blocks(batch.bags, self._model.precision):
-            rows = slice(start, start + len(z))
-            of_ridge[rows] = self._made.of_folds(z)[np.arange(len(z)), :, own[rows]]
-        inputs = self._inputs.of(batch.bags)
-        self._found.append(HeadRows(batch.index, own, inputs, y, of_ridge))
-
-    def finish(self) -> HeadRows:
-        """Return the rows of all batches."""
-        pairs = zip(*(vars(one).values() for one in self._found), strict=True)
-        return HeadRows(*(np.concatenate(part) for part in pairs))
+def _rows_of(
+    model: RidgeModel,
+    inputs: TreeInputs,
+    made: FoldCalibration,
+    folds: Folds,
+    known: Integers,
+    batch: Batch,
+) -> HeadRows:
+    """Return the rows of a batch, whose bags the ridge of their folds predicts."""
+    y = np.asarray(model.outcome.encode(batch.labels)[0], np.float64)
+    own = np.searchsorted(known, folds.of(batch.index))
+    of_ridge = made.of_own_folds(model.features, model.precision, batch.bags, own)
+    return HeadRows(batch.index, own, inputs.of(batch.bags), y, of_ridge)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import reduce
 from numbers import Real as RealNumber
 from operator import add
-from typing import Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from typing_extensions import override
 
-from ..core import Integer, ListOf, OneOf, Real, Table, check_parameters
-from ..core.arrays import Floats
+from ..core import Integer, ListOf, OneOf, Real, check_parameters, component, constraints_of
+from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, shown
-from ..core.params import as_array
 from ..core.sklearn_bases import BaseEstimator, RegressorMixin, validated, validated_pair
 from ..core.units import in_units, units_of
 from .ridge.gram_products import add_upper
@@ -51,7 +50,7 @@ class _ShiftedStatistics(RidgeStatistics):
         """Return sums as such; those of earlier versions are about 0."""
         if isinstance(sums, cls):
             return sums
-        values = {one.name: getattr(sums, one.name) for one in fields(sums)}
+        values = {item.name: getattr(sums, item.name) for item in fields(sums)}
         origins = np.zeros(sums.n_features), np.zeros(sums.n_targets)
         return cls(**values, origin_z=origins[0], origin_y=origins[1])
 
@@ -83,6 +82,7 @@ class _ShiftedStatistics(RidgeStatistics):
         )
 
 
+@component
 class StreamingRidge(RegressorMixin, BaseEstimator):
     """Ridge regression of rows that are seen once, in batches, in memory of D².
 
@@ -97,7 +97,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     alpha : float ≥ 0, "gcv" or "folds", default 1.0
         The penalty, as in ``Ridge``, or how it is chosen from ``alphas``.
     alphas : list of float > 0, optional
-        Default: half decades up to 100 times the number of rows, or up to 100 times the mean
+        Default: two values per decade up to 100 times the number of rows, or the mean
         square sum of a centred feature if that is more.
     n_folds : int ≥ 2, default 5
         Number of folds. Rows go to folds in turn, or by their groups.
@@ -107,23 +107,25 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     coef_ : shape (n_features,) or (n_targets, n_features)
     intercept_ : float, or shape (n_targets,)
     alpha_ : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis import StreamingRidge
+    >>> model = StreamingRidge(alpha=1e-3)
+    >>> for _ in range(3):
+    ...     X = rng.normal(size=(50, 2))
+    ...     model = model.partial_fit(X, X @ [1.0, -2.0])
+    >>> print(model.coef_.round(2))
+    [ 1. -2.]
     """
 
-    PARAMETERS: ClassVar[Table] = {
-        "alpha": Real(ge=0) | OneOf("gcv", "folds"),
-        "alphas": ListOf(Real(gt=0)),
-        "n_folds": Integer(2, 1000),
-    }
-
-    def __init__(
-        self,
-        alpha: float | str = 1.0,
-        alphas: Sequence[float] = (),
-        n_folds: int = 5,
-    ) -> None:
-        self.alpha = alpha
-        self.alphas = alphas
-        self.n_folds = n_folds
+    alpha: Annotated[float | str, Real(ge=0) | OneOf("gcv", "folds")] = field(
+        default=1.0, kw_only=False
+    )
+    alphas: Annotated[Sequence[float], ListOf(Real(gt=0))] = ()
+    n_folds: Annotated[int, Integer(2, 1000)] = 5
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> StreamingRidge:
         """Forget the rows before, and learn from these; see `partial_fit`."""
@@ -152,26 +154,26 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
             A parameter out of range.
         """
         check_parameters(self)
-        kept = [_ShiftedStatistics.of(one) for one in getattr(self, "folds_", [])]
+        folds = [_ShiftedStatistics.of(fold_sums) for fold_sums in getattr(self, "folds_", [])]
         rows, targets = validated_pair(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=not kept
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=not folds
         )
         targets = targets.astype(np.float64, copy=False)
         columns = targets.reshape(len(targets), -1)
-        if kept and len(kept[0].cross) != columns.shape[1]:
-            raise DataError(f"y has {columns.shape[1]} targets; there were {len(kept[0].cross)}")
-        if kept and len(kept) != self.n_folds:
+        if folds and len(folds[0].cross) != columns.shape[1]:
+            raise DataError(f"y has {columns.shape[1]} targets; there were {len(folds[0].cross)}")
+        if folds and len(folds) != self.n_folds:
             raise DataError(
-                f"n_folds is {self.n_folds}, and the rows before are in {len(kept)} folds; call "
+                f"n_folds is {self.n_folds}, and the rows before are in {len(folds)} folds; call "
                 "fit to begin again"
             )
-        fold = self._folds_of(groups, len(rows), sum(one.n for one in kept))
-        origin = (kept[0].origin_z, kept[0].origin_y) if kept else (_mean(rows), _mean(columns))
+        fold = self._folds_of(groups, len(rows), sum(fold_sums.n for fold_sums in folds))
+        origin = (folds[0].origin_z, folds[0].origin_y) if folds else (_mean(rows), _mean(columns))
         with np.errstate(over="ignore"):  # refused by name
             rows, columns = rows - origin[0], columns - origin[1]
         self._check_sizes(rows, columns)
         new = [_sums(rows[fold == i], columns[fold == i], *origin) for i in range(self.n_folds)]
-        self.folds_ = [a + b for a, b in zip(kept, new, strict=True)] if kept else new
+        self.folds_ = [a + b for a, b in zip(folds, new, strict=True)] if folds else new
         self._is_single = targets.ndim == 1
         vars(self).pop("solution_", None)
         return self
@@ -179,7 +181,11 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     def solve(self, alpha: float | str | None = None) -> StreamingRidge:
         """Solve with a penalty, or with a rule that chooses one; None takes the estimator's."""
         check_is_fitted(self, "folds_")
-        chosen = self.alpha if alpha is None else self.PARAMETERS["alpha"].check("alpha", alpha)
+        chosen = (
+            self.alpha
+            if alpha is None
+            else constraints_of(type(self))["alpha"].check("alpha", alpha)
+        )
         total = self._total()
         if isinstance(chosen, str):
             penalties = self._penalties(total)
@@ -239,8 +245,8 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         rows = validated(self, X, dtype=np.float64, reset=False)
         origin = self._total_origin()
         intercept = getattr(self, "_intercept", solution.intercept)  # earlier versions have none
-        found: Floats = (rows - origin) @ solution.coef.T + intercept
-        return found[:, 0] if self._is_single else found
+        predicted: Floats = (rows - origin) @ solution.coef.T + intercept
+        return predicted[:, 0] if self._is_single else predicted
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that there may be several targets."""
@@ -263,7 +269,7 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         return replace(default, values=np.append(default.values, more))
 
     def _total(self) -> _ShiftedStatistics:
-        return reduce(add, [_ShiftedStatistics.of(one) for one in self.folds_])
+        return reduce(add, [_ShiftedStatistics.of(fold) for fold in self.folds_])
 
     def _total_origin(self) -> Floats | float:
         return self.folds_[0].origin_z if hasattr(self, "_intercept") else 0.0
@@ -303,11 +309,13 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
         if values.shape != (n,):
             raise DataError(f"groups have shape {values.shape}, there are {n} rows")
         names = _group_names(values)
-        digests = {one: hashlib.blake2b(one.encode(), digest_size=8).digest() for one in set(names)}
-        folds = {
-            one: int.from_bytes(code, "little") % self.n_folds for one, code in digests.items()
+        digests = {
+            name: hashlib.blake2b(name.encode(), digest_size=8).digest() for name in set(names)
         }
-        return np.array([folds[one] for one in names], dtype=np.int64)
+        folds = {
+            name: int.from_bytes(code, "little") % self.n_folds for name, code in digests.items()
+        }
+        return np.array([folds[name] for name in names], dtype=np.int64)
 
 
 def _group_names(values: NDArray[Any]) -> list[str]:
@@ -318,7 +326,10 @@ def _group_names(values: NDArray[Any]) -> list[str]:
     DataError
         A missing group, or a float that stands for several whole numbers; names the row.
     """
-    missing = np.flatnonzero(pd.isna(values))
+    is_missing = pd.isna(values)
+    if values.dtype.kind in "OUST":
+        is_missing |= [isinstance(value, (str, bytes)) and not value for value in values.tolist()]
+    missing = np.flatnonzero(is_missing)
     if len(missing):
         raise DataError(
             f"groups: {len(missing)} of {len(values)} rows have no group, such as row {missing[0]} "
@@ -328,7 +339,7 @@ def _group_names(values: NDArray[Any]) -> list[str]:
         values = values.astype("datetime64[ns]")
     if values.dtype.kind in "iuUM":
         return np.asarray(values.astype(str)).tolist()
-    return [_group_name(one, row) for row, one in enumerate(values.tolist())]
+    return [_group_name(value, row) for row, value in enumerate(values.tolist())]
 
 
 def _group_name(value: object, row: int) -> str:

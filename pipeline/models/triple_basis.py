@@ -38,14 +38,14 @@ from .fitting.checkpoints import CheckpointsLike
 from .fitting.fit_parameters import AUTO, PenaltiesLike
 from .fitting.problem import Groups, Labels, TrainingBags
 from .judging import score_of
-from .outcomes.densities import Densities
-from .predictions.densities import DensityPrediction, density_values, where
+from .outcomes.densities import DensityOutcome
+from .predictions.densities import DensityPrediction, density_values, names_of, where
 from .ridge_model import RidgeModel
 
 
 @component
 class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
-    """The (ridge) Triple-Basis estimator, bag → density (004, §3.4, eq. 3.24-3.26).
+    """Predict a density from each bag: the Triple-Basis estimator.
 
     Each projection coefficient of the response densities is regressed as the Double-Basis
     estimator regresses a number; all share one ZᵀZ, one penalty and one pass.
@@ -70,10 +70,10 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         mean of ∫p² − 2/m Σ p(y), which is ‖p − q‖² up to a constant of the true q, without
         projecting it.
     baseline : "own", optional
-        Where bags and responses live in one box, as an initial and a final state do: learn what
-        each coefficient of the response is beyond an affine copy of the bag's own. Slopes come
-        from the sums of the same pass; the random features need not learn the identity. The bag's
-        own coefficients are on the responses' basis, whatever the embedding. Not with "cg".
+        "own": an affine copy of the bag's own coefficients, beyond which the features learn. For
+        bags and responses in one box, such as an initial and a final state. Slopes come from the
+        sums of the same pass; the random features need not learn the identity. The bag's own
+        coefficients are on the responses' basis, whatever the embedding. Not with "cg".
 
     Attributes
     ----------
@@ -82,11 +82,32 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         follow those of the random features.
     intercept_ : float64, shape (r,)
     response_spec_ : ProjectionSpec
-        The third basis with everything decided.
+        The fitted third basis.
     mean_coefficients_ : float64, shape (r,)
         Coefficients of the average response density of the bags fitted.
     features_, alpha_, alphas_, alpha_scores_, report_
         As in `DoubleBasisRegressor`.
+
+    See Also
+    --------
+    KernelSmoother : The exact estimator, which passes over all bags for a prediction.
+    DoubleBasisRegressor : Predicts numbers.
+
+    Notes
+    -----
+    Oliva, Distribution and Histogram (DisH) Learning, 2018, section 3.4, equations 3.24 to 3.26.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import TripleBasisRegressor
+    >>> responses = [x[:, :1] + 1 for x in X]  # a bag of points for each bag
+    >>> model = TripleBasisRegressor('moments').fit(X, responses)
+    >>> model.predict_density(X[:2], at=[[0.5], [1.0], [1.5]]).shape
+    (2, 3)
     """
 
     embedding: Annotated[
@@ -103,7 +124,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         "random_features": RandomFourierFeatures,
         "response_embedding": ProjectionEmbedding,
     }
-    _learns = Densities
+    _learns = DensityOutcome
 
     @checked(
         holdout=HOLDOUT,
@@ -167,7 +188,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         # of a BagStore a lazy dask.array
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)
-        model, (points, grid) = self._fitted, where(at, grid)
+        model, (points, grid) = self._fitted, where(at, grid, names_of(self._fitted))
         spec = self.response_spec_
         tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
         return model.apply(X, _DensityValues(model, points, grid, project), tail)

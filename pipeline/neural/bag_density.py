@@ -28,7 +28,7 @@ from ..data.bags.responses import Responses
 from ..data.labelled.inputs import BagsLike, LabelsLike, with_responses
 from ..execution.progress import Progress
 from .conditionals import CONDITIONALS, TransformedDensity
-from .declared import BatchSize, Count, Decay, Width
+from .declared import BatchSize, Count, Decay, LayerWidth
 from .deep_sets import DeepSet
 from .estimator import NeuralEstimator, shape_of
 from .examples import (
@@ -41,7 +41,7 @@ from .examples import (
     unlabelled_examples,
 )
 from .tan import points_of
-from .training import Batch
+from .training import TrainingBatch
 from .transformations import CHAINS, make_chain
 
 
@@ -89,17 +89,28 @@ class BagDensity(NeuralEstimator):
     validation : float in [0, 1), default 0.1
     validate_every : int from 1 to 1,000,000,000, default 200
     patience : int from 1 to 1,000,000,000, default 10
-    checkpoint : str, optional
+    checkpoints : str, optional
     seed : int from 0 to 2^64 − 1, default 0
 
     Notes
     -----
     004, §8.4.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 60)
+    >>> X = [rng.normal(0, s, (20, 1)) for s in y]
+    >>> from bagbasis.neural import BagDensity
+    >>> model = BagDensity(n_steps=20, validate_every=10).fit(X)
+    >>> [len(x) for x in model.sample(X[:2], 5)]
+    [5, 5]
     """
 
     response: bool = False
-    n_pooled: Width = 64
-    n_condition: Width = 16
+    n_pooled: LayerWidth = 64
+    n_condition: LayerWidth = 16
     max_points: Annotated[int, Integer(2, 10**7)] = 128
     conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
     transformation: Annotated[str, OneOf(*CHAINS)] = "4xadd+re"
@@ -145,13 +156,13 @@ class BagDensity(NeuralEstimator):
         check_parameters(self)
         if responses is not None and not self.response:
             raise ParameterError("responses are given, but response is False: set response=True")
-        given = (self.batch_size, self.validation, self.seed)
+        options = (self.batch_size, self.validation, self.seed)
         answers: Bags | None = None
         if self.response:
             labelled = with_responses(X, responses)
-            examples, answers = _with_answers(labelled, given)
+            examples, answers = _with_answers(labelled, options)
         else:
-            examples = unlabelled_examples(X, *given)
+            examples = unlabelled_examples(X, *options)
             if examples.longest < 2:
                 raise DataError("no bag has two points: none can be scored given the others")
         out = answers.n_dims if answers is not None else examples.bags.n_dims
@@ -166,13 +177,14 @@ class BagDensity(NeuralEstimator):
         n_drawn = 0 if answers is None else min(int(answers.sizes.max()), self.max_points)
         make = partial(self._batch, examples, answers, n_drawn)
         loss = _of_others if answers is None else _of_responses
-        self._train(loss, Minibatches(examples, self.batch_size, make), examples, progress)
+        batches = Minibatches(examples, self.batch_size, make)
+        self._train(loss, batches, examples, progress, answers)
         self.loss_ += float(np.log(self._standards["drawn"].scale).sum())
         return self
 
     def _batch(
         self, examples: Examples, answers: Bags | None, n_drawn: int, rows: Integers
-    ) -> Batch:
+    ) -> TrainingBatch:
         """Return padded bags, and so many points of their responses if there are any."""
         bags, _ = examples.take(rows)
         length = min(examples.longest, self.max_points)
@@ -191,11 +203,13 @@ class BagDensity(NeuralEstimator):
             Not fitted, or bags of another dimension.
         """
         self._check_fitted()
-        found = []
+        vectors = []
         for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             points, mask = padded(bags, self._standards["points"], int(bags.sizes.max()))
-            found.append(np.asarray(_embed(self.network_, jnp.asarray(points), jnp.asarray(mask))))
-        return np.concatenate(found).astype(np.float64)
+            vectors.append(
+                np.asarray(_embed(self.network_, jnp.asarray(points), jnp.asarray(mask)))
+            )
+        return np.concatenate(vectors).astype(np.float64)
 
     @property
     def _drawn_names(self) -> list[str] | None:
@@ -246,20 +260,20 @@ class BagDensity(NeuralEstimator):
             answers = answers.in_order_of(
                 self._drawn_names, "responses", "the density was fitted on"
             )
-            found = []
+            scores = []
             for row in range(len(answers)):
                 bag, _ = examples.take(np.array([row]))
-                found.append(float(self.log_density(bag, answers[row]).mean()))
-            return float(np.mean(found))
-        found = []
+                scores.append(float(self.log_density(bag, answers[row]).mean()))
+            return float(np.mean(scores))
+        scores = []
         for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             points, mask = padded(bags, standard, int(bags.sizes.max()))
             values = np.asarray(
                 _given_others(self.network_, jnp.asarray(points), jnp.asarray(mask))
             )
             means = (values * mask).sum(axis=1) / mask.sum(axis=1)
-            found.extend((means[bags.sizes > 1] - shift).tolist())
-        return float(np.mean(found))
+            scores.extend((means[bags.sizes > 1] - shift).tolist())
+        return float(np.mean(scores))
 
     @checked(n=Integer(1, 10**7), seed=Seed)
     def sample(self, X: BagsLike, n: int, *, seed: int = 0) -> Bags:
@@ -282,7 +296,7 @@ class BagDensity(NeuralEstimator):
         ])  # fmt: skip
 
 
-def _with_answers(labelled: Any, given: tuple[int, float, int]) -> tuple[Examples, Bags]:
+def _with_answers(labelled: Any, options: tuple[int, float, int]) -> tuple[Examples, Bags]:
     """Return the bags that have a response, and these as bags in the same order."""
     index, parts = [], list[Bags]()
     for batch in labelled.batches():
@@ -295,7 +309,7 @@ def _with_answers(labelled: Any, given: tuple[int, float, int]) -> tuple[Example
             parts.append(responses.of(full))
     if not parts:
         raise DataError("no bag has a response")
-    return Examples(labelled, np.concatenate(index), None, *given), concatenate(parts)
+    return Examples(labelled, np.concatenate(index), None, *options), concatenate(parts)
 
 
 @eqx.filter_jit
@@ -322,11 +336,11 @@ def _given_others(network: BagNetwork, points: jax.Array, mask: jax.Array) -> ja
     return jax.vmap(one)(points, mask)
 
 
-def _of_others(network: BagNetwork, batch: Batch, key: jax.Array) -> jax.Array:
+def _of_others(network: BagNetwork, batch: TrainingBatch, key: jax.Array) -> jax.Array:
     return -_mean_of(_given_others(network, batch[0], batch[1]), jnp.asarray(batch[1]))
 
 
-def _of_responses(network: BagNetwork, batch: Batch, key: jax.Array) -> jax.Array:
+def _of_responses(network: BagNetwork, batch: TrainingBatch, key: jax.Array) -> jax.Array:
     points, mask, drawn, there = batch
     conditions = jax.vmap(network.embedding)(points, mask)
     of_bag = jax.vmap(network.density.log_density, (0, None))

@@ -28,7 +28,7 @@ from ..models.outcomes.reals import Reals
 from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Minibatches, Standard, blocks_of, labelled_examples
 from .network_model import NetworkModel
-from .training import Batch, Loss, Network, Trained
+from .training import Loss, Network, Trained, TrainingBatch
 
 
 @eqx.filter_jit
@@ -36,20 +36,20 @@ def _apply(network: Network, points: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.vmap(network)(points, mask)
 
 
-def outputs_in_training(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
+def outputs_in_training(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
     """Return the outputs of each bag of a minibatch, each with a key of its own."""
     keys = jax.random.split(key, len(batch[0]))
-    found: jax.Array = jax.vmap(network)(batch[0], batch[1], keys)
-    return found
+    outputs: jax.Array = jax.vmap(network)(batch[0], batch[1], keys)
+    return outputs
 
 
-def _squares(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
+def _squares(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
     return jnp.mean((outputs_in_training(network, batch, key) - batch[2]) ** 2)
 
 
-def _cross_entropy(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
-    found = outputs_in_training(network, batch, key)
-    return optax.softmax_cross_entropy_with_integer_labels(found, batch[2]).mean()
+def _cross_entropy(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
+    scores = outputs_in_training(network, batch, key)
+    return optax.softmax_cross_entropy_with_integer_labels(scores, batch[2]).mean()
 
 
 TARGET = Text | ListOf(Text, 1) | None_
@@ -86,7 +86,7 @@ class BagNetworkEstimator(NeuralEstimator):
         make = partial(self._batch, examples)
         return self._train(loss, Minibatches(examples, self.batch_size, make), examples, progress)
 
-    def _batch(self, examples: Examples, rows: Integers) -> Batch:
+    def _batch(self, examples: Examples, rows: Integers) -> TrainingBatch:
         bags, labels = examples.take(rows)
         padded = self._padded_to_train(bags, examples)
         if labels is None:
@@ -177,17 +177,17 @@ class LabelledNetwork(BagNetworkEstimator):
     ) -> Self:
         begun = perf_counter()
         check_parameters(self)
-        given = (self.batch_size, self.validation, self.seed)
-        found, outcome = labelled_examples(self._learns, X, y, target, holdout, *given)
-        labels = found.examples.labels
+        options = (self.batch_size, self.validation, self.seed)
+        prepared, outcome = labelled_examples(self._learns, X, y, target, holdout, *options)
+        labels = prepared.examples.labels
         assert labels is not None
         more = {"names": list(outcome.names), **outcome.to_dict()}
-        self._decide(found.examples, outcome.n_targets, more)
-        self._standardise_labels(labels[found.examples.training])
-        n_resumed = self._learn(self._loss(), found.examples, progress).n_steps_resumed
+        self._decide(prepared.examples, outcome.n_targets, more)
+        self._standardise_labels(labels[prepared.examples.training])
+        n_resumed = self._learn(self._loss(), prepared.examples, progress).n_steps_resumed
         trained = {"n_steps": self.n_steps_, "n_steps_resumed": n_resumed, "loss": self.loss_}
-        self.holdout_ = found.holdout
-        self.report_ = {**found.report, **trained, "seconds": {"fit": perf_counter() - begun}}
+        self.holdout_ = prepared.holdout
+        self.report_ = {**prepared.report, **trained, "seconds": {"fit": perf_counter() - begun}}
         return self
 
     @abstractmethod

@@ -211,16 +211,16 @@ class TransformedDensity(eqx.Module):
     def log_density(self, x: jax.Array, condition: jax.Array) -> jax.Array:
         """Return log p(x | condition)."""
         total = jnp.array(0.0)
-        for one in self.chain:
-            x, log_det = one.forward(x, condition)
+        for transformation in self.chain:
+            x, log_det = transformation.forward(x, condition)
             total = total + log_det
         return total + self.conditional.log_density(x, condition)
 
     def sample(self, condition: jax.Array, key: jax.Array) -> jax.Array:
         """Return a point."""
         z = self.conditional.sample(self.n_dims, condition, key)
-        for one in reversed(self.chain):
-            z = one.inverse(z, condition)
+        for transformation in reversed(self.chain):
+            z = transformation.inverse(z, condition)
         return z
 
 
@@ -236,8 +236,8 @@ def first_mixtures(n_dims: int, n_components: int) -> jax.Array:
     """Return mixtures that cover −2 … 2 evenly, shape (d, 3, K)."""
     means = jnp.linspace(-SPREAD, SPREAD, n_components) if n_components > 1 else jnp.zeros(1)
     logs = jnp.full(n_components, 0.0 if n_components == 1 else -0.5)
-    one = jnp.stack([jnp.zeros(n_components), means, logs])
-    return jnp.broadcast_to(one, (n_dims, 3, n_components))
+    mixture = jnp.stack([jnp.zeros(n_components), means, logs])
+    return jnp.broadcast_to(mixture, (n_dims, 3, n_components))
 
 
 def condition_layer(n_condition: int, n_outputs: int, key: jax.Array) -> eqx.nn.Linear:

@@ -11,7 +11,7 @@ Rate = Annotated[float, Real(gt=0, le=10)]
 Decay = Annotated[float, Real(gt=0, le=1)]
 Count = Annotated[int, Integer(1, 10**9)]
 BatchSize = Annotated[int, Integer(1, 10**6)]
-Width = Annotated[int, Integer(1, 100_000)]
+LayerWidth = Annotated[int, Integer(1, 100_000)]
 
 
 @component
@@ -40,7 +40,7 @@ class TrainingParameters:
         Steps between two evaluations on the bags held out.
     patience
         Evaluations without a better loss after which training ends.
-    checkpoint
+    checkpoints
         A folder, of any filesystem that fsspec knows; training started again there goes on, with
         the same bits on the same machine.
     seed
@@ -57,7 +57,7 @@ class TrainingParameters:
     validation: Annotated[float, ShareOrZero] = 0.1
     validate_every: Count = 100
     patience: Count = 10
-    checkpoint: str | None = None
+    checkpoints: str | None = None
     seed: RandomSeed = 0
 
 
@@ -87,8 +87,8 @@ class SequenceParameters(TrainingParameters):
     """
 
     unit: Annotated[str, OneOf("sru", "gru", "lstm")] = "sru"
-    n_units: Width = 64
-    n_stats: Width = 64
+    n_units: LayerWidth = 64
+    n_stats: LayerWidth = 64
     n_recurrent: Annotated[int, Integer(0, 100_000)] = 32
     scales: Annotated[Sequence[float], ListOf(Real(ge=0, lt=1), 1)] = (0.0, 0.5, 0.9, 0.99, 0.999)
     activation: Annotated[str, OneOf("relu", "tanh")] = "relu"

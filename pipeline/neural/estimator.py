@@ -14,8 +14,10 @@ from sklearn.utils import Tags
 
 from ..core import check_parameters
 from ..core.errors import StoreError
+from ..core.moved import today_names
 from ..core.saved import newer_error
 from ..core.sklearn_bases import BaseEstimator, UnfittedError, of_bags
+from ..data.bags.bags import Bags
 from ..data.labelled.labelled import LabelledBags
 from ..execution.progress import Progress
 from .declared import TrainingParameters
@@ -55,22 +57,29 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
     _standards: dict[str, Standard]
 
     def _train(
-        self, loss: Loss, batches: Any, examples: Examples, progress: Progress | None
+        self,
+        loss: Loss,
+        batches: Any,
+        examples: Examples,
+        progress: Progress | None,
+        answers: Bags | None = None,
     ) -> Trained:
         """Train the network of `_network`, and keep what it came to."""
         schedule = Schedule(
             self.n_steps, self.learning_rate, self.optimizer, self.decay, self.decay_steps,
-            self.clip, self.validate_every, self.patience, self.seed, self.checkpoint,
+            self.clip, self.validate_every, self.patience, self.seed, self.checkpoints,
         )  # fmt: skip
         parameters = json.dumps(
-            {**self.get_params(), "n_steps": 0, "checkpoint": None, "of": type(self).__name__},
+            {**self.get_params(), "n_steps": 0, "checkpoints": None, "of": type(self).__name__},
             sort_keys=True, default=list,
         )  # fmt: skip
         network = self._network(jax.random.key(self.seed % 2**32))
-        found = train(network, loss, batches, schedule, progress, examples.fingerprint(parameters))
-        self.network_ = found.network
-        self.loss_, self.n_steps_, self.history_ = found.loss, found.n_steps, found.history
-        return found
+        is_kept = self.checkpoints is not None
+        fingerprint = examples.fingerprint(parameters, answers) if is_kept else ""
+        trained = train(network, loss, batches, schedule, progress, fingerprint)
+        self.network_ = trained.network
+        self.loss_, self.n_steps_, self.history_ = trained.loss, trained.n_steps, trained.history
+        return trained
 
     @property
     def coordinate_names(self) -> list[str] | None:
@@ -109,7 +118,8 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
     def header(self) -> dict[str, Any]:
         """Return what a file holds beside the parameters and the arrays, for JSON."""
         standards = {
-            name: [one.mean.tolist(), one.scale.tolist()] for name, one in self._standards.items()
+            name: [standard.mean.tolist(), standard.scale.tolist()]
+            for name, standard in self._standards.items()
         }
         fitted = {"loss": self.loss_, "n_steps": self.n_steps_, "history": self.history_}
         return {"decided": self._decided, "standards": standards, "fitted": fitted}
@@ -122,7 +132,7 @@ class NeuralEstimator(TrainingParameters, BaseEstimator):
     def from_header(cls, header: dict[str, Any], leaves: list[np.ndarray], path: str) -> Self:
         """Return the estimator of a header and its arrays, as `load_network` reads them."""
         try:
-            model = cls(**header["parameters"])
+            model = cls(**today_names(cls.__name__, header["parameters"]))
             check_parameters(model)
             model._decided = dict(header["decided"])
             model._standards = {

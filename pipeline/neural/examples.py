@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,7 +25,7 @@ from ..data.store.store import BagStore
 from ..models.fitted_model import digest_of_fitted
 from ..models.outcomes.base import Outcome
 from ..models.outcomes.reals import Reals
-from .training import Batch
+from .training import TrainingBatch
 
 HELD_BYTES = 2**30  # of points: smaller stores are read once
 RUNS_PER_BATCH = 8  # reads of a batch: neighbours in a store are often alike
@@ -119,8 +120,8 @@ class Examples:
     @cached_property
     def _split(self) -> tuple[list[Integers], Integers]:
         if self.judged is not None:
-            left = [run[~self.judged[run]] for run in self._runs]
-            return [run for run in left if len(run)], np.flatnonzero(self.judged)
+            fitted_runs = [run[~self.judged[run]] for run in self._runs]
+            return [run for run in fitted_runs if len(run)], np.flatnonzero(self.judged)
         order = np.random.default_rng([self.seed, 0]).permutation(len(self._runs))
         n_held_out = round(self.validation * len(order)) if len(order) > 1 else 0
         n_held_out = max(n_held_out, 1) if self.validation > 0 and len(order) > 1 else 0
@@ -162,36 +163,51 @@ class Examples:
 
     def sample(self) -> Bags:
         """Return some bags from all over the data."""
-        found = list(self.bags.sample(RunSample.of_about(SAMPLED)))
-        return concatenate(found)
+        bags = list(self.bags.sample(RunSample.of_about(SAMPLED)))
+        return concatenate(bags)
 
     @cached_property
     def longest(self) -> int:
         """Points of the largest bag."""
         return int(self.bags.sizes([(self.bags.start, self.bags.end)]).max())
 
-    def fingerprint(self, parameters: str) -> str:
-        """Return what tells this training from others: parameters, places, some labels and bags."""
-        found = hashlib.sha256(parameters.encode())
-        first, labels = self.take(self.training[:4])
-        for part in (self.index, first.points, labels, self.judged):
+    def fingerprint(self, parameters: str, answers: Bags | None = None) -> str:
+        """Return what tells this training from others: parameters, places, labels and all points.
+
+        Points of a large store are not read: the store's checksums stand for them. ``answers`` are
+        responses that are trained on.
+        """
+        digest = hashlib.sha256(parameters.encode())
+        parts: list[np.ndarray | None] = [self.index, self.labels, self.judged]
+        if self.is_held:
+            parts += [self._held.offsets, self._held.points]
+        else:
+            store = self.bags.data
+            assert isinstance(store, BagStore)
+            digest.update(json.dumps(store.meta.checksums or store.written).encode())
+            parts.append(self.take(self.training[:4])[0].points)
+        if answers is not None:
+            parts += [answers.offsets, answers.points]
+        for part in parts:
             if part is not None:
-                found.update(np.ascontiguousarray(part).tobytes())
-        return found.hexdigest()
+                digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
 
 
 class Minibatches:
     """`Batches` that ``make`` makes of rows of examples, of ``size`` those held out."""
 
-    def __init__(self, examples: Examples, size: int, make: Callable[[Integers], Batch]) -> None:
+    def __init__(
+        self, examples: Examples, size: int, make: Callable[[Integers], TrainingBatch]
+    ) -> None:
         self.examples, self.size, self.make = examples, size, make
 
-    def batch(self, step: int) -> Batch:
-        """See `Batches`."""
+    def batch(self, step: int) -> TrainingBatch:
+        """Return the minibatch of a step; a pure function of its number."""
         return self.make(self.examples.rows_of(step))
 
-    def validation(self) -> list[Batch]:
-        """See `Batches`."""
+    def validation(self) -> list[TrainingBatch]:
+        """Return the batches that the network is judged by; empty: by nothing."""
         rows = self.examples.held_out
         return [self.make(rows[i : i + self.size]) for i in range(0, len(rows), self.size)]
 
@@ -296,22 +312,22 @@ def labelled_examples(
         A holdout that the data do not have.
     """
     bags, outcome = kind.from_labels(X, y, target, None, None)
-    kept = Holdout.of(holdout).resolve(bags)
-    bags = replace(bags, left_out=kept.split(bags))
+    held_out = Holdout.of(holdout).resolve(bags)
+    bags = replace(bags, left_out=held_out.split(bags))
     blocks = [(start + rows, labels) for (start, _), rows, labels in bags.label_blocks()]
     places, labels = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     if not len(places):
         raise DataError(f"{bags.url or 'bags in memory'}: no bag has a label")
     judged = None
-    if kept.groups is not None and validation > 0:
-        judged = kept.validation(validation, bags).members(bags.start, bags.end)
+    if held_out.groups is not None and validation > 0:
+        judged = held_out.validation(validation, bags).members(bags.start, bags.end)
         judged = judged[places - bags.start]
     values = outcome.encode(labels)[0]
     if not warn_of_few(len(places), bags.url) and isinstance(outcome, Reals):
         warn_of_alike(len(places), values.var(axis=0), values.mean(axis=0), bags.target_names)
     examples = Examples(bags, places, values, batch_size, validation, seed, judged)
-    report = {**_report(bags, places), **digest_of_fitted(bags, kept)}
-    return LabelledExamples(examples, kept.saved, report), outcome
+    report = {**_report(bags, places), **digest_of_fitted(bags, held_out)}
+    return LabelledExamples(examples, held_out.saved, report), outcome
 
 
 def _report(bags: LabelledBags, places: Integers) -> dict[str, Any]:

@@ -48,11 +48,11 @@ def _parsed(
 ) -> tuple[list[np.ndarray], dict[str, Any]]:
     """Return the arrays and the header of a file's content; the path is for errors."""
     try:
-        with np.load(BytesIO(content), allow_pickle=False) as found:
-            header = json.loads(found[HEADER].tobytes().decode())
-            arrays = [found[f"leaf{i}"] for i in range(len(found.files) - 1)]
+        with np.load(BytesIO(content), allow_pickle=False) as archive:
+            header = json.loads(archive[HEADER].tobytes().decode())
+            arrays = [archive[f"leaf{i}"] for i in range(len(archive.files) - 1)]
         return arrays, FORMAT.strip(header)
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile, UnicodeDecodeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile, RecursionError) as error:
         newer = newer_error(error, {})
         raise StoreError(f"{path}: {newer or f'is no saved network ({error})'}") from newer or error
 

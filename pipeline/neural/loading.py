@@ -47,6 +47,18 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
         There is no such file, or it is no saved estimator.
     ModelError
         A folder with a damaged model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 60)
+    >>> X = [rng.normal(0, s, (20, 1)) for s in y]
+    >>> from bagbasis.neural import DeepSetsRegressor, load_network
+    >>> model = DeepSetsRegressor(n_steps=20, validate_every=10).fit(X, y)
+    >>> model.save('network.zarr')
+    >>> load_network('network.zarr').predict(X[:3]).shape
+    (3,)
     """
     url = normalize_url(path)
     if ATTRIBUTE in attributes_of(url):

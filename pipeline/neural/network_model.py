@@ -108,7 +108,7 @@ class NetworkModel:
 
     @property
     def prediction_cost(self) -> Cost:
-        """See `ScoringModel.prediction_cost`."""
+        """What predictions take: `features`, and what else a model sees of a bag."""
         return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
@@ -135,7 +135,7 @@ class NetworkModel:
         """Return everything that is saved beside the parameters."""
         estimator = self.estimator
         leaves = leaves_of(estimator.arrays())
-        header = {key: one for key, one in estimator.header().items() if key != "report"}
+        header = {key: value for key, value in estimator.header().items() if key != "report"}
         attributes = json.loads(json.dumps({"network": header, "report": self.report}))
         arrays = {LEAF.format(i): leaf.astype(np.float64) for i, leaf in enumerate(leaves)}
         return ModelState({**attributes, "n_arrays": len(leaves)}, arrays)

@@ -23,7 +23,7 @@ from .bag_networks import (
 )
 from .declared import SequenceParameters
 from .examples import Examples, Standard, blocks_of, padded, unlabelled_examples
-from .training import Batch, Network
+from .training import Network, TrainingBatch
 from .units import GRU, LSTM, SRU, SequenceNetwork, Unit
 
 
@@ -70,7 +70,7 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
         Steps between looks at them.
     patience : int from 1 to 1,000,000,000, default 10
         Looks without a better loss after which training ends.
-    checkpoint : str, optional
+    checkpoints : str, optional
         A folder, of any filesystem that fsspec knows; training started again there goes on, with
         the same bits on the same machine.
     seed : int from 0 to 2^64 − 1, default 0
@@ -123,6 +123,17 @@ class SequenceRegressor(NetworkRegressor, SequenceEstimator):
     Notes
     -----
     004, ch. 7 (Oliva, Póczos and Schneider 2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 60)
+    >>> X = [rng.normal(0, s, (20, 1)) for s in y]
+    >>> from bagbasis.neural import SequenceRegressor
+    >>> model = SequenceRegressor(n_steps=20, validate_every=10).fit(X, y)
+    >>> model.predict(X[:3]).shape
+    (3,)
     """
 
 
@@ -132,6 +143,17 @@ class SequenceClassifier(NetworkClassifier, SequenceEstimator):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 60)
+    >>> X = [rng.normal(0, s, (20, 1)) for s in y]
+    >>> from bagbasis.neural import SequenceClassifier
+    >>> model = SequenceClassifier(n_steps=20, validate_every=10).fit(X, y > 1.25)
+    >>> model.predict(X[:3]).shape
+    (3,)
     """
 
 
@@ -148,6 +170,16 @@ class NextPointRegressor(SequenceEstimator):
     standardize : bool, default True
         Whether coordinates have mean 0 and variance 1 for the network; False: as they are, which
         gated units saturate at where they are large (004, §7.3.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.neural import NextPointRegressor
+    >>> X = [np.sin(np.arange(20.0) + p)[:, np.newaxis] for p in rng.uniform(0, 6, 40)]
+    >>> model = NextPointRegressor(n_steps=20, validate_every=10).fit(X)
+    >>> model.predict(X[:3])[0].shape
+    (20, 1)
     """
 
     difference: bool = False
@@ -202,18 +234,18 @@ class NextPointRegressor(SequenceEstimator):
         DataError
             Not fitted, or bags of another dimension.
         """
-        found = []
+        losses = []
         for bags in blocks_of(X, self.n_features_in_, self.coordinate_names):
             predicted = self.predict(bags)
             for i in range(len(bags)):
                 gaps = bags[i][1:] - predicted[i][:-1]
                 if len(gaps):
-                    found.append(float((gaps.astype(np.float64) ** 2).sum(axis=1).mean()))
-        return -float(np.mean(found))
+                    losses.append(float((gaps.astype(np.float64) ** 2).sum(axis=1).mean()))
+        return -float(np.mean(losses))
 
 
-def _next_points(network: Network, batch: Batch, key: jax.Array) -> jax.Array:
-    found = outputs_in_training(network, batch, key)[:, :-1]
+def _next_points(network: Network, batch: TrainingBatch, key: jax.Array) -> jax.Array:
+    predicted = outputs_in_training(network, batch, key)[:, :-1]
     mask = batch[1][:, 1:]
-    squares = ((found - batch[0][:, 1:]) ** 2).sum(axis=2) * mask
+    squares = ((predicted - batch[0][:, 1:]) ** 2).sum(axis=2) * mask
     return jnp.mean(squares.sum(axis=1) / jnp.maximum(mask.sum(axis=1), 1))

@@ -11,7 +11,7 @@ from typing_extensions import override
 from ..core import Integer, component
 from ..data.bags.bags import Bags
 from .bag_networks import BagNetworkEstimator, NetworkClassifier, NetworkRegressor
-from .declared import Decay, Width
+from .declared import Decay, LayerWidth
 from .deep_sets import DeepSet
 from .examples import Examples, padded, thinned
 
@@ -39,12 +39,12 @@ class SetEstimator(BagNetworkEstimator):
     validation : float in [0, 1), default 0.1
     validate_every : int from 1 to 1,000,000,000, default 100
     patience : int from 1 to 1,000,000,000, default 10
-    checkpoint : str, optional
+    checkpoints : str, optional
     seed : int from 0 to 2^64 − 1, default 0
     """
 
-    n_pooled: Width = 64
-    n_hidden: Width = 64
+    n_pooled: LayerWidth = 64
+    n_hidden: LayerWidth = 64
     max_points: Annotated[int, Integer(1, 10**7)] = 512
     decay: Decay = 0.7
 
@@ -75,6 +75,17 @@ class DeepSetsRegressor(NetworkRegressor, SetEstimator):
     What `DoubleBasisRegressor` fixes in advance (the functions that are averaged) is learnt here,
     by thousands of minibatches in place of one pass. Needs ``pip install 'bagbasis[neural]'``.
     Parameters and attributes are those of `SetEstimator` and `NeuralEstimator`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 60)
+    >>> X = [rng.normal(0, s, (20, 1)) for s in y]
+    >>> from bagbasis.neural import DeepSetsRegressor
+    >>> model = DeepSetsRegressor(n_steps=20, validate_every=10).fit(X, y)
+    >>> model.predict(X[:3]).shape
+    (3,)
     """
 
 
@@ -84,4 +95,15 @@ class DeepSetsClassifier(NetworkClassifier, SetEstimator):
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 60)
+    >>> X = [rng.normal(0, s, (20, 1)) for s in y]
+    >>> from bagbasis.neural import DeepSetsClassifier
+    >>> model = DeepSetsClassifier(n_steps=20, validate_every=10).fit(X, y > 1.25)
+    >>> model.predict(X[:3]).shape
+    (3,)
     """

@@ -20,9 +20,8 @@ from ..core import (
     checked,
     component,
 )
-from ..core.arrays import Floats
+from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
-from ..core.params import as_array
 from ..data.bags.bags import Bags
 from ..data.bags.coordinates import Names, order_of
 from ..data.bags.frames import names_of_table
@@ -33,7 +32,7 @@ from .conditionals import CONDITIONALS, TransformedDensity
 from .declared import BatchSize, Count, Decay, Rate
 from .estimator import NeuralEstimator, shape_of
 from .examples import Examples, Standard, unlabelled_examples
-from .training import Batch
+from .training import TrainingBatch
 from .transformations import CHAINS, make_chain
 
 JUDGED_AT_ONCE = 4096  # points
@@ -72,7 +71,7 @@ class TANDensity(NeuralEstimator):
     validation : float in [0, 1), default 0.1
     validate_every : int from 1 to 1,000,000,000, default 200
     patience : int from 1 to 1,000,000,000, default 10
-    checkpoint : str, optional
+    checkpoints : str, optional
     seed : int from 0 to 2^64 − 1, default 0
 
     Attributes
@@ -83,6 +82,16 @@ class TANDensity(NeuralEstimator):
     Notes
     -----
     004, ch. 8 (Oliva et al. 2018); training as in `SequenceRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.neural import TANDensity
+    >>> x = rng.normal(size=(200, 2))
+    >>> model = TANDensity(n_steps=20, validate_every=10).fit(x)
+    >>> model.log_density(x[:5]).shape
+    (5,)
     """
 
     conditional: Annotated[str, OneOf(*CONDITIONALS)] = "lam"
@@ -154,8 +163,8 @@ class TANDensity(NeuralEstimator):
         standard = self._standards["points"]
         z = jnp.asarray(standard(points))
         parts = [z[start : start + JUDGED_AT_ONCE] for start in range(0, len(z), JUDGED_AT_ONCE)]
-        found = [np.asarray(_log_densities(self.network_, part)) for part in parts]
-        values = np.concatenate(found) if found else np.empty(0)
+        densities = [np.asarray(_log_densities(self.network_, part)) for part in parts]
+        values = np.concatenate(densities) if densities else np.empty(0)
         return values.astype(np.float64) - np.log(standard.scale).sum()
 
     def score_samples(self, X: ArrayLike) -> Floats:
@@ -189,11 +198,11 @@ class TANDensity(NeuralEstimator):
         """
         self._check_fitted()
         keys = jax.random.split(jax.random.key(seed % 2**32), n)
-        found = [
+        samples = [
             np.asarray(_samples(self.network_, keys[start : start + JUDGED_AT_ONCE]))
             for start in range(0, n, JUDGED_AT_ONCE)
         ]
-        return self._standards["points"].back(np.concatenate(found))
+        return self._standards["points"].back(np.concatenate(samples))
 
 
 class PointBatches:
@@ -202,12 +211,12 @@ class PointBatches:
     def __init__(self, model: TANDensity, examples: Examples) -> None:
         self.standard, self.examples = model._standards["points"], examples  # noqa: SLF001
 
-    def batch(self, step: int) -> Batch:
-        """See `Batches`."""
+    def batch(self, step: int) -> TrainingBatch:
+        """Return the minibatch of a step; a pure function of its number."""
         return (self._points(self.examples.rows_of(step)),)
 
-    def validation(self) -> list[Batch]:
-        """See `Batches`."""
+    def validation(self) -> list[TrainingBatch]:
+        """Return the batches that the network is judged by; empty: by nothing."""
         rows = self.examples.held_out
         if not len(rows):
             return []
@@ -269,5 +278,5 @@ def _samples(network: TransformedDensity, keys: jax.Array) -> jax.Array:
     return jax.vmap(network.sample, (None, 0))(NOTHING, keys)
 
 
-def _negative_log(network: TransformedDensity, batch: Batch, key: jax.Array) -> jax.Array:
+def _negative_log(network: TransformedDensity, batch: TrainingBatch, key: jax.Array) -> jax.Array:
     return -jax.vmap(network.log_density, (0, None))(batch[0], NOTHING).mean()

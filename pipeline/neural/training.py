@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -24,7 +24,7 @@ from .files import read_leaves, write_leaves
 
 logger = logging.getLogger(__name__)
 
-Batch = tuple[Any, ...]
+TrainingBatch = tuple[Any, ...]
 """Arrays, of numpy or within a step of JAX, with the examples on the first axis."""
 Network = Any
 """A pytree of equinox; its class is the estimator's."""
@@ -36,11 +36,11 @@ Loss = Callable[[Network, Any, jax.Array], jax.Array]
 class Batches(Protocol):
     """Examples to train on, and others to judge by."""
 
-    def batch(self, step: int) -> Batch:
+    def batch(self, step: int) -> TrainingBatch:
         """Return the minibatch of a step; a pure function of its number."""
         ...
 
-    def validation(self) -> list[Batch]:
+    def validation(self) -> list[TrainingBatch]:
         """Return the batches that the network is judged by; empty: by nothing."""
         ...
 
@@ -63,7 +63,7 @@ class Schedule:
     patience : int
         Looks without a better loss after which training ends.
     seed : int
-    checkpoint : str or None
+    checkpoints : str or None
         A folder for the state, written at each look.
     """
 
@@ -76,7 +76,7 @@ class Schedule:
     validate_every: int
     patience: int
     seed: int
-    checkpoint: str | None
+    checkpoints: str | None
 
     def optimiser(self) -> optax.GradientTransformation:
         """Return the chain: clipping, then the steps."""
@@ -145,18 +145,18 @@ def train(
     arrays, static = eqx.partition(network, eqx.is_inexact_array)
     state = State(0, arrays, optimiser.init(arrays), arrays, math.inf, 0)
     history: list[tuple[int, float]] = []
-    if schedule.checkpoint is not None:
-        found = read_leaves(schedule.checkpoint, state, fingerprint)
-        if found is not None:
-            state, history = found[0], [(int(a), float(b)) for a, b in found[1]]
-            logger.info("training goes on from step %d of %s", state.step, schedule.checkpoint)
+    if schedule.checkpoints is not None:
+        saved = read_leaves(schedule.checkpoints, state, fingerprint)
+        if saved is not None:
+            state, history = saved[0], [(int(a), float(b)) for a, b in saved[1]]
+            logger.info("training goes on from step %d of %s", state.step, schedule.checkpoints)
 
     n_resumed = state.step
 
     @eqx.filter_jit
     def step(arrays: Any, moments: Any, batch: Any, key: jax.Array) -> tuple[Any, Any, jax.Array]:
-        def value_of(given: Any) -> jax.Array:
-            return loss(eqx.combine(given, static), batch, key)
+        def value_of(arrays: Any) -> jax.Array:
+            return loss(eqx.combine(arrays, static), batch, key)
 
         value, gradient = jax.value_and_grad(value_of)(arrays)
         updates, moments = optimiser.update(gradient, moments, arrays)
@@ -189,8 +189,8 @@ def train(
                 f"the loss is {now} after {state.step} steps: take a smaller learning_rate, or "
                 "look for wild values among the points"
             )
-        if schedule.checkpoint is not None:
-            write_leaves(schedule.checkpoint, state, history, fingerprint)
+        if schedule.checkpoints is not None:
+            write_leaves(schedule.checkpoints, state, history, fingerprint)
     if progress is not None:
         progress(schedule.n_steps, schedule.n_steps)
     best = eqx.nn.inference_mode(eqx.combine(state.best, static))
@@ -203,12 +203,7 @@ def _judged(state: State, loss: float) -> State:
     return state._replace(worse=state.worse + 1)
 
 
-def _mean_loss(judge: Callable[..., jax.Array], arrays: Any, batches: list[Batch]) -> float:
+def _mean_loss(judge: Callable[..., jax.Array], arrays: Any, batches: list[TrainingBatch]) -> float:
     """Return the mean over examples; batches hold their number of examples last."""
-    found = [float(judge(arrays, batch)) for batch in batches]
-    return float(np.average(found, weights=[len(batch[0]) for batch in batches]))
-
-
-def with_checkpoint(schedule: Schedule, checkpoint: str | None) -> Schedule:
-    """Return the schedule with another place for its state."""
-    return replace(schedule, checkpoint=checkpoint)
+    losses = [float(judge(arrays, batch)) for batch in batches]
+    return float(np.average(losses, weights=[len(batch[0]) for batch in batches]))

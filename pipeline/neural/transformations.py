@@ -207,7 +207,7 @@ def small_net(n_inputs: int, n_outputs: int, n_hidden: int, key: jax.Array) -> e
     net = eqx.nn.MLP(n_inputs, n_outputs, n_hidden, HIDDEN, key=key)
     last = net.layers[-1]
     small = eqx.tree_at(lambda layer: layer.weight, last, 0.1 * last.weight)
-    return eqx.tree_at(lambda one: one.layers[-1], net, small)
+    return eqx.tree_at(lambda network: network.layers[-1], net, small)
 
 
 # What stands before "+" in the paper's tables, each with its parts in order.
@@ -228,15 +228,15 @@ def make_chain(
     """Return the transformations of a name in `CHAINS`, behind a linear one or not."""
     parts = (("linear",) if linear else ()) + CHAINS[name]
     made: list[Transformation] = []
-    for part, one in zip(parts, jax.random.split(key, max(1, len(parts))), strict=False):
+    for part, part_key in zip(parts, jax.random.split(key, max(1, len(parts))), strict=False):
         if part == "linear":
-            made.append(Linear(n_dims, one))
+            made.append(Linear(n_dims, part_key))
         elif part == "recurrent":
-            made.append(Recurrent(n_hidden // 2 or 1, one))
+            made.append(Recurrent(n_hidden // 2 or 1, part_key))
         elif part == "shift":
-            made.append(RecurrentShift(n_hidden // 2 or 1, n_hidden, n_condition, one))
+            made.append(RecurrentShift(n_hidden // 2 or 1, n_hidden, n_condition, part_key))
         elif part == "additive":
-            made.append(Additive(n_dims, n_hidden, n_condition, one))
+            made.append(Additive(n_dims, n_hidden, n_condition, part_key))
         else:
             made.append(Reverse() if part == "reverse" else Rescale(n_dims))
     return tuple(made)

@@ -178,5 +178,5 @@ class SequenceNetwork(eqx.Module):
         outputs, last = self.unit.run(points, mask)
         if not self.per_point:
             return self.head(self.dropout(last, key=key))
-        found = jax.vmap(self.head)(self.dropout(outputs, key=key))
-        return found + points if self.adds_point else found
+        predicted = jax.vmap(self.head)(self.dropout(outputs, key=key))
+        return predicted + points if self.adds_point else predicted

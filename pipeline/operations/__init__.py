@@ -2,22 +2,4 @@
 
 import lazy_loader
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-
-__all__ = [
-    "CoordinateShift",
-    "DriftDetector",
-    "DriftGate",
-    "DriftPrediction",
-    "DriftResult",
-    "ModelRecord",
-    "Outcome",
-    "Registry",
-    "Retraining",
-    "Round",
-    "RoundResult",
-    "Window",
-    "drift_test",
-    "log_model",
-    "retrain",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,6 @@ from .registry.registry import (
     Registry as Registry,
 )
 from .retraining.retrain_line import (
-    Outcome as Outcome,
     RoundResult as RoundResult,
     retrain as retrain,
 )

@@ -2,12 +2,4 @@
 
 import lazy_loader
 
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-
-__all__ = [
-    "BagRegions",
-    "Field",
-    "PatternSearch",
-    "ProbitRegions",
-    "RegionClassifier",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

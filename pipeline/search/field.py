@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
 from ..core import Function, Integer, Real, Seed, checked
-from ..core.arrays import Floats
+from ..core.arrays import Floats, as_array
 from ..core.errors import DataError, ParameterError
-from ..core.params import as_array
 
 MOST_PLACES = 10_000  # their covariance is 800 MB
 MOST_COMPONENTS = 1_000
@@ -69,6 +68,16 @@ class Field:
     DataError
         Places or covariances that cannot be used.
     ParameterError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bagbasis.search import Field
+    >>> field = Field(np.arange(10.0)[:, np.newaxis], 4 * RBF(2.0), noise=0.01)
+    >>> field = field.observe(3, 1.5)
+    >>> field.mean.shape
+    (10, 1)
     """
 
     mean: Floats
@@ -132,19 +141,19 @@ class Field:
         DataError, ParameterError
         """
         gain = self.gain(place)
-        found = np.atleast_1d(as_array("values", values, np.float64))
-        if found.shape != (self.n_components,) or not np.isfinite(found).all():
+        vector = np.atleast_1d(as_array("values", values, np.float64))
+        if vector.shape != (self.n_components,) or not np.isfinite(vector).all():
             raise DataError(
-                f"values have shape {found.shape}; expected {self.n_components} finite numbers"
+                f"values have shape {vector.shape}; expected {self.n_components} finite numbers"
             )
         after = object.__new__(type(self))
         after.__dict__.update(self.__dict__)
         with np.errstate(over="ignore", invalid="ignore"):
-            after.mean = self.mean + np.outer(gain, found - self.mean[place])
+            after.mean = self.mean + np.outer(gain, vector - self.mean[place])
         if not np.isfinite(after.mean).all():
             raise DataError("values are too large: means would not be finite")
         after.covariance = self.covariance - np.outer(gain, self.covariance[place])
-        after.observations = (*self.observations, Observation(int(place), found, gain))
+        after.observations = (*self.observations, Observation(int(place), vector, gain))
         return after
 
     def draw(self, n_draws: int, seed: int | np.random.Generator = 0) -> Floats:
@@ -163,8 +172,8 @@ class Field:
         rng = seeded(seed)
         normals = rng.standard_normal((n_draws, self.n_components, self._root.shape[1]))
         draws = self.prior_mean + np.swapaxes(normals @ self._root.T, 1, 2)
-        for one in self.observations:
-            self.condition(draws, one.place, one.gain, one.values, rng)
+        for observation in self.observations:
+            self.condition(draws, observation.place, observation.gain, observation.values, rng)
         return np.asarray(draws)
 
     def condition(
@@ -190,31 +199,33 @@ def seeded(seed: object) -> np.random.Generator:
 
 
 def _as_places(places: ArrayLike) -> Floats:
-    found = as_array("places", places, np.float64)
-    if found.ndim != 2 or found.size == 0 or len(found) > MOST_PLACES:
+    array = as_array("places", places, np.float64)
+    if array.ndim != 2 or array.size == 0 or len(array) > MOST_PLACES:
         raise DataError(
-            f"places have shape {found.shape}; expected (n_places, n_dims), up to {MOST_PLACES:,}"
+            f"places have shape {array.shape}; expected (n_places, n_dims), up to {MOST_PLACES:,}"
         )
-    finite = np.isfinite(found).all(axis=1)
+    finite = np.isfinite(array).all(axis=1)
     if not finite.all():
         raise DataError(f"place {int(finite.argmin())} has a coordinate that is not finite")
-    return found
+    return array
 
 
 def _covariances(kernel: Callable[..., Any], places: Floats) -> Floats:
     """Return κ of all places; with two arguments scikit-learn's leave white noise out."""
     try:
-        found = as_array("kernel's covariances", kernel(places, places), np.float64)
+        covariances = as_array("kernel's covariances", kernel(places, places), np.float64)
     except DataError:
         raise
     except Exception as error:  # the caller's function may raise anything
         raise ParameterError(f"kernel fails on places of shape {places.shape}: {error}") from error
     n = len(places)
-    if found.shape != (n, n) or not np.isfinite(found).all():
-        raise DataError(f"kernel gives shape {found.shape}; expected ({n}, {n}) finite numbers")
-    if np.abs(found - found.T).max() > ROUNDING * np.abs(found).max():
+    if covariances.shape != (n, n) or not np.isfinite(covariances).all():
+        raise DataError(
+            f"kernel gives shape {covariances.shape}; expected ({n}, {n}) finite numbers"
+        )
+    if np.abs(covariances - covariances.T).max() > ROUNDING * np.abs(covariances).max():
         raise DataError("kernel gives covariances that are not symmetric")
-    return found
+    return covariances
 
 
 def _root(covariance: Floats) -> Floats:

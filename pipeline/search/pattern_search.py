@@ -16,8 +16,8 @@ MOST_DRAWS = 10_000  # of each stage: errors of 1 % and less
 class PatternSearch:
     """Active pointillistic pattern search (000, ch. 7).
 
-    Each step observes the place after which most regions not yet flagged are expected to match
-    (eq. 7.6), and flags those whose chance has passed the threshold. A flag stays.
+    Each step observes the place that is expected to reveal the most matching regions (eq. 7.6), and
+    flags the regions whose match probability exceeds the threshold. A flag stays.
 
     Parameters
     ----------
@@ -43,6 +43,19 @@ class PatternSearch:
     Raises
     ------
     DataError, ParameterError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bagbasis.search import Field, PatternSearch, ProbitRegions
+    >>> places = np.arange(12.0)[:, np.newaxis]
+    >>> weights = np.kron(np.eye(3), np.ones(4) / 4)  # means of three regions of four places
+    >>> search = PatternSearch(Field(places, 4 * RBF(2.0)), ProbitRegions(weights, -1.0))
+    >>> place = search.suggest()
+    >>> search.observe(place, 2.0)
+    >>> search.flagged
+    array([False,  True, False])
     """
 
     field: Field
@@ -62,6 +75,7 @@ class PatternSearch:
         self,
         field: Field,
         classifier: RegionClassifier,
+        *,
         threshold: float = 0.7,
         n_candidates: int | None = 80,
         n_outer: int = 4,

@@ -11,9 +11,8 @@ from scipy.special import ndtr, ndtri
 from typing_extensions import override
 
 from ..core import Integer, Real, checked
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError
-from ..core.params import as_array
 from .field import MOST_PLACES, Field
 from .regions import RegionClassifier, as_regions
 
@@ -29,24 +28,35 @@ class ProbitRegions(RegionClassifier):
     Raises
     ------
     DataError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bagbasis.search import ProbitRegions
+    >>> places = np.arange(12.0)[:, np.newaxis]
+    >>> weights = np.kron(np.eye(3), np.ones(4) / 4)  # means of three regions of four places
+    >>> regions = ProbitRegions(weights, offsets=-1.0)
+    >>> regions.weights.shape
+    (3, 12, 1)
     """
 
     def __init__(self, weights: ArrayLike, offsets: ArrayLike = 0.0) -> None:
-        found = as_array("weights", weights, np.float64)
-        found = found[..., None] if found.ndim == 2 else found
-        if found.ndim != 3 or found.size == 0 or not np.isfinite(found).all():
+        array = as_array("weights", weights, np.float64)
+        array = array[..., None] if array.ndim == 2 else array
+        if array.ndim != 3 or array.size == 0 or not np.isfinite(array).all():
             raise DataError(
                 f"weights have shape {np.shape(weights)}; expected finite numbers (n_regions, "
                 "n_places) or (n_regions, n_places, n_components)"
             )
         shift = as_array("offsets", offsets, np.float64)
-        if shift.shape not in ((), (len(found),)) or not np.isfinite(shift).all():
+        if shift.shape not in ((), (len(array),)) or not np.isfinite(shift).all():
             raise DataError(
-                f"offsets have shape {shift.shape}; expected a finite number, or {len(found)}"
+                f"offsets have shape {shift.shape}; expected a finite number, or {len(array)}"
             )
-        self.weights = found
-        self.offsets = np.broadcast_to(shift, len(found))
-        self.regions = [np.flatnonzero(row.any(axis=1)) for row in found]
+        self.weights = array
+        self.offsets = np.broadcast_to(shift, len(array))
+        self.regions = [np.flatnonzero(row.any(axis=1)) for row in array]
 
     @classmethod
     @checked(n_places=Integer(1, MOST_PLACES), scale=Real(), offset=Real())
@@ -64,9 +74,9 @@ class ProbitRegions(RegionClassifier):
         ------
         DataError, ParameterError
         """
-        found = as_regions(regions)
-        weights = np.zeros((len(found), n_places))
-        for i, places in enumerate(found):
+        members = as_regions(regions)
+        weights = np.zeros((len(members), n_places))
+        for i, places in enumerate(members):
             if places.max() >= n_places:
                 raise DataError(f"region {i} has place {places.max()} of {n_places}")
             weights[i, places] = scale / len(places)
@@ -106,8 +116,8 @@ class ProbitRegions(RegionClassifier):
         mean, variance, along = self._moments(field, regions)
         noisy = field.variance[candidates] + field.noise
         moved = (along[:, :, candidates] ** 2).sum(axis=1) / noisy  # variance of Lμ*, (regions, c)
-        left = np.sqrt(1 + (variance[:, None] - moved).clip(0))
-        ahead = mean[:, None] - left * ndtri(threshold)
+        deviation = np.sqrt(1 + (variance[:, None] - moved).clip(0))
+        ahead = mean[:, None] - deviation * ndtri(threshold)
         sure = (ahead > 0).astype(np.float64)  # of an observation that tells nothing
         z = np.divide(ahead, np.sqrt(moved), out=np.zeros_like(ahead), where=moved > 0)
         return np.where(moved > 0, ndtr(z), sure).T

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from typing_extensions import override
 
 from ..core import Instance, Integer, Text, checked, is_iterable
-from ..core.arrays import Floats, Integers
+from ..core.arrays import Floats, Integers, as_array
 from ..core.errors import DataError, ParameterError, shown
-from ..core.params import as_array
 from ..data.bags.bags import Bags
 from ..models.classifier import DoubleBasisClassifier
 from .field import MOST_PLACES, Field
@@ -32,6 +31,17 @@ class RegionClassifier(ABC):
     ----------
     regions : list of int64 arrays
         The places of each region, as rows of a field's ``places``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from bagbasis.search import Field, PatternSearch, ProbitRegions
+    >>> places = np.arange(12.0)[:, np.newaxis]
+    >>> weights = np.kron(np.eye(3), np.ones(4) / 4)  # means of three regions of four places
+    >>> from bagbasis.search import RegionClassifier
+    >>> isinstance(ProbitRegions(weights), RegionClassifier)
+    True
     """
 
     regions: list[Integers]
@@ -109,7 +119,9 @@ class RegionClassifier(ABC):
         lost = gain * field.covariance[place]  # of the variance at each place
         least = UNREACHED * field.variance
         places = (self.regions[i] for i in regions.tolist())
-        return np.array([lost[one].sum() >= least[one].sum() for one in places], dtype=bool)
+        return np.array(
+            [lost[region].sum() >= least[region].sum() for region in places], dtype=bool
+        )
 
 
 class BagRegions(RegionClassifier):
@@ -131,6 +143,19 @@ class BagRegions(RegionClassifier):
     Raises
     ------
     DataError, ParameterError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import DoubleBasisClassifier
+    >>> from bagbasis.search import BagRegions
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(m, 1, (10, 1)) for m in np.repeat([0.0, 3.0], 30)]
+    >>> y = np.repeat(['low', 'high'], 30)
+    >>> model = DoubleBasisClassifier('moments', alpha=1e-3).fit(X, y)
+    >>> regions = BagRegions(model, [[0, 1, 2], [3, 4, 5]], label='high')
+    >>> len(regions.regions)
+    2
     """
 
     @checked(model=Instance("DoubleBasisClassifier"), label=Integer() | Text)
@@ -156,8 +181,8 @@ class BagRegions(RegionClassifier):
             return np.empty((len(draws), 0))
         places = np.concatenate(chosen)
         first = np.concatenate([self._coordinates[i] for i in regions.tolist()])
-        sizes = np.array([len(one) for one in chosen])
-        found = np.empty((len(draws), len(chosen)))
+        sizes = np.array([len(region) for region in chosen])
+        result = np.empty((len(draws), len(chosen)))
         step = max(1, POINTS_PER_BATCH // len(places))
         for start in range(0, len(draws), step):
             values = draws[start : start + step, places]
@@ -167,28 +192,28 @@ class BagRegions(RegionClassifier):
             offsets = np.concatenate([[0], np.tile(sizes, len(values)).cumsum()])
             bags = Bags.trusted(points.reshape(-1, points.shape[2]), offsets)
             chances = self.model.predict_proba(bags)[:, self._column]
-            found[start : start + step] = chances.reshape(len(values), -1)
-        return found
+            result[start : start + step] = chances.reshape(len(values), -1)
+        return result
 
     def _relative(self, coordinates: ArrayLike | None) -> list[Floats]:
         """Return the coordinates of each region's places, less their mean."""
         if coordinates is None:
             return [np.empty((len(places), 0)) for places in self.regions]
-        given = as_array("coordinates", coordinates, np.float64)
+        positions = as_array("coordinates", coordinates, np.float64)
         most = max(int(places.max()) for places in self.regions)
-        if given.ndim != 2 or len(given) <= most or not np.isfinite(given).all():
+        if positions.ndim != 2 or len(positions) <= most or not np.isfinite(positions).all():
             raise DataError(
-                f"coordinates have shape {given.shape}; expected finite numbers of {most + 1} "
+                f"coordinates have shape {positions.shape}; expected finite numbers of {most + 1} "
                 "places or more, a row each"
             )
-        return [given[places] - given[places].mean(axis=0) for places in self.regions]
+        return [positions[places] - positions[places].mean(axis=0) for places in self.regions]
 
 
 def as_regions(regions: Sequence[ArrayLike]) -> list[Integers]:
     """Return the places of each region; DataError names a region that has none, or no integers."""
     if not is_iterable(regions):
         raise DataError(f"regions is {shown(regions)}; expected a list of arrays")
-    found = []
+    arrays = []
     for i, region in enumerate(regions):
         places = as_array(f"region {i}", region)
         if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
@@ -198,7 +223,7 @@ def as_regions(regions: Sequence[ArrayLike]) -> list[Integers]:
             )
         if places.min() < 0 or places.max() >= MOST_PLACES:
             raise DataError(f"region {i} has places {shown(region)}; expected 0 to {MOST_PLACES}")
-        found.append(places.astype(np.int64))
-    if not found:
+        arrays.append(places.astype(np.int64))
+    if not arrays:
         raise DataError("there are no regions")
-    return found
+    return arrays

@@ -3,19 +3,6 @@
 The classes have the methods that patpy asks of its own, and need neither it nor scanpy.
 """
 
-from .distances import METHODS, sample_distances
-from .methods import BagbasisSamples, BagbasisSupervised
-from .pairs import divergence_blocks
-from .scores import batch_score, information_retention, replicate_robustness, trajectory_score
+import lazy_loader
 
-__all__ = [
-    "METHODS",
-    "BagbasisSamples",
-    "BagbasisSupervised",
-    "batch_score",
-    "divergence_blocks",
-    "information_retention",
-    "replicate_robustness",
-    "sample_distances",
-    "trajectory_score",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

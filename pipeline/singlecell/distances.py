@@ -40,7 +40,7 @@ DRAWS = 10_000  # per sample, for the divergences of mixtures
     method=OneOf(*METHODS),
     k=Integer(1),
     seed=Seed,
-    checkpoint=Url | None_,
+    checkpoints=Url | None_,
     progress=Function | None_,
 )
 def sample_distances(
@@ -49,7 +49,7 @@ def sample_distances(
     *,
     k: int = 25,
     seed: int = 0,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Floats:
     """Distances of all pairs of samples, ≥ 0.
@@ -75,7 +75,7 @@ def sample_distances(
         Of "knn".
     seed : int, default 0
         Seed for drawing mixtures and their samples.
-    checkpoint, progress
+    checkpoints, progress
         Of "knn", as for `divergence_blocks`.
 
     Returns
@@ -88,10 +88,20 @@ def sample_distances(
     BagError, DataError, ParameterError
         Samples of k cells or fewer for "knn"; for "mixture" no sample with two different cells;
         what the embeddings refuse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.singlecell import sample_distances
+    >>> X = [rng.normal(m, 1, (60, 2)) for m in (0, 0, 3)]
+    >>> D = sample_distances(X, k=10)
+    >>> D.shape, bool(D[0, 2] > D[0, 1])
+    ((3, 3), True)
     """
     if method == "knn":
-        found = divergence_blocks(X, k=k, checkpoint=checkpoint, progress=progress)
-        return np.maximum(found, 0)
+        divergences = divergence_blocks(X, k=k, checkpoints=checkpoints, progress=progress)
+        return np.maximum(divergences, 0)
     bags = X.read(0, X.n_bags) if isinstance(X, BagStore) else as_bags(X)
     if method == "mixture":
         return np.maximum(_of_mixtures(bags, seed), 0)
@@ -121,9 +131,9 @@ def _of_mixtures(bags: Bags, seed: int) -> Floats:
         for points, is_few in zip(cells, few, strict=True)
     ]
     directed = np.empty((len(mixtures), len(mixtures)))
-    for i, one in enumerate(mixtures):
-        draws = one.sample(DRAWS)[0]
-        own = one.score(draws)
+    for i, mixture in enumerate(mixtures):
+        draws = mixture.sample(DRAWS)[0]
+        own = mixture.score(draws)
         directed[i] = [own - other.score(draws) for other in mixtures]
     np.fill_diagonal(directed, 0)
     return directed + directed.T
@@ -132,7 +142,7 @@ def _of_mixtures(bags: Bags, seed: int) -> Floats:
 def _mixture(points: Floats, seed: int) -> GaussianMixture:
     most = min(MOST_COMPONENTS, max(1, len(points) // (2 * points.shape[1])))
     fitted = [GaussianMixture(n, random_state=seed).fit(points) for n in range(1, most + 1)]
-    return min(fitted, key=lambda one: float(one.bic(points)))
+    return min(fitted, key=lambda model: float(model.bic(points)))
 
 
 @dataclass(frozen=True, eq=False)

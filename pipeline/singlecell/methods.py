@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from ..core.arrays import Floats
+from ..core import checked
+from ..core.arrays import Floats, refuse_masked
 from ..core.errors import DataError, ModelError, closest, shown
 from ..data.bags.bags import Bags
 from ..embeddings.base import Embedding
@@ -18,7 +20,7 @@ from ..execution.progress import Progress
 from ..models.classifier import DoubleBasisClassifier
 from ..models.regressor import DoubleBasisRegressor
 from .distances import METHODS, representation, sample_distances
-from .scores import information_retention
+from .scores import TASKS, information_retention, predict_from_neighbors
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -71,14 +73,14 @@ class _Samples:
             A column that is not there, or that is not constant within a sample.
         """
         adata = self._prepared()
-        found = {}
+        columns_by_name = {}
         for name in columns:
             groups = _column(adata, name).groupby(adata.obs[self.sample_key], observed=True)
             several = groups.nunique()
             if (several > 1).any():
                 raise DataError(f"obs[{name!r}] is not constant within {several.idxmax()!r}")
-            found[name] = groups.first()
-        return pd.DataFrame(found).reindex(self.samples)
+            columns_by_name[name] = groups.first()
+        return pd.DataFrame(columns_by_name).reindex(self.samples)
 
     def _prepared(self) -> AnnData:
         return self._check_adata_loaded()
@@ -105,7 +107,7 @@ class BagbasisSamples(_Samples):
     method : str, default "knn"
         As for `sample_distances`; "knn" is GloScope's matrix.
     k : int, default 25
-    checkpoint : URL, optional
+    checkpoints : URL, optional
         As for `divergence_blocks`.
 
     Attributes
@@ -114,8 +116,25 @@ class BagbasisSamples(_Samples):
         The order of rows of distances.
     sample_representation : DataFrame or None
         A vector per sample, of methods that have one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> import anndata
+    >>> import pandas as pd
+    >>> donors = pd.DataFrame({'donor': np.repeat(list('abcdef'), 30)})
+    >>> cells = anndata.AnnData(np.zeros((180, 1)), donors)
+    >>> shift = np.repeat([0, 0, 0, 3, 3, 3], 30)[:, np.newaxis]
+    >>> cells.obsm['X_pca'] = shift + rng.normal(size=(180, 2))
+    >>> from bagbasis.singlecell import BagbasisSamples
+    >>> method = BagbasisSamples('donor', k=5)
+    >>> method.prepare_anndata(cells)
+    >>> method.calculate_distance_matrix().shape
+    (6, 6)
     """
 
+    @checked()
     def __init__(
         self,
         sample_key: str,
@@ -124,10 +143,10 @@ class BagbasisSamples(_Samples):
         seed: int = 67,
         method: str = "knn",
         k: int = 25,
-        checkpoint: str | None = None,
+        checkpoints: str | None = None,
     ) -> None:
         super().__init__(sample_key, cell_group_key, layer, seed)
-        self.method, self.k, self.checkpoint = method, k, checkpoint
+        self.method, self.k, self.checkpoints = method, k, checkpoints
         self.sample_representation: pd.DataFrame | None = None
 
     def prepare_anndata(self, adata: AnnData) -> None:
@@ -169,14 +188,14 @@ class BagbasisSamples(_Samples):
             rows = representation(self.bags_, self.method)
             self.sample_representation = pd.DataFrame(rows, index=self.samples)
         if not is_new:
-            kept: Floats = adata.uns[self.DISTANCES_UNS_KEY]
-            return kept
+            stored: Floats = adata.uns[self.DISTANCES_UNS_KEY]
+            return stored
         distances = sample_distances(
             self.bags_,
             self.method,
             k=self.k,
             seed=self.seed,
-            checkpoint=self.checkpoint,
+            checkpoints=self.checkpoints,
             progress=progress,
         )
         adata.uns[self.DISTANCES_UNS_KEY], adata.uns[source_key] = distances, source
@@ -211,9 +230,7 @@ class BagbasisSamples(_Samples):
         """
         if method != "knn":
             raise DataError(f"method is {shown(method)}; here there is 'knn' alone")
-        values = (self.metadata([target]) if metadata is None else metadata.loc[self.samples])[
-            target
-        ].to_numpy(dtype=object)
+        values = self._values(target, metadata).to_numpy(dtype=object)
         distances = self.calculate_distance_matrix()
         return {
             "score": information_retention(distances, values, task, n_neighbors),
@@ -222,6 +239,135 @@ class BagbasisSamples(_Samples):
             "n_observations": int(pd.notna(values).sum()),
             "method": method,
         }
+
+    def predict_metadata(
+        self,
+        target: str,
+        metadata: pd.DataFrame | None = None,
+        n_neighbors: int = 3,
+        task: str = "classification",
+    ) -> tuple[pd.Series, NDArray[Any]]:
+        """Return the known values of a column of obs, and what the nearest samples predict.
+
+        Each sample is predicted from its ``n_neighbors`` nearest others, weighted by 1 / distance.
+
+        Parameters
+        ----------
+        target : str
+            Column of obs, or of ``metadata``.
+        metadata : DataFrame, optional
+            Columns of samples, whose names are the index; default those of obs.
+        n_neighbors : int, default 3
+            Number of neighbours.
+        task : {"classification", "regression"}
+            Whether the column holds classes or numbers.
+
+        Returns
+        -------
+        true : Series
+            Values of the samples that have one, by the names of the samples.
+        predicted : shape (len(true),)
+            Predicted classes or numbers.
+
+        Raises
+        ------
+        DataError
+            No such column, another task, or fewer known samples than neighbours.
+        """
+        if task not in TASKS[:2]:
+            raise DataError(f"task is {shown(task)}; expected 'classification' or 'regression'")
+        values = self._values(target, metadata)
+        distances = self.calculate_distance_matrix()
+        known, predicted = predict_from_neighbors(
+            distances, values.to_numpy(dtype=object), task, n_neighbors
+        )
+        true = values[known]
+        if task == "classification":
+            by_name = {str(value): value for value in true}
+            predicted = np.array([by_name[name] for name in predicted.tolist()])
+        return true, predicted
+
+    def embed(self, method: str = "MDS") -> Floats:
+        """Return coordinates of the samples in the plane, (n, 2), whose distances are alike.
+
+        Parameters
+        ----------
+        method : {"MDS"}
+            Classical multidimensional scaling. For others, give `calculate_distance_matrix` to
+            ``umap.UMAP(metric="precomputed")`` or ``openTSNE.TSNE(metric="precomputed")``.
+
+        Raises
+        ------
+        DataError
+            Another method than "MDS", which is the only one here.
+        """
+        if method != "MDS":
+            raise DataError(
+                f"method is {shown(method)}; here there is 'MDS' alone: give "
+                "calculate_distance_matrix() to other methods, with metric='precomputed'"
+            )
+        squares = self.calculate_distance_matrix() ** 2
+        centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True)
+        values, vectors = np.linalg.eigh(-(centred + squares.mean()) / 2)
+        places: Floats = np.zeros((len(squares), 2))
+        n = min(2, len(squares))
+        places[:, :n] = vectors[:, ::-1][:, :n] * np.sqrt(np.maximum(values[::-1][:n], 0))
+        return places
+
+    def to_adata(self, metadata: pd.DataFrame | None = None) -> AnnData:
+        """Return an AnnData object with a row per sample.
+
+        X holds `sample_representation`, or `embed` of methods that have none; obsm the distances,
+        and obs the metadata.
+
+        Parameters
+        ----------
+        metadata : DataFrame, optional
+            Columns of samples, whose names are the index.
+
+        Raises
+        ------
+        DataError
+            A sample that the metadata do not have.
+        """
+        distances = self.calculate_distance_matrix()
+        rows = self.sample_representation
+        names = pd.Index([str(name) for name in self._names()])
+        obs = pd.DataFrame(index=names) if metadata is None else self._rows_of(metadata)
+        return type(self._prepared())(
+            self.embed() if rows is None else rows.to_numpy(),
+            obs.set_axis(names),
+            obsm={self.DISTANCES_UNS_KEY: distances},
+        )
+
+    def _values(self, target: str, metadata: pd.DataFrame | None) -> pd.Series:
+        """Return a column of obs, or of a table with the names of samples, a value per sample."""
+        if metadata is None:
+            return self.metadata([target])[target]
+        if target not in metadata:
+            raise DataError(
+                f"metadata have no column {target!r}{closest(target, list(metadata.columns))}"
+            )
+        return self._rows_of(metadata)[target]
+
+    def _rows_of(self, metadata: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table in the order of the samples."""
+        names = self._names()
+        if not metadata.index.is_unique:
+            twice = metadata.index[metadata.index.duplicated()][0]
+            raise DataError(f"metadata: sample {twice!r} has several rows; give each sample one")
+        missing = names.difference(metadata.index)
+        if len(missing):
+            raise DataError(
+                f"metadata: sample {missing[0]!r} has no row; give metadata with the names of the "
+                "samples as its index"
+            )
+        return metadata.loc[names]
+
+    def _names(self) -> pd.Index:
+        self._prepared()
+        assert self.samples is not None
+        return self.samples
 
 
 class BagbasisSupervised(_Samples):
@@ -248,6 +394,22 @@ class BagbasisSupervised(_Samples):
     ----------
     models_ : dict
         The estimators by their labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> import anndata
+    >>> import pandas as pd
+    >>> donors = pd.DataFrame({'donor': np.repeat(list('abcdef'), 30)})
+    >>> cells = anndata.AnnData(np.zeros((180, 1)), donors)
+    >>> shift = np.repeat([0, 0, 0, 3, 3, 3], 30)[:, np.newaxis]
+    >>> cells.obsm['X_pca'] = shift + rng.normal(size=(180, 2))
+    >>> from bagbasis.singlecell import BagbasisSupervised
+    >>> cells.obs['age'] = 40.0 + shift.ravel()
+    >>> method = BagbasisSupervised('donor', 'age', 'regression')
+    >>> method.sample_key
+    'donor'
     """
 
     def __init__(
@@ -318,12 +480,13 @@ def _column(adata: AnnData, name: str) -> pd.Series:
 
 def _coordinates(adata: AnnData, layer: str | None) -> Floats:
     if layer is None or layer == "X":
-        found = adata.X
+        matrix = adata.X
     elif layer in adata.obsm:
-        found = adata.obsm[layer]
+        matrix = adata.obsm[layer]
     elif layer in adata.layers:
-        found = adata.layers[layer]
+        matrix = adata.layers[layer]
     else:
         raise DataError(f"layer {layer!r} is none of obsm ({shown(list(adata.obsm))}) or layers")
-    dense = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+    refuse_masked("X" if layer is None else layer, matrix)
+    dense = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
     return dense if dense.dtype in (np.float32, np.float64) else dense.astype(np.float64)

@@ -30,7 +30,7 @@ Block = tuple[int, int, int, int]
     divergence=Text,
     k=Integer(1) | None_,
     bags_per_block=Integer(1),
-    checkpoint=Url | None_,
+    checkpoints=Url | None_,
     progress=Function | None_,
 )
 def divergence_blocks(
@@ -39,13 +39,13 @@ def divergence_blocks(
     *,
     k: int | None = 25,
     bags_per_block: int = 16,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Floats:
     """Divergences of all pairs of bags, block by block, exact: with k = 25 GloScope's matrix.
 
     The blocks of a store are computed on the open cluster; those of bags in memory in this
-    process. Each finished block is kept in ``checkpoint`` under a digest of its points: the same
+    process. Each finished block is kept in ``checkpoints`` under a digest of its points: the same
     call goes on where one was cut off, and changed bags are computed anew. GloScope's estimate
     (Wang et al., Genome Biology 2024) is that of "symmetric_kl".
 
@@ -58,7 +58,7 @@ def divergence_blocks(
         Which neighbour; None for divergences by a kernel.
     bags_per_block : int, default 16
         Rows and columns of a block: what is computed at a time, and lost at a break.
-    checkpoint : URL, optional
+    checkpoints : URL, optional
         A folder for finished blocks, of this call alone or of others; not removed.
     progress : callable, optional
         Called with (pairs done, pairs in all).
@@ -72,12 +72,21 @@ def divergence_blocks(
     ------
     BagError, DataError, ParameterError
         As `divergence_matrix`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.singlecell import divergence_blocks
+    >>> X = [rng.normal(m, 1, (60, 2)) for m in (0, 0, 3)]
+    >>> divergence_blocks(X, k=10).shape
+    (3, 3)
     """
     source = X if isinstance(X, BagStore) else as_bags(X)
     n = source.n_bags if isinstance(source, BagStore) else len(source)
     if divergence in ("kl", "renyi"):
         raise ParameterError(f"{divergence!r} has a direction; take one that has none")
-    folder = None if checkpoint is None else normalize_url(checkpoint)
+    folder = None if checkpoints is None else normalize_url(checkpoints)
     starts = range(0, n, bags_per_block)
     blocks = [
         (i, min(n, i + bags_per_block), j, min(n, j + bags_per_block))
@@ -89,8 +98,8 @@ def divergence_blocks(
     sizes = [(b - a) * (d - c) for a, b, c, d in blocks]
     task = _BlockTask(source, divergence, k, folder)
     here = not isinstance(source, BagStore)
-    found = map_reduce(task, blocks, add, sizes=sizes, progress=progress, here=here) if n else []
-    for (a, b, c, d), values in found:
+    results = map_reduce(task, blocks, add, sizes=sizes, progress=progress, here=here) if n else []
+    for (a, b, c, d), values in results:
         matrix[a:b, c:d], matrix[c:d, a:b] = values, values.T
     np.fill_diagonal(matrix, 0)
     return matrix
@@ -114,11 +123,11 @@ class _BlockTask:
         rows = self._read(a, b)
         columns = rows if (a, b) == (c, d) else self._read(c, d)
         place = None if self.folder is None else f"{self.folder}/{self._name(rows, columns)}"
-        kept = None if place is None else read_bytes(place)
-        if kept is not None and len(kept) == 8 * (b - a) * (d - c):
-            return np.frombuffer(kept, dtype="<f8").reshape(b - a, d - c).copy()
+        content = None if place is None else read_bytes(place)
+        if content is not None and len(content) == 8 * (b - a) * (d - c):
+            return np.frombuffer(content, dtype="<f8").reshape(b - a, d - c).copy()
         others = None if columns is rows else columns
-        values = divergence_matrix(rows, others, self.divergence, k=self.k)
+        values = divergence_matrix(rows, others, divergence=self.divergence, k=self.k)
         if place is not None:
             with writing(place) as path:
                 path.write_bytes(np.ascontiguousarray(values, dtype="<f8").tobytes())

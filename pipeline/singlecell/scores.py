@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import rankdata
 
 from ..core import Integer, OneOf, checked
-from ..core.arrays import Floats
+from ..core.arrays import Floats, as_array
 from ..core.errors import DataError
-from ..core.params import as_array
 
 TASKS = ("classification", "regression", "ranking")
 N_COMPONENTS = 10  # of a diffusion map, as is usual for pseudotime
@@ -45,12 +45,41 @@ def information_retention(
     ------
     DataError
         Distances that are no square matrix of numbers ≥ 0, or fewer known samples than neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.array([0.0, 0.1, 0.2, 3.0, 3.1, 3.2])
+    >>> distances = abs(x[:, np.newaxis] - x)
+    >>> from bagbasis.singlecell import information_retention
+    >>> information_retention(distances, ['a', 'a', 'a', 'b', 'b', 'b'], n_neighbors=2)
+    1.0
+    """
+    known, predicted = predict_from_neighbors(distances, target, task, n_neighbors)
+    values = np.asarray(target, dtype=object)[known]
+    if task == "classification":
+        return _class_score(values.astype(str), predicted)
+    return abs(max(0.0, _spearman(values.astype(np.float64), predicted)))
+
+
+def predict_from_neighbors(
+    distances: ArrayLike, target: ArrayLike, task: str, n_neighbors: int
+) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Predict each sample's label from its nearest others, weighted by 1 / distance.
+
+    Returns
+    -------
+    known : bool, shape (n,)
+        Samples that have a label.
+    predicted : shape (number of known samples,)
+        Classes as texts for task="classification", else float64.
     """
     matrix = _as_distances(distances)
     values = np.asarray(target, dtype=object)
     if values.shape != (len(matrix),):
         raise DataError(f"target has shape {values.shape}, there are {len(matrix)} samples")
-    known = np.array([value is not None and value == value for value in values])
+    known = ~pd.isna(values)
     matrix, values = matrix[np.ix_(known, known)], values[known]
     if len(matrix) <= n_neighbors:
         raise DataError(
@@ -60,10 +89,18 @@ def information_retention(
     order = np.argsort(matrix, axis=1, kind="stable")[:, :n_neighbors]
     weights = _weights(np.take_along_axis(matrix, order, axis=1))
     if task == "classification":
-        return _class_score(values, order, weights)
-    numbers = values.astype(np.float64)
-    predicted = (weights * numbers[order]).sum(axis=1) / weights.sum(axis=1)
-    return abs(max(0.0, _spearman(numbers, predicted)))
+        classes, codes = np.unique(values.astype(str), return_inverse=True)
+        votes = np.zeros((len(values), len(classes)))
+        for column in range(order.shape[1]):
+            np.add.at(votes, (np.arange(len(values)), codes[order[:, column]]), weights[:, column])
+        return known, classes[votes.argmax(axis=1)]
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"target: labels are not numbers ({error}); choose task='classification'"
+        ) from error
+    return known, (weights * numbers[order]).sum(axis=1) / weights.sum(axis=1)
 
 
 def batch_score(
@@ -84,14 +121,25 @@ def batch_score(
     ------
     DataError
         As `information_retention`; no covariate at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.array([0.0, 0.1, 0.2, 3.0, 3.1, 3.2])
+    >>> distances = abs(x[:, np.newaxis] - x)
+    >>> from bagbasis.singlecell import batch_score
+    >>> batches = {'batch': (['1', '2', '1', '2', '1', '2'], 'classification')}
+    >>> 0 <= batch_score(distances, batches, n_neighbors=2) <= 1
+    True
     """
     if not technical:
         raise DataError("technical is empty; name one covariate or more")
-    told = [
+    scores = [
         information_retention(distances, values, task, n_neighbors)
         for values, task in technical.values()
     ]
-    return 1 - float(np.mean(told))
+    return 1 - float(np.mean(scores))
 
 
 @checked(root=Integer(0), n_neighbors=Integer(1))
@@ -118,6 +166,15 @@ def trajectory_score(
     ------
     DataError
         Distances that are no square matrix, an order of another length, or no such root.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.singlecell import trajectory_score
+    >>> x = np.linspace(0, 1, 30)
+    >>> round(trajectory_score(abs(x[:, np.newaxis] - x), x, root=0, n_neighbors=5), 2)
+    1.0
     """
     matrix = _as_distances(distances)
     ranks = as_array("order", order, np.float64)
@@ -144,6 +201,16 @@ def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
     ------
     DataError
         Distances that are no square matrix, or a sample without a replicate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.array([0.0, 0.1, 0.2, 3.0, 3.1, 3.2])
+    >>> distances = abs(x[:, np.newaxis] - x)
+    >>> from bagbasis.singlecell import replicate_robustness
+    >>> round(replicate_robustness(distances, ['a', 'a', 'b', 'b', 'c', 'c']), 2)
+    0.83
     """
     matrix = _as_distances(distances)
     names = np.asarray(samples)
@@ -175,18 +242,14 @@ def _weights(near: Floats) -> Floats:
         return np.where(zero.any(axis=1, keepdims=True), zero.astype(float), 1 / near)
 
 
-def _class_score(values: NDArray[Any], order: NDArray[np.int64], weights: Floats) -> float:
-    classes, codes = np.unique(values.astype(str), return_inverse=True)
+def _class_score(values: NDArray[Any], predicted: NDArray[Any]) -> float:
+    classes = np.unique(values)
     if len(classes) == 1:
         return 0.0
-    votes = np.zeros((len(values), len(classes)))
-    for column in range(order.shape[1]):
-        np.add.at(votes, (np.arange(len(values)), codes[order[:, column]]), weights[:, column])
-    predicted = votes.argmax(axis=1)
     of_classes = []
-    for c in range(len(classes)):
-        hits = ((predicted == c) & (codes == c)).sum()
-        of_classes.append(2 * hits / ((predicted == c).sum() + (codes == c).sum()))
+    for name in classes:
+        hits = ((predicted == name) & (values == name)).sum()
+        of_classes.append(2 * hits / ((predicted == name).sum() + (values == name).sum()))
     share = 1 / len(classes)
     return max(0.0, (float(np.mean(of_classes)) - share) / (1 - share))
 
@@ -207,8 +270,10 @@ def _pseudotime(matrix: Floats, root: int, k: int) -> Floats:
     degree = np.sqrt(kernel.sum(axis=1))
     values, vectors = np.linalg.eigh(kernel / np.outer(degree, degree))
     values, vectors = values[::-1][1 : N_COMPONENTS + 1], vectors[:, ::-1][:, 1 : N_COMPONENTS + 1]
-    kept = (values < 1 - 1e-9) & (values > 0)
-    coordinates = vectors[:, kept] * (values[kept] / (1 - values[kept])) / degree[:, None]
+    positive = (values < 1 - 1e-9) & (values > 0)
+    coordinates = (
+        vectors[:, positive] * (values[positive] / (1 - values[positive])) / degree[:, None]
+    )
     time: Floats = np.linalg.norm(coordinates - coordinates[root], axis=1)
     joined = np.isfinite(shortest_path(near | near.T, directed=False, indices=root))
     time[~joined] = time[joined].max() + 1

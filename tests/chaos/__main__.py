@@ -145,6 +145,9 @@ def _table(tallies: dict[str, Tally], missing: dict[str, str | None]) -> None:
         counts = (tally.trials, tally.kills, *(tally.faults[kind] for kind in KINDS), tally.junk)
         table.add_row(name, *(f"{count:,}" for count in counts), f"{tally.seconds:.0f}")
     Console(width=100).print(table)
+    for name, tally in rows:
+        if tally.met:
+            print(f"{name} met {', '.join(f'{kind} {n}' for kind, n in tally.met.most_common())}")
     for name, reason in missing.items():
         if reason is not None:
             print(f"{name}: not run: {reason}")

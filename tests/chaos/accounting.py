@@ -51,6 +51,8 @@ class Tally:
         Processes killed, and other faults that were brought about.
     junk : int
         Bytes that stay although they are older than their sweep.
+    met : Counter
+        How often each kind of fault of a network was met.
     """
 
     trials: int = 0
@@ -58,6 +60,7 @@ class Tally:
     junk: int = 0
     seconds: float = 0.0
     faults: Counter[str] = field(default_factory=Counter)
+    met: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_bad(self) -> bool:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from bagbasis import BagStore, load_model
 from bagbasis.core.errors import InterruptedStoreError, StoreError
-from bagbasis.data.storage.files import names_in
+from bagbasis.data.storage.files import names_in, storage_errors
+from bagbasis.data.storage.zarr_reading import array_of
 from bagbasis.data.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
 from bagbasis.models.predictions.stored import FORMAT
 from bagbasis.operations import Registry
@@ -93,9 +94,21 @@ def predictions_at(url: str, format: str) -> str | None:
     if format == "parquet":
         table = pd.read_parquet(url).sort_values("id")
         return digest(*(table[name] for name in table))
-    assert attributes_of(url)[FORMAT.key]
-    arrays = [array[:] for _, array in sorted(read_group(url).arrays())]
-    return digest(*arrays)
+    with storage_errors(url, "cannot be read"):
+        if not attributes_of(url).get(FORMAT.key):
+            raise StoreError(f"{url}: the predictions are not whole")
+        return digest(*(_whole(url, name) for name in ("ids", "predictions")))
+
+
+def _whole(url: str, name: str) -> Any:
+    """All of an array of predictions; StoreError for damage, and for a chunk that is not there."""
+    try:
+        array = array_of(read_group(url), name)
+        if array.nchunks_initialized < array.nchunks:  # zarr would read NaN
+            raise StoreError(f"{url}: chunks of {name} are missing")
+        return array[:]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{url}: {name} is damaged ({error})") from error
 
 
 def changes_of(place: Place) -> list[str]:

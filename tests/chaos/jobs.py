@@ -202,7 +202,7 @@ def labelled_store(place: Place) -> None:
 
 def fit(place: Place, **more: Any) -> None:
     values = {"model_url": place.at("m.zarr"), "report": place.local / "fit.json", **FITTED, **more}
-    checkpoints = {"checkpoint_url": place.at("checkpoints"), "checkpoint_seconds": 1e-6}
+    checkpoints = {"checkpoints": place.at("checkpoints"), "checkpoint_seconds": 1e-6}
     job("fit", data_url=place.store, **checkpoints, **values)
 
 
@@ -240,7 +240,7 @@ def tune(place: Place, **more: Any) -> None:
         data_url=place.store,
         model_url=place.at("m.zarr"),
         out_dir=place.local / "tune",
-        cache_url=place.at("cache"),
+        checkpoints=place.at("cache"),
         search__embedding="{n_per_dim: [2, 3]}",
         search__random_features__scale_multiplier="[0.7, 1.4]",
         search__first_bags=50,
@@ -281,7 +281,7 @@ def retrain(place: Place) -> None:
         data_url=place.store,
         registry_url=place.at("registry"),
         out_dir=place.at("rounds"),
-        checkpoint_url=place.at("checkpoints"),
+        checkpoints=place.at("checkpoints"),
         checkpoint_seconds=1e-6,
         tolerance=10,
         drift__n_permutations=19,

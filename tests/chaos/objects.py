@@ -22,6 +22,7 @@ import numpy as np
 import s3fs  # noqa: F401 (likewise)
 from botocore.loaders import create_loader
 
+from bagbasis.core.errors import BagbasisError
 from tests.chaos.accounting import Mixed, Tally
 from tests.chaos.children import Child, End, ask, run, tell
 from tests.chaos.contents import Place
@@ -37,6 +38,7 @@ OF_OBJECTS = ("flip", "shorten")
 FAILED = ("append", "fit", "predict-zarr", "promote", "retrain")  # jobs that the network fails
 SLOW = ("fit", "refit", "predict-zarr", "tune", "promote", "retrain")  # several seconds for a kill
 SHARES = (0.02, 0.06, 0.2)  # of the requests that it fails
+N_LOOKS, SHARE_OF_LOOKS = 8, 0.3  # at what a job has made, and of the requests that fail meanwhile
 DELAY = 0.4  # seconds
 WRITING = (b"PUT", b"POST", b"DELETE")
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -90,6 +92,7 @@ class Proxy:
         self._numbers = itertools.count()
         self._rng = np.random.default_rng(plan.seed)
         self._first: dict[bytes, bytes] = {}  # answers to requests that read
+        self._deck: list[str] = []  # faults that are still to come before any comes again
 
     async def serve(self) -> None:
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -152,13 +155,19 @@ class Proxy:
         return answer[: len(answer) // 2] if fault == "truncate" else answer
 
     def _fault(self, head: bytes) -> str | None:
-        """Draw what happens to a request; None in most cases."""
+        """Draw what happens to a request; None in most cases. Each fault comes about as often."""
         if self._rng.random() >= self._plan.share:
             return None
         kinds = FAULTS
         if head.startswith(b"GET "):
             kinds += OF_READS if LISTING.match(head) else OF_READS + OF_OBJECTS
-        return kinds[self._rng.integers(len(kinds))]
+        if head.startswith(b"HEAD "):  # without a body it would say that the object is not there
+            kinds = tuple(kind for kind in kinds if kind != "404")
+        if not any(fault in kinds for fault in self._deck):
+            self._deck += self._rng.permutation([*FAULTS, *OF_READS, *OF_OBJECTS]).tolist()
+        fault = next(fault for fault in self._deck if fault in kinds)
+        self._deck.remove(fault)
+        return fault
 
     def _flipped(self, answer: bytes) -> bytes:
         """Return an answer with one bit of its body changed, if it has a body."""
@@ -324,20 +333,35 @@ class Failed(Killed):
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
         place = self.copy(folder)
         seen = self.before
+
+        def meet(child: Child, what: str) -> None:
+            if what in (*FAULTS, *OF_READS, *OF_OBJECTS):
+                tally.kills += 1
+                tally.met[what] += 1
+
+        def behind(share: float, function: Callable[[Place], Any]) -> End:
+            plan = Plan(share=share, seed=int(rng.integers(2**31)))
+            return self.ground.run_behind(plan, function, place, meet)
+
         for _ in range(self.ground.most_kills):
-            met: set[str] = set()
-
-            def meet(child: Child, what: str, met: set[str] = met) -> None:
-                met.add(what)
-
-            plan = Plan(share=float(rng.choice(SHARES)), seed=int(rng.integers(2**31)))
-            end = self.ground.run_behind(plan, self.job.run, place, meet)
-            tally.kills += bool(met.intersection((*FAULTS, *OF_READS, *OF_OBJECTS)))
+            end = behind(float(rng.choice(SHARES)), self.job.run)
             seen = self._check(place, seen, end)
             if end.error is None:
                 break
             self._judge(end)
         self._finish(place)
+        end = behind(SHARE_OF_LOOKS, self._look_often)  # many more faults, in one process
+        self._judge(end, "read beside faults: ")
+
+    def _look_often(self, place: Place) -> None:
+        """In a child: what the job has made is read as it is, or an error of ours says why not."""
+        for _ in range(N_LOOKS):
+            tell("looks")  # it is not stuck
+            try:
+                now = self.job.look(place)
+            except (BagbasisError, OSError):
+                continue
+            assert now == self.after, f"{now} is read in silence; there is {self.after}"
 
 
 THERE = [job for job in JOBS if "objects" in job.grounds]

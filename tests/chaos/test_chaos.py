@@ -65,7 +65,7 @@ def campaign(run, folder):
     return one
 
 
-def trials(one, folder, n=8):
+def trials(one, folder, n=4):
     tally = Tally()
     for seed in range(n):
         one.trial(np.random.default_rng(seed), folder, tally)

@@ -13,7 +13,7 @@ from tests.chaos.accounting import Mixed, Tally, Wrong
 from tests.chaos.children import Child, End, tell
 from tests.chaos.contents import Place
 from tests.chaos.jobs import ALONE, JOBS, REFUSALS
-from tests.chaos.kills import Files, Killed, check_between
+from tests.chaos.kills import AT_A_WRITE, Files, Killed, check_between
 
 # stores that the second call may make anew, or whose points it deletes under a reader of before
 REPLACED = ("overwrite", "ingest", "generate", "remove")
@@ -78,4 +78,36 @@ class Meeting(Killed):
             check_between(self.job, self.before, now, self.after)
 
 
-CAMPAIGNS = (Mixed("two-at-once", [Meeting(job, Files) for job in JOBS if job.name not in ALONE]),)
+class Rivals(Killed):
+    """Trials of two callers of one job, both of which die, up to three times, beside a reader."""
+
+    def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
+        place = self.copy(folder)
+        seen = self.before
+        for _ in range(rng.integers(1, self.ground.most_kills + 1)):
+            at = int(rng.integers(self.n_writes)) if rng.random() < AT_A_WRITE else None
+            first = Child(self.job.run, place, place=place.local, at=at)
+            second = Child(self.job.run, place, place=place.local)
+            reader = Child(keep_looking, place, self.job.look, place=place.local)
+            moments = rng.uniform(0, 1.5 * self.seconds, 2)
+            ends = [
+                first.wait(act=Child.kill) if at is not None else first.wait(after=moments[0]),
+                second.wait(after=moments[1]),
+            ]
+            reader.kill()
+            looked = reader.wait()
+            if looked.error is not None:
+                raise Wrong(f"a reader failed: {looked.said}")
+            for now in looked.told:
+                check_between(self.job, self.before, now, self.after)
+            for end in ends:
+                tally.kills += end.killed
+                self._judge(end)
+            seen = self._check(place, seen, End())
+        self._finish(place)
+
+
+CAMPAIGNS = (
+    Mixed("two-at-once", [Meeting(job, Files) for job in JOBS if job.name not in ALONE]),
+    *(Rivals(job, Files, "two-retrains") for job in JOBS if job.name == "retrain"),
+)

@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import numpy as np
@@ -21,7 +22,7 @@ from distributed.core import Status
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
 from bagbasis.core.errors import ClusterError, ConfigError, StoreError
 from bagbasis.execution.clusters import cluster_checks
-from bagbasis.execution.clusters.cluster_checks import check_store
+from bagbasis.execution.clusters.cluster_checks import check_store, check_versions
 from bagbasis.execution.clusters.profiles import LocalProfile, load_profile, walltime_seconds
 from bagbasis.execution.clusters.tls import check_address
 from bagbasis.execution.lanes import lane
@@ -73,6 +74,7 @@ def process_and_cores(task, report):
         return os.getpid(), cores
 
 
+@pytest.mark.long
 def test_address_of_a_scheduler(scheduler, tmp_path):
     """tcp://… runs a fit on workers that were there before, and leaves them there."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
@@ -101,6 +103,7 @@ def keep(a, b):
     return a
 
 
+@pytest.mark.long
 def test_task_that_kills_its_worker(cluster):
     """A task that no worker survives is one clear error that says what is likely."""
 
@@ -192,7 +195,7 @@ def test_options_of_local_workers(option):
         ("- local", "expected 'key: value' lines"),
         (TLS, "tls_cert and tls_key missing"),
         (f"{TLS}\ntls_cert: b\ntls_key: c", "address 'tcp://h:1' with TLS files; expected tls://"),
-        (f"{SLURM}\nwalltime: 90", "key 'walltime' is 90; expected a text"),
+        (f"{SLURM}\nwalltime: 90", "key 'walltime' is 90; expected a string"),
         (f"{SLURM}\nwalltime: '1:30'", "key 'walltime': '1:30' is no walltime"),
         (f"{SLURM}\nwalltime: '00:00:30'", "key 'walltime': '00:00:30' is less than a minute"),
         (f"{SLURM}\nwalltime: '01:00:00'\nmin_workers: 3", "min_workers is 3, n_workers is 2"),
@@ -201,7 +204,7 @@ def test_options_of_local_workers(option):
             "cluster: gateway\nn_workers: 1\naddress: http://h:1",
             "address 'http://h:1'; expected https://",
         ),
-        ("cluster: kubernetes\ncluster_spec: x", "missing key 'tls_ca_file'"),
+        ("cluster: kubernetes\ncluster_spec: x", "missing keys 'tls_ca_file', 'tls_cert'"),
     ],
 )
 def test_wrong_profile(tmp_path, text, message):
@@ -370,6 +373,28 @@ def test_versions_that_differ(tmp_path):
         connect(address)
 
 
+@pytest.mark.parametrize("name", cluster_checks.PACKAGES)
+@pytest.mark.parametrize("place", ["scheduler", "a", "b"])
+def test_each_version_counts(name, place):
+    """Of each package, at the scheduler and at every worker; also one that is not installed."""
+    same = dict.fromkeys(cluster_checks.PACKAGES, "1.2.3")
+
+    def client(**others):
+        infos = {key: {"packages": others.get(key, same)} for key in ("scheduler", "a", "b")}
+        workers = {key: infos[key] for key in ("a", "b")}
+        found = {"client": {"packages": same}, "scheduler": infos["scheduler"], "workers": workers}
+        return SimpleNamespace(get_versions=lambda packages: found)
+
+    check_versions(client())
+    who = "the scheduler" if place == "scheduler" else f"worker {place}"
+    for there, text in (("1.2.4", r"1\.2\.4"), (None, "none")):
+        with pytest.raises(
+            ClusterError, match=rf"versions of {name} differ: 1\.2\.3 here, {text} on {who};"
+        ):
+            check_versions(client(**{place: {**same, name: there}}))
+
+
+@pytest.mark.long
 def test_worker_that_can_not_see_the_store(scheduler, tmp_path):
     """A store in this process's memory: one line names the worker and why; a store on a disk
     that both see is fine, and one that is nowhere is the store's own error."""

@@ -19,7 +19,7 @@ def _append_nothing(store: BagStore, source: object) -> None:
 
 
 def _matched(w: World) -> densities.ExponentialFamilyDensity:
-    return densities.ExponentialFamilyDensity(4, 1.0, 0.1).fit(w.arrays[0])
+    return densities.ExponentialFamilyDensity(4, bandwidth=1.0, alpha=0.1).fit(w.arrays[0])
 
 
 def _block(kind: type[datasets.Dataset]) -> Callable[..., Any]:
@@ -36,7 +36,9 @@ DATA_EXAMPLES: dict[str, Example] = {
         {"frame": w.bags.to_pandas(), "id_column": "bag", "coordinates": ["x0", "x1"]},
     ),
     "Bags.named": lambda w: (w.bags.named, {"names": ["u", "v"]}),
+    "Bags.with_ids": lambda w: (w.bags.with_ids, {"ids": [f"b{i}" for i in range(len(w.bags))]}),
     "Responses.named": lambda w: (w.responses.named, {"names": ["u"] * w.responses.n_dims}),
+    "Responses.with_ids": lambda w: (w.responses.with_ids, {"ids": range(len(w.responses))}),
     "Bags.to_arrow": lambda w: (w.bags.to_arrow, {}),
     "Bags.to_awkward": lambda w: (w.bags.to_awkward, {}),
     "Bags.to_column": lambda w: (w.bags.to_column, {}),
@@ -164,6 +166,7 @@ DATA_EXAMPLES: dict[str, Example] = {
     ),
     "Densities.marginal": lambda w: (w.densities.marginal, {"dims": [0]}),
     "Densities.on_grid": lambda w: (w.densities.on_grid, {"n": 3}),
+    "Densities.plot": lambda w: (w.densities.plot, {}),
     "Densities.sample": lambda w: (w.densities.sample, {"n": 3}),
     "Densities.valid": lambda w: (w.densities.valid, {"grid": 8}),
     "ExponentialFamilyDensity": lambda w: (
@@ -171,7 +174,7 @@ DATA_EXAMPLES: dict[str, Example] = {
         {"n_features": 4, "bandwidth": 1.0, "alpha": 0.1, "n_folds": 2},
     ),
     "ExponentialFamilyDensity.fit": lambda w: (
-        densities.ExponentialFamilyDensity(4, 1.0, 0.1).fit,
+        densities.ExponentialFamilyDensity(4, bandwidth=1.0, alpha=0.1).fit,
         {"X": w.arrays[0]},
     ),
     "ExponentialFamilyDensity.log_density": lambda w: (

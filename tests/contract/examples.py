@@ -82,7 +82,7 @@ EXAMPLES: dict[str, Example] = {
     "median_scale": lambda w: (densities.median_scale, {"D": w.distances}),
     "evaluate": lambda w: (
         bagbasis.evaluate,
-        {"model": w.regressor, "data": w.store},
+        {"model": w.regressor, "X": w.store},
     ),
     "cross_val_score": lambda w: (
         bagbasis.cross_val_score,
@@ -90,11 +90,27 @@ EXAMPLES: dict[str, Example] = {
     ),
     "judge_fit": lambda w: (
         models.judge_fit,
-        {"model": w.regressor, "store": w.store},
+        {"model": w.regressor, "X": w.store},
+    ),
+    "explain": lambda w: (models.explain, {"model": w.regressor, "bag": w.arrays[0]}),
+    "Explanation.plot": lambda w: (models.explain(w.regressor, w.arrays[0]).plot, {}),
+    "Explanation.to_frame": lambda w: (models.explain(w.regressor, w.arrays[0]).to_frame, {}),
+    "Errors.plot": lambda w: (w.errors.plot, {}),
+    "Importance.plot": lambda w: (
+        models.permutation_importance(w.regressor, w.arrays, w.y, n_repeats=1).plot,
+        {},
+    ),
+    "HypothesisResult.report": lambda w: (
+        hypotheses.two_sample_test(w.features, w.features + 0.1, n_permutations=9).report,
+        {"url": f"{w.new()}.html"},
+    ),
+    "HypothesisResult.plot": lambda w: (
+        hypotheses.two_sample_test(w.features, w.features + 0.1, n_permutations=9).plot,
+        {},
     ),
     "permutation_importance": lambda w: (
         models.permutation_importance,
-        {"model": w.regressor, "data": w.arrays, "y": w.y, "n_repeats": 1},
+        {"model": w.regressor, "X": w.arrays, "y": w.y, "n_repeats": 1},
     ),
     "TableIngest": lambda w: (_table_ingest, _table(w)),
     "TableIngest.run": lambda w: (ingest.TableIngest(**_table(w)).run, {}),
@@ -140,11 +156,11 @@ EXAMPLES: dict[str, Example] = {
         {"dims": [2, 1], "n_features": 4},
     ),
     "IndependentSubspaces.fit": lambda w: (
-        hypotheses.IndependentSubspaces(1, 4).fit,
+        hypotheses.IndependentSubspaces(1, n_features=4).fit,
         {"X": TRIPLES},
     ),
     "IndependentSubspaces.transform": lambda w: (
-        hypotheses.IndependentSubspaces(1, 4).fit(TRIPLES).transform,
+        hypotheses.IndependentSubspaces(1, n_features=4).fit(TRIPLES).transform,
         {"X": TRIPLES},
     ),
     "DerivativeNorms.selected": lambda w: (
@@ -292,7 +308,7 @@ EXAMPLES: dict[str, Example] = {
         {
             "estimator": w.unfitted().set_params(validation_fraction=0.5),
             "X": w.larger,
-            "search": models.Search([w.embedding], [1.0]),
+            "search": models.Search([w.embedding], scale_multipliers=[1.0]),
             "target": "y",
         },
     ),

@@ -5,6 +5,7 @@ The constructor of an estimator only stores, so its example fits and uses it, to
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,11 @@ MODEL_EXAMPLES: dict[str, Example] = {
         )
     },
     "DoubleBasisRegressor.conformalize": lambda w: (
-        w.unfitted().fit(w.store, target="y").conformalize,
+        deepcopy(w.regressor).conformalize,
         {"X": w.arrays, "y": w.y, "groups": np.arange(N) // 2},
     ),
     "DoubleBasisRegressor.predict_interval": lambda w: (
-        w.unfitted().fit(w.store, target="y").conformalize(w.arrays, w.y).predict_interval,
+        deepcopy(w.regressor).conformalize(w.arrays, w.y).predict_interval,
         {"X": w.arrays, "coverage": 0.5},
     ),
     "DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
@@ -91,6 +92,18 @@ MODEL_EXAMPLES: dict[str, Example] = {
     "DoubleBasisClassifier.predict_proba": lambda w: (
         w.classifier.predict_proba,
         {"X": w.arrays},
+    ),
+    **{
+        f"{kind}.report": lambda w: (w.classifier.report, {"url": f"{w.new()}.html"})
+        for kind in ("DoubleBasisRegressor", "DoubleBasisClassifier", "TripleBasisRegressor")
+    },
+    "DoubleBasisClassifier.conformalize": lambda w: (
+        deepcopy(w.classifier).conformalize,
+        {"X": w.arrays, "y": w.classes, "cv": 3},
+    ),
+    "DoubleBasisClassifier.predict_set": lambda w: (
+        deepcopy(w.classifier).conformalize(w.arrays, w.classes).predict_set,
+        {"X": w.arrays, "coverage": 0.6},
     ),
     "DoubleBasisClassifier.decision_function": lambda w: (
         w.classifier.decision_function,

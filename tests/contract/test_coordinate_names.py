@@ -24,10 +24,16 @@ from bagbasis import (
     merge_stores,
 )
 from bagbasis.core.errors import BagbasisError
-from bagbasis.densities import DivergenceKernel, ExponentialFamilyDensity, divergence_matrix
+from bagbasis.densities import (
+    DivergenceKernel,
+    ExponentialFamilyDensity,
+    divergence_matrix,
+    estimate_densities,
+    kde_at,
+)
 from bagbasis.embeddings import Embedding, RandomFeatures
-from bagbasis.hypotheses import two_sample_test
-from bagbasis.models import iter_predictions, permutation_importance, write_predictions
+from bagbasis.hypotheses import IndependentSubspaces, fit_test, two_sample_test
+from bagbasis.models import explain, iter_predictions, permutation_importance, write_predictions
 from bagbasis.operations import DriftDetector, drift_test
 from tests.contract.public import public_callables
 
@@ -42,6 +48,7 @@ FRAMES = [
 ]
 TURNED = [frame[["w", "u", "v"]] for frame in FRAMES]
 RENAMED = [frame.rename(columns={"u": "uu"}) for frame in FRAMES]
+BOX = [(0, 20)] * 3
 KINDS = {
     name: kind
     for name in bagbasis.embeddings.__all__
@@ -100,16 +107,32 @@ CALLS = {
     "ExponentialFamilyDensity.log_density_gradient": lambda b, _: pd.DataFrame(
         density().log_density_gradient(b[0]), columns=b[0].columns
     ).reindex(columns=["u", "v", "w"]),
+    "Densities.at": lambda b, _: estimate_densities(FRAMES, smoothness=1.0, box=BOX).at(b[0]),
+    "Densities.l2_distance": lambda b, _: estimate_densities(
+        FRAMES, smoothness=1.0, box=BOX
+    ).l2_distance(estimate_densities(b, smoothness=1.0, box=BOX)),
+    "kde_at": lambda b, _: kde_at(FRAMES, b[0], 0.2, box=BOX),
+    "fit_test": lambda b, _: fit_test(b[0], density(), n_draws=9).statistic,
+    "IndependentSubspaces.transform": lambda b, _: (
+        IndependentSubspaces(n_features=4).fit(pd.concat(FRAMES)).transform(b[0])
+    ),
     "DivergenceKernel.transform": lambda b, _: DivergenceKernel().fit(FRAMES).transform(b),
     "divergence_matrix": lambda b, _: divergence_matrix(FRAMES, b),
     "PointTransformer.transform_points": lambda b, _: (
         PointTransformer(embedding=MomentsEmbedding()).fit(FRAMES).transform_points(b).points
     ),
     "evaluate": lambda b, _: evaluate(regressor(), b, Y).score,
+    "explain": lambda b, _: explain(regressor(), b[0]).shift,
     "permutation_importance": lambda b, _: np.array(permutation_importance(regressor(), b, Y).drop),
     "two_sample_test": lambda b, _: two_sample_test(FRAMES, b, n_permutations=9).statistic,
     "DoubleBasisClassifier.bag_scores": lambda b, _: np.array(
         classifier(uncertainty=True).bag_scores(b)
+    ),
+    "DoubleBasisClassifier.conformalize": lambda b, _: (
+        classifier().conformalize(b, CLASSES, cv=4).predict_set(FRAMES, 0.5)
+    ),
+    "DoubleBasisClassifier.predict_set": lambda b, _: (
+        classifier().conformalize(FRAMES, CLASSES, cv=4).predict_set(b, coverage=0.5)
     ),
     "DoubleBasisClassifier.decision_function": lambda b, _: classifier().decision_function(b),
     "DoubleBasisClassifier.predict": lambda b, _: classifier().predict(b) == "a",
@@ -199,16 +222,24 @@ ALONE = {
     "SeriesEmbedding.transform": "arrays of series",
     "judge_fit": "fits models to the bags that they are judged on",
     "StreamingRidge.predict": "scikit-learn's check of columns",
-    "IndependentSubspaces.transform": "rows",
     "register_images": "pictures",
     "tune": "of one set",
+    "derivative_norms": "by the model's predict; norms are in the order of the bags' coordinates",
+    "ingest_fcs": "columns are chosen by name",
+    "ingest_frame": "columns are chosen by name",
+    "ingest_patches": "columns are chosen by name",
+    "ingest_tables": "columns are chosen by name",
+    "log_model": "no bags",
+    "save_model": "no bags",
 }
 VERBS = {
     "predict", "score", "transform", "predict_proba", "predict_interval", "predict_density",
+    "predict_set",
     "conformalize", "bag_scores", "densities", "sample", "log_density", "decision_function",
-    "transform_points", "test", "append", "score_samples",
+    "transform_points", "test", "append", "score_samples", "at", "l2_distance",
 }  # fmt: skip
-OTHERS = {"data", "store", "new", "Y", "b", "reference", "stores"}  # names of a second set
+# names of a second set, or of what was made from a first one
+OTHERS = {"data", "store", "new", "Y", "b", "reference", "stores", "points", "model", "score"}
 
 
 def _with_other_ids(frames, url):
@@ -230,6 +261,7 @@ def test_the_table_has_every_call():
     assert expected - CALLS.keys() - ALONE.keys() == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CALLS)
 def test_names_are_compared(name, tmp_path):
     straight, turned = (

@@ -92,6 +92,7 @@ def load(config: type[JobConfig], settings: list[str]) -> JobConfig | str:
         return str(error)
 
 
+@pytest.mark.long
 @WHICH
 @pytest.mark.parametrize("job", JOBS)
 def test_values_that_no_key_wants(job, which, world, monkeypatch, capfd):

@@ -26,7 +26,7 @@ from tests.contract.world import World
 MASKED = np.ma.masked_array(np.ones((6, 2)), mask=np.eye(6, 2))
 
 SUBSETS = "subset is ''; expected one of \\['all', 'holdout', 'train'\\]"
-EMPTY_URL = "'' is no URL; expected a text or a path"
+EMPTY_URL = "'' is no URL; expected a string or a path"
 # an empty text is no way to leave something out, and names nothing
 EMPTY_TEXTS = [
     (lambda w: evaluate(w.regressor, w.store, subset=""), f"{SUBSETS} or None"),
@@ -45,9 +45,9 @@ EMPTY_TEXTS = [
     ),
     (
         lambda w: tune(
-            w.unfitted(), w.store, search=Search([w.embedding]), target="y", cache_url=""
+            w.unfitted(), w.store, search=Search([w.embedding]), target="y", checkpoints=""
         ),
-        "cache_url is ''; expected a URL or a path",
+        "checkpoints is ''; expected a URL or a path",
     ),
     (lambda w: w.unfitted().fit(w.store, target="y", checkpoints=""), "a URL or a path"),
     (lambda w: BagStore.create("", 2), "url is ''; expected a URL or a path"),
@@ -101,7 +101,7 @@ def world(tmp_path_factory):
         ),
         (
             lambda w: BagStore.create(w.new(), 2, target_names=[1]),
-            r"target_names is \[1\]; expected a list of texts",
+            r"target_names is \[1\]; expected a list of strings",
         ),
         (lambda w: BagStore.create(w.new(), 10**9), "n_dims is 1000000000; expected .* to 10000"),
         (lambda w: Box.unit(10**9), "n_dims is 1000000000"),

@@ -20,9 +20,11 @@ from bagbasis import (
     RandomFourierFeatures,
     Responses,
     TripleBasisRegressor,
+    evaluate,
 )
 from bagbasis.densities import Densities
 from bagbasis.embeddings import index_set
+from bagbasis.models import Errors
 from bagbasis.operations import Registry
 
 N = 12
@@ -85,7 +87,11 @@ class World:
         return self.unfitted().fit(self.store, target="y")
 
     def unfitted(self) -> DoubleBasisRegressor:
-        return DoubleBasisRegressor(self.embedding, self.second)
+        return DoubleBasisRegressor(self.embedding, self.second, alpha=1e-3)
+
+    @cached_property
+    def errors(self) -> Errors:
+        return evaluate(self.regressor, self.store)
 
     @cached_property
     def classifier(self) -> DoubleBasisClassifier:

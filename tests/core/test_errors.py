@@ -7,8 +7,8 @@ import inspect
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisRegressor, MomentsEmbedding
-from bagbasis.core.errors import BagbasisWarning, printable
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding, cross_val_score
+from bagbasis.core.errors import BagbasisWarning, one_warning_each, printable, shown, warn
 
 
 def test_a_warning_points_to_the_line_that_called_the_library(recwarn):
@@ -19,11 +19,53 @@ def test_a_warning_points_to_the_line_that_called_the_library(recwarn):
     line = inspect.currentframe().f_lineno + 1
     model.fit(bags, y)
     (one,) = [one for one in recwarn if one.category is BagbasisWarning]
-    assert "of those allowed" in str(one.message)
+    assert "of the grid" in str(one.message)
     assert (one.filename, one.lineno) == (__file__, line)
+
+
+def test_a_call_that_fits_often_warns_once(recwarn):
+    """Each fold warned of its penalty: the call warns once, and says how often it would have."""
+    bags = list(np.random.default_rng(0).random((60, 5, 1)))
+    y = np.array([bag.mean() for bag in bags])
+    model = DoubleBasisRegressor(MomentsEmbedding(), alphas=[1.0, 1e3])
+    line = inspect.currentframe().f_lineno + 1
+    cross_val_score(model, bags, y, cv=4)
+    (one,) = [one for one in recwarn if one.category is BagbasisWarning]
+    assert "of the grid" in str(one.message)
+    assert "(and 3 more such warnings)" in str(one.message)
+    assert (one.filename, one.lineno) == (__file__, line)
+
+
+def test_warnings_are_gathered_by_kind(recwarn):
+    """One of each kind when the outer block ends, also where it fails."""
+
+    def first(text):
+        warn(text)
+
+    @one_warning_each()
+    def run():
+        with one_warning_each():
+            first("a 1")
+            first("a 2")
+        warn("b 1")
+        assert not len(recwarn)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run()
+    told = [str(one.message) for one in recwarn]
+    assert told == ["a 1 (and 1 more such warning)", "b 1"]
 
 
 @pytest.mark.parametrize("mark", "\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
 def test_marks_of_direction_are_escaped(mark):
     """What shows a name in another order than it has, is shown itself."""
     assert printable(f"a{mark}b") == f"a\\u{ord(mark):04x}b"
+
+
+def test_arrays_in_messages_are_described():
+    """Their numbers would hide what the message says: shape and type stand for them."""
+    bags = [np.random.default_rng(0).random((20, 2)) for _ in range(3)]
+    assert shown(bags[0]) == "<ndarray of shape (20, 2), float64>"
+    assert shown(bags) == "[" + ", ".join(["<ndarray of shape (20, 2), float64>"] * 3) + "]"
+    assert shown(np.float64(2.5)) == repr(np.float64(2.5))

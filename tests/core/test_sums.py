@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pytest
 
 from bagbasis.core.sums import Sums
 
@@ -44,3 +45,24 @@ def test_what_one_of_them_lacks_the_result_lacks():
     assert (other * 2).weights is None
     assert (one.n, other.n) == (4, 4)
     np.testing.assert_array_equal(one.squares, [4, 4])
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Sums):
+    ROWS: ClassVar[tuple[str, ...]] = ("values",)
+    values: np.ndarray
+    counts: tuple[int, ...]
+
+
+def test_rows_are_joined_in_order_and_tuples_add_item_by_item():
+    """Several parts at once give the same; rows are not subtracted."""
+    parts = [Rows(np.arange(n), (n, 1)) for n in (2, 0, 3)]
+    total = parts[0] + parts[1] + parts[2]
+    np.testing.assert_array_equal(total.values, [0, 1, 0, 1, 2])
+    assert total.counts == (5, 3)
+    at_once = Rows.total(parts)
+    np.testing.assert_array_equal(at_once.values, total.values)
+    assert at_once.counts == total.counts
+    for combine in (lambda: total - parts[0], lambda: total * 2):
+        with pytest.raises(TypeError, match="rows of Rows add up"):
+            combine()

@@ -108,6 +108,7 @@ def test_store_describes_the_dataset(tmp_path: Path) -> None:
     assert shifted.response_box.bounds == [[0, 2]] * 3
 
 
+@pytest.mark.long
 def test_each_block_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block may be a simulation of minutes: none is made for its sizes, or made twice."""
     made = []
@@ -189,6 +190,7 @@ class FailsInBlockTen(GMMComponents):
         return super().block(index)
 
 
+@pytest.mark.long
 def test_a_failed_task_loses_no_commit(tmp_path: Path) -> None:
     """An error in a task reaches the caller; what was committed stays and the next run goes on."""
     flag = tmp_path / "flag"
@@ -239,6 +241,7 @@ def test_other_bags_are_not_touched(tmp_path: Path) -> None:
         generate(RAGGED, tmp_path / "file", 100)
 
 
+@pytest.mark.long
 def test_bags_appended_by_others_are_noticed(tmp_path: Path) -> None:
     """An unfinished store that somebody appended to is not continued at the wrong bag."""
     url = tmp_path / "x.zarr"
@@ -256,6 +259,7 @@ def test_bags_appended_by_others_are_noticed(tmp_path: Path) -> None:
         generate(SHIFTED, url, 400)
 
 
+@pytest.mark.long
 def test_a_rival_between_two_commits_is_noticed(tmp_path: Path) -> None:
     """Blocks are never written behind bags that another run of the same dataset appended."""
 

@@ -46,7 +46,7 @@ def test_automatic_smoothness(method, n_dims):
     bags = normal_bags(n_dims, (60, 40, 1))
     densities = estimate_densities(bags, method)
     best = choose_smoothness(bags, method).best
-    given = estimate_densities(bags, method, best)
+    given = estimate_densities(bags, method, smoothness=best)
     np.testing.assert_array_equal(densities.coefficients, given.coefficients)
     assert densities.box == given.box != Box.unit(n_dims)
     truth = np.exp(-0.5 * ((densities.grid_axes(30)[0] - 3) / 2) ** 2) / np.sqrt(8 * np.pi)
@@ -61,12 +61,15 @@ def test_marginals_are_estimates_of_the_coordinate(dtype):
     lone = [Bags.from_list([bag[:, [j]] for bag in bags]) for j in range(3)]
     box = Box.around(bags.points.min(axis=0), bags.points.max(axis=0))
     for method, smoothness in (("series", 5.0), ("kde", 0.15)):
-        densities = estimate_densities(bags, method, smoothness, box=box)
+        densities = estimate_densities(bags, method, smoothness=smoothness, box=box)
         for j in range(3):
-            alone = estimate_densities(lone[j], method, smoothness, box=[(box.lo[j], box.hi[j])])
+            alone = estimate_densities(
+                lone[j], method, smoothness=smoothness, box=[(box.lo[j], box.hi[j])]
+            )
             np.testing.assert_allclose(densities.marginal(j).l2_distance(alone), 0, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 def test_awkward_bags(n_dims):
     """One point, points all alike, points on the walls: finite, of integral one, valid."""
@@ -76,7 +79,7 @@ def test_awkward_bags(n_dims):
         np.concatenate([np.zeros((3, n_dims)), np.ones((3, n_dims))]),
     ]
     for method, smoothness in (("series", 4.0), ("kde", 0.1), ("series", "loo"), ("kde", "loo")):
-        densities = estimate_densities(bags, method, smoothness)
+        densities = estimate_densities(bags, method, smoothness=smoothness)
         valid = densities.valid()
         np.testing.assert_allclose(densities.integral(), 1, atol=1e-12)
         np.testing.assert_allclose(valid.integral(), 1, atol=1e-10)
@@ -89,7 +92,7 @@ def test_awkward_bags(n_dims):
 def test_kernel_estimates_are_nearly_valid():
     """A kernel estimate is a density: making it valid changes what was cut off, and no more."""
     rng = np.random.default_rng(1)
-    densities = estimate_densities([rng.random((30, 2)) for _ in range(3)], "kde", 0.05)
+    densities = estimate_densities([rng.random((30, 2)) for _ in range(3)], "kde", smoothness=0.05)
     assert np.abs(densities.valid().threshold).max() < 1e-4
     assert densities.on_grid().min() > -1e-4
 
@@ -99,10 +102,10 @@ def test_four_dimensions():
     rng = np.random.default_rng(2)
     bags = [rng.random((20, 4))]
     at = rng.random((15, 4))
-    densities = estimate_densities(bags, "kde", 0.2)
+    densities = estimate_densities(bags, "kde", smoothness=0.2)
     np.testing.assert_allclose(densities.at(at), kde_at(bags, at, 0.2), atol=2e-4)
     with pytest.raises(ParameterError, match=r"bandwidth 0\.05 in 4 dimensions .* 200,000"):
-        estimate_densities(bags, "kde", 0.05)
+        estimate_densities(bags, "kde", smoothness=0.05)
 
 
 def test_points_outside_are_logged(caplog):

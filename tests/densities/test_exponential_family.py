@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -10,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagbasis import Bags, BagStore
-from bagbasis.core.errors import BagbasisError
+from bagbasis.core.errors import BagbasisError, DataError
 from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.densities.exponential_family import _choose
 from bagbasis.densities.fisher_sums import Spectrum
@@ -124,6 +126,7 @@ def test_as_good_as_the_closed_form(d, alpha):
     )
 
 
+@pytest.mark.long
 def test_choices_find_both_modes():
     """By default, twice as near to the truth as the normal law (squares of distances: four times),
     in one dimension and in three; narrow kernels, which win by chance, are not taken."""
@@ -151,6 +154,7 @@ def test_a_noisy_lead_of_a_narrow_kernel_is_chance():
     assert _choose(np.array([[wide, wide, narrow]]), (0.1, 1.0, 0.01), sizes) == (0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 2])
 def test_normal_points_keep_the_normal_distribution(d):
     """The base is the answer, and most samples add nothing to it that chance alone shows."""
@@ -172,7 +176,7 @@ def test_same_from_arrays_bags_and_stores(tmp_path):
     store = BagStore.create(tmp_path / "a.zarr", n_dims=2, box=bags_box(x), dtype="float64")
     store.append(bags)
     np.testing.assert_allclose(model.fit(store).coefficients_, of_bags, rtol=1e-9)
-    chosen = ExponentialFamilyDensity(10, model.bandwidth_, alpha=0.1, n_folds=2)
+    chosen = ExponentialFamilyDensity(10, bandwidth=model.bandwidth_, alpha=0.1, n_folds=2)
     np.testing.assert_allclose(chosen.fit(x).coefficients_, of_bags, rtol=1e-9)
 
 
@@ -223,7 +227,7 @@ def test_score_is_the_negative_loss_of_score_matching():
     """By differences of log p; scikit-learn's searches and pipelines compare with it."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((300, 2)) * [1.0, 5.0] + [0.0, 7.0]
-    model = ExponentialFamilyDensity(40, 1.0, 0.1).fit(x, np.arange(300))
+    model = ExponentialFamilyDensity(40, bandwidth=1.0, alpha=0.1).fit(x, np.arange(300))
     fresh, scale = x[:50] + 0.1, x.std(axis=0)
     value = np.zeros(50)
     for j in range(2):
@@ -232,11 +236,19 @@ def test_score_is_the_negative_loss_of_score_matching():
         up, at, down = (model.log_density(fresh + k * shift) for k in (1, 0, -1))
         value -= ((up - down) / (2 * step)) ** 2 / 2 + (up - 2 * at + down) / step**2
     assert model.score(fresh) == pytest.approx(value.mean(), rel=1e-3)
-    assert model.score(x) > ExponentialFamilyDensity(40, 1.0, 0.1).fit(3 * x).score(x)
-    assert np.isfinite(cross_val_score(ExponentialFamilyDensity(20, 1.0, 0.1), x, cv=3)).all()
-    pipeline = make_pipeline(StandardScaler(), ExponentialFamilyDensity(20, 1.0, 0.1))
+    assert model.score(x) > ExponentialFamilyDensity(40, bandwidth=1.0, alpha=0.1).fit(3 * x).score(
+        x
+    )
+    assert np.isfinite(
+        cross_val_score(ExponentialFamilyDensity(20, bandwidth=1.0, alpha=0.1), x, cv=3)
+    ).all()
+    pipeline = make_pipeline(
+        StandardScaler(), ExponentialFamilyDensity(20, bandwidth=1.0, alpha=0.1)
+    )
     assert isinstance(pipeline.fit(x, np.arange(300)).score(x, np.arange(300)), float)
-    search = GridSearchCV(ExponentialFamilyDensity(20, 1.0), {"alpha": [0.01, 0.1]}).fit(x)
+    search = GridSearchCV(ExponentialFamilyDensity(20, bandwidth=1.0), {"alpha": [0.01, 0.1]}).fit(
+        x
+    )
     assert search.best_params_["alpha"] in (0.01, 0.1)
 
 
@@ -249,6 +261,7 @@ def test_not_fitted():
             getattr(ExponentialFamilyDensity(), name)([[0.0]])
 
 
+@pytest.mark.long
 def test_few_points_of_two_modes_have_no_steep_tails():
     """On points that no fold has seen the divergence stays near that of a normal law, .25."""
     for seed in range(6):
@@ -259,3 +272,16 @@ def test_few_points_of_two_modes_have_no_steep_tails():
         model = ExponentialFamilyDensity(300).fit(x)
         truth = 1.5 * np.tanh(1.5 * fresh) - fresh
         assert ((model.log_density_gradient(fresh)[:, 0] - truth) ** 2).mean() < 5
+
+
+def test_tables_are_points():
+    """A table is points as its array is, whose columns may come in another order later."""
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)) * [1, 3], columns=["a", "b"])
+    made = ExponentialFamilyDensity(10, bandwidth=1.0, alpha=0.1)
+    expected = made.fit(frame.to_numpy()).log_density(frame.to_numpy())
+    for table in (frame, frame.convert_dtypes(), pl.from_pandas(frame)):
+        np.testing.assert_allclose(made.fit(table).log_density(frame[["b", "a"]]), expected)
+    made.fit(frame["a"])
+    np.testing.assert_array_equal(made.log_density(frame["a"]), made.log_density(frame[["a"]]))
+    with pytest.raises(DataError, match="row 3: it holds NaN"):
+        made.fit(np.where(np.arange(40)[:, None] == 3, np.nan, frame))

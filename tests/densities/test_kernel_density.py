@@ -62,7 +62,7 @@ def test_is_what_the_cosine_series_gives(n_dims):
     """The damped cosine coefficients are those of the exact sum, walls included."""
     bags = ragged(n_dims)
     bandwidth = {1: 0.02, 2: 0.04, 3: 0.1}[n_dims]
-    densities = estimate_densities(bags, "kde", bandwidth, box=BOX[:n_dims])
+    densities = estimate_densities(bags, "kde", smoothness=bandwidth, box=BOX[:n_dims])
     lo, hi = np.array(BOX[:n_dims]).T
     at = np.random.default_rng(2).uniform(lo - 0.1 * (hi - lo), hi + 0.1 * (hi - lo), (50, n_dims))
     at[0], at[1] = lo, hi

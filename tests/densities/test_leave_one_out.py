@@ -31,7 +31,7 @@ def test_kernel_scores_against_the_loop(n_dims):
     """Inner products of all pairs over n², and the density without each point at it."""
     bags = bumps(n_dims, 0.15)
     least = {1: 0.01, 2: 0.03, 3: 0.07}[n_dims]  # only so that the others are resolved fully
-    chosen = choose_smoothness(bags, "kde", [0.3, least, 0.1])
+    chosen = choose_smoothness(bags, "kde", candidates=[0.3, least, 0.1])
     assert chosen.candidates.tolist() == [least, 0.1, 0.3]
     naive = [np.mean([kernel_score_by_loop(bag, h) for bag in bags]) for h in (least, 0.1, 0.3)]
     np.testing.assert_allclose(chosen.scores[1:], naive[1:], rtol=1e-8, atol=1e-9)
@@ -45,7 +45,7 @@ def test_series_scores_against_the_loop(basis, n_dims, shape):
     """Densities without each point in turn, at that point (004, eq. 2.17 and 2.20)."""
     bags = bumps(n_dims, 0.2)
     candidates = [0.0, 1.0, 2.3, 3.0] if shape == "ball" else [1, 2, 4]
-    chosen = choose_smoothness(bags, "series", candidates, shape=shape, basis=basis)
+    chosen = choose_smoothness(bags, "series", candidates=candidates, shape=shape, basis=basis)
     for value, score in zip(candidates, chosen.scores, strict=True):
         limits = (None, value) if shape == "ball" else (value, None)
         indices = index_set_by_loop(n_dims, *limits, basis)
@@ -62,7 +62,7 @@ def test_the_scores_that_embeddings_use():
     assert choose_smoothness(bags).best == pytest.approx(spec.max_norm)
     bandwidth = choose_bandwidth([bags], np.array([[0, 1]]), Box.unit(2), 64)
     near = bandwidth * np.array([0.5, 0.8, 1.0, 1.25, 2.0])
-    assert choose_smoothness(bags, "kde", near).best == bandwidth
+    assert choose_smoothness(bags, "kde", candidates=near).best == bandwidth
 
 
 def test_default_candidates():
@@ -104,9 +104,12 @@ def test_store_and_memory(kind, tmp_path):
     seen = []
     with pass_limits(task_seconds=1e-7):
         of_store = choose_smoothness(
-            store, kind, candidates, progress=lambda done, total: seen.append((done, total))
+            store,
+            kind,
+            candidates=candidates,
+            progress=lambda done, total: seen.append((done, total)),
         )
-    of_bags = choose_smoothness(bags, kind, candidates, box=box)
+    of_bags = choose_smoothness(bags, kind, candidates=candidates, box=box)
     np.testing.assert_allclose(of_store.scores, of_bags.scores, rtol=1e-12)
     assert of_store.n_bags == of_bags.n_bags == 80
     assert of_store.n_alone == of_bags.n_alone == 40
@@ -121,9 +124,9 @@ def test_on_a_cluster(tmp_path):
     """A worker process gives the scores that this process gives."""
     store = BagStore.create(tmp_path / "s.zarr", 2, dtype="float64")
     store = store.append(bumps(2, 0.1, [20, 3, 1] * 40))
-    here = choose_smoothness(store, "kde", [0.05, 0.2])
+    here = choose_smoothness(store, "kde", candidates=[0.05, 0.2])
     with pass_limits(task_seconds=1e-4), two_workers():
-        there = choose_smoothness(store, "kde", [0.05, 0.2])
+        there = choose_smoothness(store, "kde", candidates=[0.05, 0.2])
     np.testing.assert_allclose(there.scores, here.scores, rtol=1e-12)
 
 
@@ -155,7 +158,7 @@ def test_the_choice_comes_near_the_truth():
         chosen = choose_smoothness(bags, kind)
         errors = []
         for value in chosen.candidates:
-            gap = estimate_densities(bags, kind, float(value), box=[(0, 1)])
+            gap = estimate_densities(bags, kind, smoothness=float(value), box=[(0, 1)])
             same = type(truth)(
                 np.repeat(truth.coefficients, 40, axis=0), truth.indices, "cosine", None
             )
@@ -167,7 +170,7 @@ def test_the_choice_comes_near_the_truth():
 def test_best_of_equal_scores_is_the_smoother():
     """Between candidates that score alike the smoother estimate is taken."""
     bags = [[[0.5]] * 4]
-    chosen = choose_smoothness(bags, "series", [1.0, 1.5])
+    chosen = choose_smoothness(bags, "series", candidates=[1.0, 1.5])
     assert chosen.scores[0] == chosen.scores[1]
     assert chosen.best == 1.0
     bandwidths, scores = np.array([0.1, 0.2, 0.3]), np.array([1.0, -1.0, -1.0])

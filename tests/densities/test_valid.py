@@ -41,6 +41,7 @@ def test_threshold_solves_its_equation(values, scale):
         assert threshold == pytest.approx(expected, rel=1e-9, abs=1e-12 * scale + 1e-11)
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=150)
 def test_theorem(data):
@@ -56,6 +57,7 @@ def test_theorem(data):
     assert (values - projected) @ (truth - projected) <= 1e-9 * (1 + before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize(("n_dims", "n_per_dim"), [(1, 12), (2, 6), (3, 4)])
 @pytest.mark.parametrize("constant", [1.0, 0.2, -3.0, 2.5])

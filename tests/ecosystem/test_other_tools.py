@@ -109,6 +109,7 @@ def test_scalers_are_for_points():
     assert model.fit(bags, Y).score(bags, Y) > 0.9
 
 
+@pytest.mark.long
 def test_model_selection_reads_a_store(store):
     """scikit-learn's folds of a store are those of its bags; labels have to be passed."""
     folds = KFold(4, shuffle=True, random_state=0)
@@ -120,6 +121,7 @@ def test_model_selection_reads_a_store(store):
     assert len(ours) == 4
 
 
+@pytest.mark.long
 def test_names_of_coordinates_are_those_of_frames(store, tmp_path):
     """`n_features_in_` always, `feature_names_in_` of tables alone, as scikit-learn has them."""
     frames = [frame[COORDINATES] for _, frame in LONG.groupby("id")]
@@ -137,6 +139,7 @@ def test_names_of_coordinates_are_those_of_frames(store, tmp_path):
         assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.long
 def test_unions_of_a_list_are_searched():
     """Parts without names have those of their kinds, and parameters below them."""
     union = EmbeddingUnion([MomentsEmbedding(), MeanMapEmbedding(n_features=20)])
@@ -156,7 +159,7 @@ def test_few_landmarks_are_said():
 
 def test_classes_are_no_floats():
     """Different numbers as classes are a mistake, as scikit-learn's "Unknown label type" says."""
-    with pytest.raises(DataError, match="learn it with DoubleBasisRegressor"):
+    with pytest.raises(DataError, match="use DoubleBasisRegressor"):
         DoubleBasisClassifier(MomentsEmbedding()).fit(BAGS, Y)
 
 
@@ -187,6 +190,7 @@ def written(path):
     return pa.dataset.dataset(path / "long.parquet")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_become_stores_and_bags(kind, tmp_path):
     """Whatever has a row per point: the same bags, in the order of their ids."""
@@ -201,6 +205,7 @@ def test_tables_become_stores_and_bags(kind, tmp_path):
         same(Bags.from_list([np.sort(bag, axis=0) for bag in found]), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_groups_are_bags(kind, tmp_path):
     """A groupby is bags for `fit`, `Bags.from_frame` and ingest."""
@@ -238,7 +243,7 @@ def test_frames_that_can_not_be_used():
         Bags.from_frame(LONG, "ids")
     with pytest.raises(DataError, match="row 3 has no id"):
         Bags.from_frame(LONG.assign(id=LONG.id.astype(float).mask(LONG.index == 3)), "id")
-    with pytest.raises(DataError, match=r"column 'who' has .*, no numbers"):
+    with pytest.raises(DataError, match=r"column 'who' has .*, not numbers"):
         Bags.from_frame(LONG.assign(who="me"), "id")
     with pytest.raises(DataError, match="row 1: coordinate 'pressure' is nan"):
         Bags.from_frame(LONG.assign(pressure=LONG.pressure.mask(LONG.index == 1)), "id")
@@ -330,6 +335,7 @@ def test_bags_as_tables():
     np.testing.assert_array_equal(dataset["points"], bags.points)
 
 
+@pytest.mark.long
 def test_stores_as_tables(tmp_path):
     """Rows of points make the same store again, names of coordinates and classes among them."""
     labels = pd.DataFrame({"id": np.arange(N) * 3, "y": Y, "wide": np.where(Y > 0.4, "yes", "no")})

@@ -108,7 +108,7 @@ def test_progress_of_the_passes_that_decide(embedding, n_passes):
     assert counts.count((150, 150)) == n_passes
 
 
-def fitted_components(url):
+def fitted_components(urls):
     model = DoubleBasisRegressor(
         CoefficientPCA(inner(), n_components=6),
         RandomFourierFeatures(n_features=32),
@@ -116,20 +116,21 @@ def fitted_components(url):
         precision="float64",
     )
     with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
-        return model.fit(BagStore.open(url)).features_.embedding
+        return [model.fit(BagStore.open(url)).features_.embedding for url in urls]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("n_bags", [S - 5, 150])
-def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
-    """Any number of tasks gives the oracle's components, and a cluster the bits of one process."""
-    url = stored(tmp_path / "s.zarr", BAGS[:n_bags], Y[:n_bags]).url
-    alone = loaded(fitted_components, url)
+def test_tasks_and_workers_change_nothing(tmp_path):
+    """Any number of tasks gives the oracle's components, and a cluster the bits of one process:
+    from the rows of few bags, and from the sums of many."""
+    sizes = S - 5, 150
+    urls = [stored(tmp_path / f"{n}.zarr", BAGS[:n], Y[:n]).url for n in sizes]
+    alone = loaded(fitted_components, urls)
     with connect("local", n_workers=2, cores_per_worker=1):
-        spread = fitted_components(url)
-    assert spread == alone
-    axes = components_by_svd(inner().fit_transform(BAGS[:n_bags]), 6)[1]
-    np.testing.assert_allclose(alone.axes, axes, atol=1e-8)
+        assert fitted_components(urls) == alone
+    for n, components in zip(sizes, alone, strict=True):
+        axes = components_by_svd(inner().fit_transform(BAGS[:n]), 6)[1]
+        np.testing.assert_allclose(components.axes, axes, atol=1e-8)
 
 
 def test_components_of_a_sample():

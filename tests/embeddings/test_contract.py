@@ -337,6 +337,7 @@ def test_common_parameters(kind, params):
         kind(**params).fit(UNIT)
 
 
+@pytest.mark.long
 def test_a_store_decides_as_memory_does(kind, tmp_path):
     """A store's box and bags give the spec that they give in memory; its transform is lazy."""
     store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(UNIT, {"y": [1.0, 2.0, 3.0]})
@@ -349,6 +350,7 @@ def test_a_store_decides_as_memory_does(kind, tmp_path):
     np.testing.assert_allclose(lazy, embedding.transform(store.read()), atol=1e-6)
 
 
+@pytest.mark.long
 def test_inside_an_estimator(kind, tmp_path):
     """It learns from memory and from a store alike, and a saved model predicts the same bits."""
     bags, y = labelled_bags(300, most=120)

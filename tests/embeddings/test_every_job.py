@@ -1,4 +1,5 @@
-"""Every registered embedding through every job: joint and marginal, in 1, 2 and 4 dimensions."""
+"""Every registered embedding through every job, and every shape through some: joint and
+marginal, in 1, 2 and 4 dimensions."""
 
 from __future__ import annotations
 
@@ -57,9 +58,8 @@ CASES = [case for case in JOINT + MARGINAL if case not in OUT_OF_REACH]
 WHOLE = [case for case in CASES if case[1:] in ((None, 2), (2, 4))]
 
 
-def pairs_first(cases):
-    """Cases, of which `make test` runs enough that every embedding and every shape is there; the
-    others are for `make test-exhaustive`."""
+def pairs(cases):
+    """Return enough cases that every embedding and every shape is there."""
     few = []
     for i, name in enumerate(sorted({name for name, *_ in cases})):
         own = [case for case in cases if case[0] == name]
@@ -67,8 +67,7 @@ def pairs_first(cases):
     for case in cases:
         if case[1:] not in {one[1:] for one in few}:
             few.append(case)
-    rest = [pytest.param(case, marks=pytest.mark.exhaustive) for case in cases if case not in few]
-    return few + rest
+    return few
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +104,8 @@ def fit(folder, case):
     return store, load_model(folder / "model.zarr")
 
 
-@pytest.mark.parametrize("case", pairs_first(CASES))
+@pytest.mark.long
+@pytest.mark.parametrize("case", pairs(CASES))
 def test_fit_evaluate_predict_and_info(case, tmp_path):
     """The report has the model's errors and a picture of each kind there is, predictions are the
     loaded model's, and info names the embedding."""
@@ -138,7 +138,7 @@ def test_fit_evaluate_predict_and_info(case, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", pairs_first(WHOLE))
+@pytest.mark.parametrize("case", pairs(WHOLE))
 def test_tune_and_retrain(case, tmp_path):
     """Tuning finds a scale, its best.yaml fits; retraining follows the store as it grows."""
     tune_and_retrain(case, "fourier", tmp_path)

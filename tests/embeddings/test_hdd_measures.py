@@ -98,6 +98,7 @@ def test_errors_claimed_of_fitted_nodes(distance, n):
     assert sum(weights) == pytest.approx(TOTAL_MASS[distance], rel=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("distance", ["js", "tv", "chi2"])
 @pytest.mark.parametrize(
     ("kind", "n", "rtol"), [("quantile", 20_000, 6e-3), ("random", 50_000, 0.05)]

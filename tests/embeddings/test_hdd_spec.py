@@ -43,6 +43,7 @@ def coefficients(series, n_dims, k):
     return tensor.ravel()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize(
     ("distance", "order", "rtol"),
@@ -79,6 +80,7 @@ def made_linear(distance, order):
     return distance in ("hellinger", "l2") and order == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize("distance", ["js", "tv", "chi2", "hellinger"])
 def test_as_many_functions_as_midpoints(n_dims, distance):
@@ -134,6 +136,7 @@ def test_estimates_are_the_reflected_estimate(n_dims, size, bandwidth, n_coeffic
     np.testing.assert_allclose(values[1].ravel(), direct, atol=atol * direct.max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize(("n_dims", "n_per_dim"), [(1, 10), (2, 6)])
 def test_against_direct_integration(distance, n_dims, n_per_dim):
@@ -151,6 +154,7 @@ def test_against_direct_integration(distance, n_dims, n_per_dim):
         np.testing.assert_allclose(out, direct, atol=atol)
 
 
+@pytest.mark.long
 def test_against_monte_carlo():
     """Uniform random integration points, as in 001, eq. 9, give the same within their noise."""
     rng = np.random.default_rng(2)
@@ -193,6 +197,7 @@ def test_where_points_are_spread(bandwidth, grid, expected):
             spec("js", 2, bandwidth=bandwidth, grid=grid, n_coefficients=None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 def test_spread_points(n_dims):
     """Blocks of points, a large bag, single precision and points outside: as by a sum in double;
@@ -246,6 +251,7 @@ def test_ball_index_set():
     np.testing.assert_array_equal(a.reshape(6, 16)[:, inside].ravel(), b[0])
 
 
+@pytest.mark.long
 def test_blocks_do_not_show():
     """Many bags, in several blocks, are embedded as each alone, into any columns."""
     rng = np.random.default_rng(6)

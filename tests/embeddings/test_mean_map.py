@@ -59,6 +59,7 @@ def test_spectra(name, nu):
     np.testing.assert_allclose(means, expected, atol=5 / np.sqrt(2 * 100_000))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize(("name", "nu"), KERNELS)
 def test_error_falls_with_the_root_of_the_number_of_features(name, nu, n_dims):
@@ -131,6 +132,7 @@ def test_kernel_of_bags_in_two_lines():
     assert expected.min() < 0.3
 
 
+@pytest.mark.long
 def test_symmetric_noise_moves_no_phase():
     """Bags whose points carry normal noise, of another size in each bag, have the phases of those
     without; their mean maps move by ten times as much. A saved spec says so, and one of before

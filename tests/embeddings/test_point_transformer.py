@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -44,6 +45,10 @@ TRANSFORMERS = {
     "a share": PCA(0.95),
     "logarithms": LOG,
     "nothing": FunctionTransformer(),
+    "two columns": ColumnTransformer([("kept", "passthrough", [2, 0])]),
+    "columns, scaled": make_pipeline(
+        StandardScaler(), ColumnTransformer([("kept", "passthrough", [1, 2])]), PCA()
+    ),
     "one pass": make_pipeline(StandardScaler(), PCA(2, whiten=True), StandardScaler()),
     "passes": make_pipeline(
         StandardScaler(with_mean=False), LOG, make_pipeline(PCA(2), "passthrough")
@@ -63,6 +68,7 @@ def store(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("points") / "s.zarr", BAGS, Y, box=[(-9, 9)] * 3)
 
 
+@pytest.mark.long
 @MOSTLY_LONG
 def test_against_all_points_stacked(name, store):
     """From memory and from a store in many tasks; the box is around the transformed points."""
@@ -79,6 +85,7 @@ def test_against_all_points_stacked(name, store):
             np.testing.assert_allclose((box.lo, box.hi), ends + np.array([[-0.01], [0.01]]) * width)
 
 
+@pytest.mark.long
 @MOSTLY_LONG
 def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
     """Points of many coordinates that are scaled alone have no scatter, and the same steps."""
@@ -100,7 +107,7 @@ def test_variances_alone_of_many_coordinates(name, store, monkeypatch):
         for part in ("center", "scale"):
             if getattr(theirs, part) is not None:
                 np.testing.assert_allclose(getattr(ours, part), getattr(theirs, part), rtol=1e-10)
-    rotates = name in ("rotated", "whitened", "a share", "one pass", "passes")
+    rotates = name in ("rotated", "whitened", "a share", "one pass", "passes", "columns, scaled")
     assert all(shape == ((3, 3) if rotates else (3,)) for shape in shapes)
 
 
@@ -196,6 +203,35 @@ def test_points_without_a_logarithm():
         ({"transformer": FunctionTransformer(np.sin)}, "func is .*; expected one of numpy's log"),
         ({"transformer": PCA("mle")}, "n_components is 'mle'; expected an integer"),
         ({"transformer": PCA(4)}, "n_components is 4; expected an integer from 1 to 3"),
+        (
+            {"transformer": ColumnTransformer([("a", "passthrough", [0, 3])])},
+            r"columns \[0, 3\] are kept of points with 3 coordinates; give columns from 0 to 2",
+        ),
+        (
+            {"transformer": ColumnTransformer([("a", StandardScaler(), [0])])},
+            "has the part .*StandardScaler.*; expected",
+        ),
+        (
+            {"transformer": ColumnTransformer([("a", "passthrough", slice(2))])},
+            r"has the part .*; expected \('passthrough', a list of column numbers\)",
+        ),
+        (
+            {"transformer": ColumnTransformer([("a", "passthrough", ["x0"])])},
+            "a column of the ColumnTransformer is 'x0'; expected an integer",
+        ),
+        (
+            {"transformer": ColumnTransformer([("a", "passthrough", [-1])])},
+            "a column of the ColumnTransformer is -1; expected an integer",
+        ),
+        (
+            {
+                "transformer": ColumnTransformer(
+                    [("a", "passthrough", [0])], remainder="passthrough"
+                )
+            },
+            "passes other columns on, or weights them",
+        ),
+        ({"transformer": ColumnTransformer([])}, "ColumnTransformer .* and nothing else"),
         ({"embedding": PointTransformer()}, "embedding is PointTransformer.*; expected one of"),
         ({"box": [(0, 1)]}, "box has 1 dimensions, the points have 3"),
     ],
@@ -223,3 +259,21 @@ def test_scales_are_those_of_transformers(dtype, monkeypatch):
         outer = PointTransformer(one, MomentsEmbedding()).fit(bags)
         assert (outer.spec_.steps, outer.spec_.box) == (mapped.steps, box)
         np.testing.assert_array_equal(outer.transform_points(bags).points, put.points)
+
+
+def test_columns_that_are_kept(tmp_path):
+    """Bits and names of the embedding of these columns alone; saved models and stores keep them."""
+    columns = ColumnTransformer([("kept", "passthrough", [2, 0])])
+    bags = Bags.from_list(BAGS)
+    alone = Bags(bags.points[:, [2, 0]], bags.offsets)
+    outer = PointTransformer(columns, MomentsEmbedding()).fit(bags)
+    inner = MomentsEmbedding(box=outer.spec_.box.bounds).fit(alone)
+    np.testing.assert_array_equal(outer.transform(bags), inner.transform(alone))
+    assert outer.get_feature_names_out(["a", "b", "c"])[:2].tolist() == ["mean(c)", "mean(a)"]
+    model = DoubleBasisRegressor(outer, random_features=False, alpha=0.1).fit(bags, Y)
+    model.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    assert loaded.features_.embedding == model.features_.embedding
+    np.testing.assert_array_equal(loaded.predict(bags), model.predict(bags))
+    again = clone(loaded).fit(bags, Y)
+    np.testing.assert_array_equal(again.predict(bags), model.predict(bags))

@@ -81,6 +81,7 @@ def test_against_matrices(inner):
             np.testing.assert_allclose(deviations[i], np.sqrt(np.diag(covariance)), atol=1e-9)
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=12), st.integers(0, 99))
 def test_between_the_bag_and_the_mean(sizes, seed):
     """Each number lies between the mean's and the bag's; nothing is NaN, for any sizes."""

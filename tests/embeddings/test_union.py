@@ -52,6 +52,7 @@ def test_distances_are_weighed_sums(join):
     np.testing.assert_allclose(cdist(rows, rows), expected, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "second", [{}, {"orthogonal": True}, {"structure": "hadamard"}, {"scale": 2.0}]
 )
@@ -85,6 +86,7 @@ def test_a_frequency_sees_one_block():
     assert FourierSpec(**spec.to_dict()) == spec
 
 
+@pytest.mark.long
 def test_a_union_learns_what_its_parts_know():
     """A sum of a function of the mean and one of the shape: each part alone misses the other."""
     rng = np.random.default_rng(1)
@@ -109,6 +111,7 @@ def test_parameters_of_parts():
     assert (union.parts[0][1].distance, union.join) == ("js", "product")
 
 
+@pytest.mark.long
 def test_embeddings_alone_are_named_by_what_they_are(tmp_path):
     """They are set, cloned, shown, fitted and saved as with names."""
     alone = EmbeddingUnion([HDDEmbedding("js"), MomentsEmbedding(), HDDEmbedding("tv")])

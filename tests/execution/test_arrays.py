@@ -98,6 +98,7 @@ def fitted():
     return bags, DoubleBasisClassifier(*SMALL).fit(bags, np.arange(30) % 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LAZY)
 def test_equal_arrays_have_equal_names(name, fitted, tmp_path):
     """Of one store opened twice, before and after a computation; Dask then computes once."""
@@ -113,6 +114,7 @@ def test_equal_arrays_have_equal_names(name, fitted, tmp_path):
     assert len({other(store, model).name for other in LAZY.values()}) == len(LAZY)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LAZY)
 def test_other_states_of_a_store_have_other_names(name, fitted, tmp_path):
     """More bags, or another store of the same sizes at the same place."""

@@ -30,6 +30,8 @@ from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import unpacked
 
+pytestmark = pytest.mark.long
+
 N = 120
 BAGS, Y = labelled_bags(N, most=40)
 Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
@@ -95,7 +97,6 @@ def close(a, b, rtol):
         np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("chunk_points", [50, None])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
@@ -134,7 +135,6 @@ def check_fit_and_back(store, alone, precision):
     )
 
 
-@pytest.mark.long
 def test_classifier_and_features(cluster, stores):
     """Classes, probabilities and features come back from workers as they are made here."""
     store = stores[50]
@@ -252,7 +252,6 @@ def test_progress_without_any_report(cluster, monkeypatch):
     assert seen == [0, 3, 7]
 
 
-@pytest.mark.long
 def test_refusals_arrive_as_ours(cluster, tmp_path):
     """A bag that a worker refuses is our error here, naming the store and the bag; the cluster
     goes on."""
@@ -269,7 +268,6 @@ def test_refusals_arrive_as_ours(cluster, tmp_path):
     assert map_reduce(named, ["a", "b"], spelled, sizes=[1, 1]) == "(a b)"
 
 
-@pytest.mark.long
 def test_progress_comes_while_tasks_run(cluster, stores, tmp_path):
     """What tasks have done so far is heard while they are still running."""
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
@@ -295,7 +293,6 @@ def test_progress_comes_while_tasks_run(cluster, stores, tmp_path):
     assert seen == sorted(seen)
 
 
-@pytest.mark.long
 def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     """A worker killed in the middle of a task, with tasks behind it and before it: the others
     and its successor do the work again, and the model is the same."""
@@ -310,7 +307,6 @@ def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     assert fitted.report_["n_points_seen"] == model.report_["n_points_seen"]
 
 
-@pytest.mark.long
 def test_four_workers(cluster, stores, alone):
     """Nor does it matter that there are four workers."""
     cluster.cluster.scale(4)

@@ -2,6 +2,7 @@
 
 import logging
 
+import pytest
 from numba.core import event
 
 from bagbasis.execution import lanes
@@ -16,6 +17,7 @@ def compile_kernel(folder, name):
     found[name](1)
 
 
+@pytest.mark.long
 def test_compiling_is_logged_once_unless_somebody_says_it(tmp_path, caplog):
     """As a warning of the log, which Python prints; not beside a progress that says it."""
     said = []

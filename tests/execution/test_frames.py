@@ -46,6 +46,7 @@ def test_each_row_is_in_its_range():
     assert calls[-1] == (60, 60)
 
 
+@pytest.mark.long
 def test_a_shuffle_that_fails_is_a_cluster_error():
     """Such as workers whose disks are full; what went wrong is told."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,6 +42,16 @@ def test_threads_inside_and_after(monkeypatch, cores):
     with pytest.raises(KeyError), lane():
         raise KeyError
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize("of_worker", [False, True])
+def test_one_core_is_one(monkeypatch, of_worker):
+    monkeypatch.delenv(CORES_VARIABLE, raising=False)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 8 if of_worker else 1)
+    if of_worker:
+        worker = SimpleNamespace(state=SimpleNamespace(nthreads=1))
+        monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    assert lane_cores() == 1
 
 
 def test_one_thread_while_any_is_within():

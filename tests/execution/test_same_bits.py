@@ -150,7 +150,7 @@ def test_cores(name, cores, stores, alone):
         assert digest(CASES[name](stores)) == alone[name]
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 4])
+@pytest.mark.parametrize("n_workers", [1, 4])
 def test_workers(n_workers, stores, alone):
     """Of two cores where there is one of them."""
     cores = 2 if n_workers == 1 else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import CancelledError
 
 import pytest
 from distributed import Client as DaskClient, LocalCluster
@@ -50,6 +51,11 @@ def test_no_workers_for_a_while():
     looks = [True, False, False, OSError(), False, True]
     assert waiting.gathered(Slow(looks), said.append) == "found"
     assert [text[:17] for text in said] == ["no workers since "] * 2
+
+
+def test_a_lost_computation_can_be_started_again():
+    with pytest.raises(ClusterError, match=r"lost the computation \(scheduler gone\); start it"):
+        waiting.gathered(Slow([], CancelledError("scheduler gone")), print)
 
 
 def test_workers_all_the_time():

@@ -86,6 +86,7 @@ def test_hsic_agg_finds_a_fine_dependence():
     assert scales["bandwidth_of_x"][best] < 1.0
 
 
+@pytest.mark.long
 def test_ksd_agg():
     """Each width's statistic by all pairs; it finds two narrow peaks, and holds its level."""
     x = RNG.standard_normal((40, 1))
@@ -106,6 +107,7 @@ def test_ksd_agg():
     assert fit_test(peaks, law, statistic="ksd_agg", n_draws=99).p_value <= 0.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("null", ["permutation", "shift"])
 def test_many_widths_by_matrices(exact, null):
@@ -155,6 +157,7 @@ def test_rows_that_are_nearly_alike_have_no_score():
     np.testing.assert_allclose(scores[:, 0].std(), 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["hsic_fuse", "hsic_agg"])
 def test_few_of_many_coordinates_are_found_as_by_one_width(statistic):
     """One of eight depends on one of eight others: narrow widths, which are noise, hide nothing."""
@@ -181,6 +184,7 @@ def test_hsic_fuse_finds_a_fine_dependence():
     assert 0.05 < r.effect <= 1
 
 
+@pytest.mark.long
 def test_ksd_agg_of_waves_by_matrices():
     """Linear sums of points, of buckets and of groups, by the matrix that waves stand for."""
     rng = np.random.default_rng(6)
@@ -220,6 +224,7 @@ def test_ksd_agg_in_linear_time():
     assert len(np.unique(dealt[:3])) > 1
 
 
+@pytest.mark.long
 def test_within_labels():
     """Two numbers that share a site's level depend on each other, but not given the site."""
     rng = np.random.default_rng(8)

@@ -64,6 +64,7 @@ TESTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", BAGS)
 @pytest.mark.parametrize("name", TESTS)
 def test_bags_are_put_in_one_order(name, kind, tmp_path):

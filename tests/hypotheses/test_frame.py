@@ -187,7 +187,10 @@ POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
         (lambda: read_samples({"a": BAGS}, embedding="mean"), "embedding is 'mean'; expected an"),
         (lambda: resolve_kernel("gaussian", "median", np.ones((4, 2))), "all rows are alike"),
         (lambda: resolve_kernel("gaussian", 0, POINTS), "bandwidth is 0; expected a number, 1e-30"),
-        (lambda: find_statistic({"toy": Toy}, "tox", None, None), "'tox'; expected one of"),
+        (
+            lambda: find_statistic({"toy": Toy}, "tox", None, None),
+            r"'tox' \(did you mean 'toy'\?\); expected one of",
+        ),
         (lambda: find_statistic({"toy": Toy}, Kernel(), None, None), "expected one of"),
         (
             lambda: find_statistic({"toy": Toy}, "toy", "gamma", None),

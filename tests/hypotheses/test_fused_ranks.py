@@ -124,7 +124,7 @@ def test_default_and_what_takes_another():
     assert two_sample_test(x, y, n_permutations=9).name == "fuse_ranks"
     assert two_sample_test(x, y, bandwidth=1.0, n_permutations=9).name == "mmd_u"
     assert two_sample_test(x, y, null="spectral").name == "mmd_u"
-    series = {"null": "wild_bootstrap", "memory": 1.0}
+    series = {"null": "wild_bootstrap", "correlation_length": 1.0}
     assert two_sample_test(x, y, n_permutations=9, **series).name == "fuse"
 
 
@@ -140,6 +140,7 @@ def test_bags_have_no_coordinates():
     assert "largest_of_coordinates" not in r.details
 
 
+@pytest.mark.long
 def test_shifts_modes_and_one_coordinate_of_many_are_detected():
     """Rejections of 12 data sets each; those without a difference are few."""
     rng = np.random.default_rng(1)
@@ -160,6 +161,7 @@ def test_shifts_modes_and_one_coordinate_of_many_are_detected():
     assert rejected["none"] <= 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "draw",
     [

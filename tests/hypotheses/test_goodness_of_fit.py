@@ -17,14 +17,14 @@ SERIES = Densities([[1.0, 0.4, -0.2]], [[0], [1], [2]], "cosine", [(0.0, 2.0)])
 def test_value_of_all_pairs():
     """By the Stein kernel, pair by pair, with the median distance as bandwidth."""
     x = np.random.default_rng(0).normal(size=8)
-    found = fit_test(x, NORMAL, n_draws=9)
+    found = fit_test(x, NORMAL, statistic="ksd", n_draws=9)
     width = np.median(np.abs(np.subtract.outer(x, x))[np.triu_indices(8, 1)])
     pairs = [
         dependence.stein_kernel(x[[i]], x[[j]], -x[[i]], -x[[j]], 1.0, 1.0, width)
         for i in range(8) for j in range(8) if i != j
     ]  # fmt: skip
     assert found.statistic == pytest.approx(np.mean(pairs))
-    given = fit_test(x, lambda points: -points, n_draws=9)
+    given = fit_test(x, lambda points: -points, statistic="ksd", n_draws=9)
     assert (given.statistic, given.p_value) == (found.statistic, found.p_value)
 
 
@@ -45,6 +45,41 @@ def test_the_right_density_is_told_from_others(statistic):
         again = fit_test(x, score, statistic=statistic)
         assert (again.statistic, again.p_value) == (found.statistic, found.p_value)
     assert found.to_dict()["question"] == "fit"
+
+
+def _waves(rng, n, frequency=6.0, height=1.0):
+    """Draw from the normal distribution with waves, of density φ(x) (1 + cos(frequency · x))."""
+    x = rng.normal(size=8 * n)
+    return x[2 * rng.random(8 * n) < 1 + height * np.cos(frequency * x)][:n]
+
+
+def test_the_default_detects_waves_and_shifts():
+    """Of twelve samples each: waves that the median width does not see, shifts, and neither."""
+    rng = np.random.default_rng(7)
+    draws = {
+        "waves": lambda: _waves(rng, 150),
+        "shift": lambda: rng.normal(0.6, 1, 60),
+        "spread": lambda: rng.normal(0, 1.6, 80),
+        "none": lambda: rng.normal(size=60),
+    }
+    rejected = {
+        name: sum(fit_test(draw(), NORMAL, n_draws=99, seed=i).p_value <= 0.05 for i in range(12))
+        for name, draw in draws.items()
+    }
+    assert min(rejected[name] for name in ("waves", "shift", "spread")) >= 9
+    assert rejected["none"] <= 2
+
+
+def test_the_better_rank_is_of_one_set_of_draws():
+    """The result names the better statistic, and its effect is that of the width it takes."""
+    rng = np.random.default_rng(8)
+    found = fit_test(_waves(rng, 300), NORMAL, n_draws=199)
+    x = rng.normal(0.7, 1, 80)
+    shifted = fit_test(x, NORMAL, n_draws=199)
+    assert found.details["better_of_two"] == "seven widths"
+    assert max(found.p_value, shifted.p_value) <= 0.01
+    assert shifted.details["better_of_two"] == "the kernel's width"
+    assert shifted.effect == fit_test(x, NORMAL, statistic="ksd", n_draws=199).effect
 
 
 def test_a_search_that_leaves_the_points_finds_nothing(monkeypatch):
@@ -83,7 +118,9 @@ def test_series_and_groups():
         tens = np.repeat(rng.normal(size=20), 10) * 0.9**0.5 + 0.1**0.5 * rng.normal(size=200)
         more = {"score": NORMAL, "n_draws": 99}
         found["slow"].append(fit_test(steps, **more).p_value)
-        found["forgets"].append(fit_test(steps, statistic=KSD(memory=20.0), **more).p_value)
+        found["forgets"].append(
+            fit_test(steps, statistic=KSD(correlation_length=20.0), **more).p_value
+        )
         found["points"].append(fit_test(tens, **more).p_value)
         found["groups"].append(fit_test(tens, groups=groups, **more).p_value)
     rejected = {name: np.mean(np.array(p) <= 0.1) for name, p in found.items()}
@@ -100,8 +137,8 @@ def test_series_and_groups():
         (np.arange(9), SERIES, {}, "point 3: the density is 0"),
         (np.arange(9), 3, {}, "score"),
         (np.arange(9), NORMAL, {"bandwidth": 0.0}, "bandwidth"),
-        (np.arange(9), NORMAL, {"statistic": "fssd", "groups": np.arange(9)}, "take 'ksd'"),
-        (np.arange(9), NORMAL, {"null": "permutation"}, "'ksd' admits"),
+        (np.arange(9), NORMAL, {"statistic": "fssd", "groups": np.arange(9)}, "take 'ksd_ranks'"),
+        (np.arange(9), NORMAL, {"null": "permutation"}, "'ksd_ranks' admits"),
         (np.arange(9), NORMAL, {"statistic": FSSD(learn=0.1)}, "both need 4"),
         (
             np.arange(50),

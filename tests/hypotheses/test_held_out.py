@@ -74,7 +74,7 @@ def test_levels(kind):
     rng = np.random.default_rng(2)
     p = np.array([
         two_sample_test(
-            rng.standard_normal((240, 2)), rng.standard_normal((200, 2)), seed=seed,
+            rng.standard_normal((120, 2)), rng.standard_normal((100, 2)), seed=seed,
             statistic=kind(2, None, 0.4), null="chi_square",
         ).p_value
         for seed in range(90)

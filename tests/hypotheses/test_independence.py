@@ -50,6 +50,7 @@ def bandwidths(*variables):
 
 
 class TestStatistics:
+    @pytest.mark.long
     @pytest.mark.parametrize(("name", "null"), CASES)
     def test_dependence_is_found_and_independence_is_not(self, name, null):
         """Of 400 pairs; the same seed gives the same result, in JSON and in words, too."""
@@ -117,7 +118,7 @@ class TestStatistics:
         for seed in range(300):
             x, y, z, w = np.random.default_rng(seed).standard_normal((4, 25))
             result = independence_test(
-                x, y, {"z": z, "w": w}, statistic="dhsic", n_permutations=99, seed=seed
+                x, y, {"z": z, "w": w}, statistic="dhsic", n_permutations=19, seed=seed
             )
             p.append(result.p_value)
         assert np.mean(np.array(p) <= 0.1) == pytest.approx(0.1, abs=3 * (0.09 / 300) ** 0.5)
@@ -153,9 +154,10 @@ class TestStatistics:
     )  # fmt: skip
     def test_level(self, name, null, n):
         """p ≤ .1 in a tenth of 200 samples without dependence, within three standard errors."""
-        p = [run(name, null, draw(n, 0.0, seed), 99).p_value for seed in range(200)]
+        p = [run(name, null, draw(n, 0.0, seed), 19).p_value for seed in range(200)]
         assert np.mean(np.array(p) <= 0.1) == pytest.approx(0.1, abs=3 * (0.09 / 200) ** 0.5)
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("name", "far"), [("dcov", 0.03), ("hsic_b", 0.03)])
     def test_three_moments_reach_the_tail(self, name, far):
         """The null's 99 % quantile is that of 20,000 orders, of evenly spread rows, too."""
@@ -170,6 +172,7 @@ class TestStatistics:
         assert found.details["n_tested"] == 180
         assert len(found.details["locations"]["v"]) == 3
 
+    @pytest.mark.long
     def test_a_series_is_shifted(self):
         """Two slow series without any connection: only rotations keep the level."""
         p = {"shift": [], "permutation": []}
@@ -179,12 +182,13 @@ class TestStatistics:
             for t in range(1, 150):
                 steps[:, t] += 0.9 * steps[:, t - 1]
             for null, found in p.items():
-                found.append(run("hsic_b", null, (*steps, None)).p_value)
+                found.append(run("hsic_b", null, (*steps, None), 19).p_value)
         assert np.mean(np.array(p["permutation"]) <= 0.1) > 0.5
         assert np.mean(np.array(p["shift"]) <= 0.1) < 0.25
 
 
 class TestVariables:
+    @pytest.mark.long
     def test_bags_with_labels(self, tmp_path):
         """The unit is the bag; a store and its targets give what bags in memory and labels give."""
         rng = np.random.default_rng(1)
@@ -206,6 +210,7 @@ class TestVariables:
         part = independence_test((store, 5, 25), "c", n_permutations=9)
         assert part.n == {"pairs": 20}
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("name", "null"), [("hsic_fourier", None), ("nfsic", "chi_square")])
     def test_a_pass_over_a_store(self, name, null, tmp_path, monkeypatch):
         """Statistics of a fixed size are summed over a store, in tasks of any length, without all
@@ -253,6 +258,7 @@ class TestVariables:
         assert found.p_value == 0.01
         assert found.statistic == pytest.approx(numbers.statistic)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("statistic", ["hsic_u", "hsic_fourier"])
     def test_groups_of_pairs_that_are_left_out(self, tmp_path, statistic):
         """A label per bag that is given, though one is too small and three have no label: the
@@ -282,6 +288,7 @@ class TestVariables:
         with pytest.raises(DataError, match=r"missing \(NaN\) for 4 bags"):
             independence_test(bags, rng.normal(size=120), groups=missing)
 
+    @pytest.mark.long
     def test_groups_are_the_units(self):
         """20 days of 10 pairs alike: without groups the test finds what is not there."""
         rng = np.random.default_rng(3)

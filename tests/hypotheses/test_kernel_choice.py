@@ -20,6 +20,7 @@ from bagbasis.hypotheses.two_samples.kernel_choice import CRITERIA, WIDTHS
 from bagbasis.jobs.experiments.data.samples import blobs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_no_difference_is_no_difference(criterion):
     """Rejections as often as α says, although the bandwidth was chosen."""

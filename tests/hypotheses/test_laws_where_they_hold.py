@@ -97,6 +97,7 @@ def test_rates_of_heavy_tails(statistic):
     assert 0.01 <= rate < 0.05 + 5 * ERROR
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", [cauchy, lambda rng, n: rng.poisson(0.5, n).astype(float)])
 def test_law_of_nfsic_by_orders(draw):
     """Its mean is that of λ̂ over orders, with Σ̂ as it is, or larger."""
@@ -115,6 +116,7 @@ def test_law_of_nfsic_by_orders(draw):
     assert (nfsic_of_orders(K, L, iter([orders])) > of_law).mean() < 0.08
 
 
+@pytest.mark.long
 def test_nfsic_of_counts():
     """Of 300 counts of few values Σ̂ alone has p ≤ .05 in a seventh of the tests."""
     values = []

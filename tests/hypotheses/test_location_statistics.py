@@ -32,7 +32,8 @@ def independent(n, seed, **parameters):
     """The test of a normal pair."""
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(n, 2)), rng.normal(size=n)
-    return independence_test(x, y, statistic=NFSIC(5, **parameters), seed=seed)
+    statistic = NFSIC(5, **parameters)
+    return independence_test(x, y, statistic=statistic, n_permutations=19, seed=seed)
 
 
 def differences(function, theta, step=1e-6):
@@ -52,6 +53,7 @@ class TestNFSIC:
         found = nfsic.nfsic_of_orders(K, L, iter([order]), 1e-5)
         assert found[1] == pytest.approx(dependence.nfsic(K.T, L[order[1]].T, 1e-5))
 
+    @pytest.mark.long
     def test_contributions(self):
         """By location û_j (Σ̂ + γI)⁻¹_jk û_k, term by term; they and the rows are in the result."""
         X, Y = pair(300)
@@ -100,6 +102,7 @@ class TestNFSIC:
         assert found == pytest.approx(value(theta))
         np.testing.assert_allclose(gradient, differences(value, theta), rtol=1e-5, atol=1e-7)
 
+    @pytest.mark.long
     def test_law_without_dependence(self):
         """χ²(J): mean J, variance 2 J and a share of .05 above the quantile, of 1,000 samples."""
         at = Locations.drawn(*pair(1000), 3, WIDTHS, seed=3)
@@ -187,17 +190,18 @@ class TestStein:
         gradient = stein.fssd_gradient(scored, v, 0.9)[1]
         np.testing.assert_allclose(gradient, differences(value, theta), rtol=1e-5, atol=1e-8)
 
-    @pytest.mark.parametrize("memory", [0.0, 3.0])
-    def test_signs_forget(self, memory):
-        """Correlations e^{−lag / memory}, means of 0."""
-        signs = wild_signs(50, 4000, memory, seed=3)
+    @pytest.mark.parametrize("length", [0.0, 3.0])
+    def test_signs_forget(self, length):
+        """Correlations e^{−lag / length}, means of 0."""
+        signs = wild_signs(50, 4000, length, seed=3)
         assert set(np.unique(signs)) == {-1.0, 1.0}
         for lag in (1, 4):
             found = (signs[:, :-lag] * signs[:, lag:]).mean()
-            expected = np.exp(-lag / memory) if memory else 0.0
+            expected = np.exp(-lag / length) if length else 0.0
             assert found == pytest.approx(expected, abs=0.01)
         assert abs(signs.mean()) < 0.05
 
+    @pytest.mark.long
     def test_zero_on_average_where_the_law_is_right(self):
         """KSD², FSSD² over 200 samples of a mixture, and of a series with walls."""
         rng = np.random.default_rng(4)
@@ -216,6 +220,7 @@ class TestStein:
             mean, spread = np.mean(found, axis=0), np.std(found, axis=0)
             assert (abs(mean) < 4 * spread / 200**0.5).all()
 
+    @pytest.mark.long
     def test_fssd_law(self):
         """n FSSD² is Σ ω (χ² − 1) for points of the right law: its variance is 2 Σ ω²."""
         rng = np.random.default_rng(6)

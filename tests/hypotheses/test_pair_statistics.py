@@ -84,6 +84,7 @@ class TestGrams:
         whole[:] = 0  # a caller's own
         assert grams[0].whole().any()
 
+    @pytest.mark.long
     def test_unbiased_is_zero_on_average(self):
         """Of 12 independent pairs; made of the centred matrix, as printed in 003, it is not."""
         found = []
@@ -123,6 +124,7 @@ class TestGrams:
         assert mean == pytest.approx(values.mean(), abs=1e-12)
         assert variance == pytest.approx(values.var())
 
+    @pytest.mark.long
     def test_standard_error(self):
         """Of HSIC_b over 400 samples of 60 dependent pairs."""
         found = [sums(*pair(60, 1, 1, seed))[0] for seed in range(400)]
@@ -168,6 +170,7 @@ class TestRows:
         np.testing.assert_allclose(rows[0] @ rows[0].T, K, atol=1e-6)
         assert CrossMoments.of(*rows).hsic() == pytest.approx(dependence.hsic_b(K, L), rel=1e-5)
 
+    @pytest.mark.long
     def test_standard_error(self):
         found = [RowPair.centred(*pair(100, 2, 2, seed)) for seed in range(500)]
         spread = np.std([one.value() for one in found])
@@ -187,6 +190,7 @@ class TestOrders:
         with pytest.raises(DataError, match="no two groups"):
             next(permuted_orders(np.array([0, 1, 1]), 5, 0))
 
+    @pytest.mark.long
     def test_orders_are_uniform_and_follow_the_seed(self):
         rows = np.concatenate(list(permuted_orders(np.arange(3), 6000, seed=2)))
         again = np.concatenate(list(permuted_orders(np.arange(3), 6000, seed=2)))

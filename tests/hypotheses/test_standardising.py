@@ -40,6 +40,7 @@ def test_units_do_not_matter_to_two_samples(statistic):
         assert kept.p_value > 0.05
 
 
+@pytest.mark.long
 def test_units_do_not_matter_to_independence():
     """x has a nuisance in other units; classes and single coordinates stay as they are."""
     rng = np.random.default_rng(4)
@@ -144,6 +145,7 @@ def test_units_of_counts_classes_and_constants():
             CoordinateUnits.of(huge)(huge)
 
 
+@pytest.mark.long
 def test_level_is_exact():
     """Of 200 tests of 12 against 8 points in unlike units, p ≤ .1 in a tenth."""
     rng = np.random.default_rng(6)

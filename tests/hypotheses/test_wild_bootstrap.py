@@ -27,7 +27,7 @@ from bagbasis.hypotheses.two_samples.fused import BOTH, series_sums
 from tests.oracles.fused import mmd_of_gram, mmd_of_groups, wild_mmd_by_loops
 
 X, Y = np.random.default_rng(0).standard_normal((2, 24, 2))
-GIVEN = {"null": "wild_bootstrap", "memory": 3.0, "n_permutations": 20, "seed": 4}
+GIVEN = {"null": "wild_bootstrap", "correlation_length": 3.0, "n_permutations": 20, "seed": 4}
 
 
 def series(rng, n, coefficient=0.8):
@@ -41,7 +41,7 @@ def test_values(grouped):
     """Σ a_i a_j k(x_i, x_j) of centred waves; the unbiased one has the same p-value; random
     features come near."""
     a, b, units = X, Y[:21], np.arange(24)
-    given = {**GIVEN, "memory": 0.6, "bandwidth": 1.1}
+    given = {**GIVEN, "correlation_length": 0.6, "bandwidth": 1.1}
     if grouped:
         units = np.repeat(np.arange(8), 3)
         given["groups"] = units, units[:21] + 8
@@ -69,11 +69,12 @@ def test_values(grouped):
     assert biased.null == "wild_bootstrap"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("grouped", [False, True])
 def test_values_of_many_scales(grouped):
     """Of each kernel by loops over pairs of units: those of a unit with itself vary in no draw."""
     a, b, units = X, Y[:21], np.arange(45)
-    given = {**GIVEN, "statistic": Fuse(8), "memory": 1.0, "standardize": False}
+    given = {**GIVEN, "statistic": Fuse(8), "correlation_length": 1.0, "standardize": False}
     if grouped:
         units = np.concatenate([np.repeat(np.arange(8), 3), 8 + np.repeat(np.arange(7), 3)])
         given["groups"] = units[:24], units[24:]
@@ -113,6 +114,7 @@ def test_values_of_many_scales(grouped):
     )
 
 
+@pytest.mark.long
 def test_weights_of_neighbours_do_not_widen_narrow_kernels():
     """Of a narrow kernel, all but a unit beside itself is little: so draws vary little, too."""
     rng, n = np.random.default_rng(5), 400
@@ -128,43 +130,45 @@ def test_weights_of_neighbours_do_not_widen_narrow_kernels():
     assert drawn.std() == pytest.approx(np.std(fresh), rel=0.35)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("statistic", ["fuse", "agg", "mmd_b", "energy", FourierMMD(8)])
-@pytest.mark.parametrize(("n", "memory", "n_permutations"), [(12, 50.0, 20), (2, 3.0, 1)])
-def test_few_units_for_their_memory(statistic, n, memory, n_permutations):
+@pytest.mark.parametrize(("n", "length", "n_permutations"), [(12, 50.0, 20), (2, 3.0, 1)])
+def test_few_units_for_their_correlation_length(statistic, n, length, n_permutations):
     """The mean of waves takes nearly all of their variance, of a few draws even all: weights stay
     numbers that can be squared."""
     a, b = np.random.default_rng(7).standard_normal((2, n, 2))
-    given = {"statistic": statistic, "memory": memory, "n_permutations": n_permutations}
+    given = {"statistic": statistic, "correlation_length": length, "n_permutations": n_permutations}
     for seed in range(8):
         r = two_sample_test(a, b, null=WILD, seed=seed, **given)
         assert np.abs(r.null_distribution).max() < 1000
 
 
+@pytest.mark.long
 def test_variance_about_a_mean_of_waves():
     """Of units of unequal sizes, as many draws have it; of one unit nothing is left."""
     sizes = np.array([3, 1, 7, 2, 2])
-    for memory in (0.0, 1.5, 100.0):
-        waves = wild_waves(5, 100_000, memory, seed=2)
+    for length in (0.0, 1.5, 100.0):
+        waves = wild_waves(5, 100_000, length, seed=2)
         left = 1 - ((waves @ sizes / 15) ** 2).mean()
-        assert centred_variance(sizes, memory) == pytest.approx(left, abs=0.01)
+        assert centred_variance(sizes, length) == pytest.approx(left, abs=0.01)
     assert centred_variance(np.array([4]), 1.0) == 0.0
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("statistic", ["fuse", "agg"])
 def test_level_of_series_at_many_scales(statistic):
-    """Neither too often nor too seldom: of 200 series at .2 within four standard errors."""
+    """Neither too often nor too seldom: of 80 series at .2 within four standard errors."""
     rng, values = np.random.default_rng(6), []
     kind = TWO_SAMPLE[statistic](16)
-    for seed in range(200):
+    for seed in range(80):
         a, b = series(rng, 300, 0.5), series(rng, 240, 0.5)
-        r = two_sample_test(a, b, statistic=kind, null=WILD, memory=10.0, n_permutations=99,
-                            seed=seed)  # fmt: skip
+        given = {"statistic": kind, "null": WILD, "correlation_length": 10.0}
+        r = two_sample_test(a, b, n_permutations=19, seed=seed, **given)
         values.append(r.p_value)
     for alpha in (0.1, 0.2, 0.5):
         share = np.mean(np.array(values) <= alpha)
-        assert abs(share - alpha) < 0.02 + 4 * (alpha * (1 - alpha) / 200) ** 0.5
+        assert abs(share - alpha) < 0.02 + 4 * (alpha * (1 - alpha) / 80) ** 0.5
 
 
 @pytest.mark.long
@@ -172,20 +176,24 @@ def test_level_of_series_at_many_scales(statistic):
 def test_level_of_series(statistic):
     """Permutations take the neighbours of two series for independent, and find what is not there;
     the wild bootstrap does not, and finds what is."""
-    rng, rejected = np.random.default_rng(1), np.zeros(2)
+    rng, n_permuted, n_wild = np.random.default_rng(1), 0, 0
     for seed in range(50):
         a, b = series(rng, 500), series(rng, 400)
-        for i, given in enumerate(({}, {"null": "wild_bootstrap", "memory": 20.0})):
-            r = two_sample_test(a, b, statistic=statistic, n_permutations=99, seed=seed, **given)
-            rejected[i] += r.p_value <= 0.05
-    assert rejected[0] > 20
-    assert rejected[1] <= 8  # 3 expected, and that with three standard errors
-    r = two_sample_test(a, 2 + b, statistic=statistic, null="wild_bootstrap", memory=20.0)
+        options = {"statistic": statistic, "n_permutations": 19, "seed": seed}
+        if n_permuted <= 20:
+            n_permuted += two_sample_test(a, b, **options).p_value <= 0.05
+        options |= {"null": "wild_bootstrap", "correlation_length": 20.0}
+        n_wild += two_sample_test(a, b, **options).p_value <= 0.05
+    assert n_permuted > 20
+    assert n_wild <= 8  # 3 expected, and that with three standard errors
+    r = two_sample_test(
+        a, 2 + b, statistic=statistic, null="wild_bootstrap", correlation_length=20.0
+    )
     assert r.p_value <= 0.01
 
 
 def test_waves_forget():
-    """Correlations e^{−lag² / 2 memory²}; degrees of means of as many independent numbers."""
+    """Correlations e^{−lag² / 2 length²}; degrees of means of as many independent numbers."""
     waves = wild_waves(60, 4000, 3.0, seed=3)
     for lag in (0, 2, 5):
         found = (waves[:, : 60 - lag] * waves[:, lag:]).mean()
@@ -211,10 +219,15 @@ def test_variance_of_a_short_series():
 
 
 def test_buckets_are_fewer_units(monkeypatch):
-    """Of very many rows, neighbours are summed first; memory counts rows all the same."""
+    """Of very many rows, neighbours are summed first; lags count rows all the same."""
     rng = np.random.default_rng(2)
     a, b = series(rng, 600), series(rng, 500)
-    given = {**GIVEN, "statistic": FourierMMD(64), "memory": 40.0, "n_permutations": 400}
+    given = {
+        **GIVEN,
+        "statistic": FourierMMD(64),
+        "correlation_length": 40.0,
+        "n_permutations": 400,
+    }
     one = two_sample_test(a, b, **given)
     monkeypatch.setattr(comparison, "MOST_BUCKETS", 200)
     two = two_sample_test(a, b, **given)
@@ -226,9 +239,9 @@ def test_buckets_are_fewer_units(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"memory": None}, "'wild_bootstrap' needs a memory"),
-        ({"memory": -1.0}, "memory is -1.0"),
-        ({"null": "permutation"}, "memory is 3.0 and null 'permutation'"),
+        ({"correlation_length": None}, "it needs one"),
+        ({"correlation_length": -1.0}, "correlation_length is -1.0"),
+        ({"null": "permutation"}, "correlation_length is 3.0 and null 'permutation'"),
         ({"statistic": "me"}, "the statistic 'me' admits"),
         ({"bandwidth": "tau"}, "bandwidth is 'tau'; of a series"),
     ],

@@ -19,6 +19,7 @@ from tests.ingest.stored_arrays import assert_holds, assert_holds_responses
 from tests.oracles.ragged import random_bags
 
 
+@pytest.mark.long
 def test_a_generator_is_streamed_and_its_box_measured(arrays, url, batches):
     """Any iterable that is consumed once; the box has the documented margin, and is stored."""
     store = ingest_arrays((array for array in arrays), url)
@@ -29,6 +30,7 @@ def test_a_generator_is_streamed_and_its_box_measured(arrays, url, batches):
     assert BagStore.open(url).dtype == np.float32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lazy", [dask.delayed, dask.array.from_array])
 @pytest.mark.parametrize("with_targets", [False, True])
 def test_arrays_that_dask_is_to_make(arrays, tmp_path, lazy, with_targets, monkeypatch):
@@ -73,6 +75,7 @@ def test_targets_come_with_the_arrays(arrays, place, batches):
     assert store.meta.class_names == {"c": ["bee", "ant"]}
 
 
+@pytest.mark.long
 def test_targets_and_ids_come_beside_the_arrays(arrays, place, batches):
     """By name, in an array, in a data frame, or one bag after the other; labels are sorted."""
     k = np.arange(len(arrays)) * 0.5
@@ -93,6 +96,7 @@ def test_targets_and_ids_come_beside_the_arrays(arrays, place, batches):
         np.testing.assert_array_equal(store.targets(), matrix)
 
 
+@pytest.mark.long
 def test_responses_come_with_or_beside_the_arrays(arrays, responses, place, batches):
     """As third of a tuple, or one after the other; a missing one is None or has no rows."""
     k = np.arange(len(arrays)) * 1.5
@@ -127,6 +131,7 @@ def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("items", "options", "words"),
     [
@@ -227,6 +232,7 @@ def test_a_store_somebody_is_writing_to_is_left_alone(tmp_path):
     assert_holds(BagStore.open(url), [np.array([[1.0], [2.0]])])
 
 
+@pytest.mark.long
 def test_an_outlier_among_arrays_does_not_stretch_the_box(place):
     """As for tables, though the points come in batches."""
     rng = np.random.default_rng(0)

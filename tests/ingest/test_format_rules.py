@@ -30,25 +30,11 @@ from bagbasis.ingest import (
 from bagbasis.ingest.arrays import ARRAY_RULES
 from bagbasis.ingest.formats import anndata_cells, catalogues, cytometry, frames, images, patches
 from bagbasis.ingest.npz import NPZ_RULES
+from bagbasis.ingest.registry import FORMATS
 from bagbasis.ingest.tables.ingest import TABLE_RULES
 
-PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
-TABLES = {"honoured": "what is done", "refused": "what to do", "warned": "what to do"}
 INSTANT = pd.Timestamp("2024-07-01T12:00", tz="America/New_York")
 DAY = pd.Timestamp("2024-07-01T16:00") - pd.Timestamp(0)
-
-
-def sections():
-    """Return the part of the page that states each format's rules, as the declarations say."""
-    parts = {}
-    for rules in FormatRules.ALL.values():
-        lines = ["Read by " + ", ".join(f"`{call}`" for call in rules.calls) + "."]
-        for kind, head in (*TABLES.items(), ("ignored", "why")):
-            if rows := getattr(rules, kind):
-                lines += ["", f"| {kind} | {head} |", "|---|---|"]
-                lines += [f"| {name} | {text} |".replace("$", r"\$") for name, text in rows.items()]
-        parts[rules.name] = "\n".join(lines)
-    return parts
 
 
 def test_every_ingest_declares_its_format():
@@ -66,11 +52,17 @@ def test_every_ingest_declares_its_format():
     assert callable(BagStore.from_xarray)
 
 
-def test_the_page_says_what_is_declared():
-    """One section per format, with the declared rows."""
+def test_the_page_is_made_of_the_rules():
+    """The documentation adds a section per format to the page, with the declared rows."""
     assert {catalogues.HDF5_RULES, cytometry.RULES, images.RULES} <= {*FormatRules.ALL.values()}
-    page = dict(part.split("\n\n", 1) for part in PAGE.read_text().split("\n## ")[1:])
-    assert {name: text.strip() for name, text in page.items()} == sections()
+    for kind in FORMATS.values():
+        assert FormatRules.ALL[kind.rules.name] is kind.rules
+    section = cytometry.RULES.section()
+    assert section.startswith(
+        "Read by `ingest_fcs`.\n\n| honoured | what is done |\n|---|---|\n| \\$PnE |"
+    )
+    assert "| refused | what to do |" in section
+    assert section.endswith("| counts of events that were never written |")
 
 
 def of_table(columns, names=("x",), **options):
@@ -92,6 +84,14 @@ def of_folders(folder):
         pd.DataFrame({"x": [1.0]}).to_parquet(folder / "t" / name / "a.parquet")
     call = {"id_column": "site", "coordinates": ["x"]}
     return ingest_tables(folder / "t", folder / "s.zarr", **call).ids()
+
+
+def of_empty_labels(folder):
+    """Return the labels of a bag whose class is named, and of another's that is empty text."""
+    path = folder / "t.parquet"
+    pd.DataFrame({"bag": [1, 2], "x": [1.0, 2.0], "dx": ["ill", ""]}).to_parquet(path)
+    call = {"id_column": "bag", "coordinates": ["x"], "targets": ["dx"]}
+    return ingest_tables(path, folder / "s.zarr", **call).targets().ravel()
 
 
 def of_twins(folder):
@@ -193,6 +193,7 @@ DONE = {
         ),
         "lists of numbers": (of_table({"x": [[1.0, 2.0], [3.0]]}), [1, 2, 3]),
         "folders named `column=value`": (of_folders, ["007", "7"]),
+        "empty texts as targets": (of_empty_labels, [0, np.nan]),
     },
     frames.FRAME_RULES: {
         "nullable types": (of_frame(pd.array([1, None], "Int64"), missing="drop_point"), [1]),
@@ -257,6 +258,7 @@ REFUSED = {
     anndata_cells.ANNDATA_RULES: {
         "var_names": of_same_genes,
         "obsm of other than two dimensions": of_cells("X_cube", obsm=THREE_DIMS),
+        "masked arrays": of_cells("CD4", X=np.ma.masked_equal([[1.0], [2.0], [0.0]], 2)),
     },
     patches.PATCH_RULES: {
         "other shapes": of_slide([1.0, 2.0]),
@@ -275,6 +277,7 @@ def test_each_declared_attribute_has_a_case(rules):
     assert not rules.warned
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("run", "expected"),
     [

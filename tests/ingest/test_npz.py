@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 
 import numpy as np
@@ -28,6 +29,7 @@ def npz(tmp_path):
     return write
 
 
+@pytest.mark.long
 def test_npz_with_responses(arrays, responses, npz, place, batches):
     """Points with offsets or sizes, of which 0 is no response; they count in the progress."""
     points = {"points": np.concatenate(arrays), "sizes": np.array(SIZES)}
@@ -48,6 +50,7 @@ def test_npz_with_responses(arrays, responses, npz, place, batches):
     assert store.response_box == Box.unit(2)
 
 
+@pytest.mark.long
 def test_npz_with_offsets_or_sizes(arrays, npz, place, batches):
     """Points, ids, numbers and labels; progress in points."""
     points = np.concatenate(arrays)
@@ -78,6 +81,7 @@ def test_npz_with_offsets_or_sizes(arrays, npz, place, batches):
 GOOD = {"points": np.ones((3, 2)), "sizes": np.array([1, 2])}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "options", "words"),
     [
@@ -200,3 +204,14 @@ def test_npz_is_appended(arrays, responses, npz, place):
         with pytest.raises(BagbasisError, match=words):
             ingest_npz(npz(**wrong), place, mode="append", **options)
     assert BagStore.open(place).n_bags == store.n_bags
+
+
+@pytest.mark.parametrize("length", [10**12, 10**400])
+def test_shapes_beyond_all_memory(tmp_path, length):
+    """A header of a few bytes says any shape; it is refused with numbers that can be read."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({length}, 2), }}\n".encode()
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        magic = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header))
+        archive.writestr("points.npy", magic + header)
+    with pytest.raises(DataError, match=r"'points' is of shape \(1.*GiB of memory are available"):
+        ingest_npz(tmp_path / "a.npz", tmp_path / "b.zarr")

@@ -90,8 +90,15 @@ ENTRANCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("enter", ENTRANCES)
+def in_turn(cases):
+    """Each entrance with two of the cases: the next ones of the list, over and over."""
+    names = [*cases] * len(ENTRANCES)
+    pairs = [(enter, names[2 * i + j]) for i, enter in enumerate(ENTRANCES) for j in range(2)]
+    return pytest.mark.parametrize(("enter", "case"), pairs)
+
+
+@pytest.mark.long
+@in_turn(CASES)
 def test_all_points_stay_apart(enter, case, tmp_path):
     """The dtype that nobody chose is float64 where the points need it."""
     store = enter(CASES[case], tmp_path)
@@ -101,6 +108,7 @@ def test_all_points_stay_apart(enter, case, tmp_path):
     assert BagStore.open(store.url).meta == store.meta
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("enter", ENTRANCES)
 def test_a_chosen_dtype_stays(enter, tmp_path):
     """float32 is refused where it merges points; float64 and rounded numbers are taken."""
@@ -124,8 +132,8 @@ HARMLESS = {
 }
 
 
-@pytest.mark.parametrize("case", HARMLESS)
-@pytest.mark.parametrize("enter", ENTRANCES)
+@pytest.mark.long
+@in_turn(HARMLESS)
 def test_others_are_float32_as_before(enter, case, tmp_path):
     """Whatever float32 tells apart."""
     store = enter(HARMLESS[case], tmp_path)
@@ -133,6 +141,7 @@ def test_others_are_float32_as_before(enter, case, tmp_path):
     assert not store.meta.is_dtype_open
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["append", "arrays", "frame"])
 def test_a_later_append_that_needs_more(mode, tmp_path):
     """It is refused, and changes nothing; one that is narrow within a wide store is taken."""
@@ -158,6 +167,7 @@ def test_a_later_append_that_needs_more(mode, tmp_path):
     assert store.refresh().n_bags == 2
 
 
+@pytest.mark.long
 def test_one_point_at_a_time(tmp_path):
     """A first append of one date, then others of the same night."""
     store = BagStore.create(tmp_path / "s.zarr", 1, response_dims=1, chunk_points=7)

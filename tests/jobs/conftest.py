@@ -16,7 +16,8 @@ def regression(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = settings(url=where / "bags.zarr", n_bags=300, params__n_points=40)
     done("generate", "gmm_components", *data)
     urls = settings(data_url=where / "bags.zarr", model_url=where / "model.zarr", holdout=0.3)
-    done("fit", *urls, *settings(model__random_features__n_features=64))
+    model = settings(model__embedding="projection", model__random_features__n_features=64)
+    done("fit", *urls, *model)
     return where
 
 

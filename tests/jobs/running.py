@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,10 @@ def refused(exit_code: int, *args: Any) -> str:
     beside = ("compiling kernels (once)", "cluster: lanes: ")
     lines = [one for one in result.stderr.splitlines() if not any(text in one for text in beside)]
     assert len(lines) == 1, result.stderr
-    assert result.stdout == ""
+    if "--json" in args:
+        assert json.loads(result.stdout)["error"]["message"] == lines[0].removeprefix("bags: ")
+    else:
+        assert result.stdout == ""
     return lines[0]
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from bagbasis import BagStore
 from tests.jobs.running import done, refused, settings
 
 
+@pytest.mark.long
 def test_a_store_changes(tmp_path):
     """Labels by id, then a removal, a compaction, and a merge of what is left."""
     store = BagStore.create(tmp_path / "a", 1, ["k"], class_names={"k": ["red", "blue"]})

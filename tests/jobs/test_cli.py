@@ -62,6 +62,7 @@ def test_refused_configs(job, capsys):
         assert name in line
 
 
+@pytest.mark.long
 def test_help_imports_nothing_heavy():
     """bags --help answers at once: neither the library nor pydantic is imported for it."""
     heavy = {"bagbasis.data.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
@@ -117,6 +118,39 @@ def test_help_of_a_job_lists_its_keys(job):
     assert ("out_dir" if job in ("evaluate", "demo", "experiment") else "url") in printed
 
 
+@pytest.mark.parametrize(("job", "key"), [("fit", "alpha"), ("tune", "eta"), ("drift fit", "seed")])
+def test_help_is_short(job, key):
+    """--help fits two screens and has no marks of code; --help-all has types and defaults."""
+    short, whole = (done(*job.split(), option) for option in ("--help", "--help-all"))
+    assert len(short.splitlines()) < 100 < len(whole.splitlines())
+    assert f"{job} --help-all" in short
+    assert "`" not in short + whole
+    assert key in short
+    assert "n_per_dim" not in short
+    assert "n_per_dim" in whole
+    assert "default" in whole
+    assert "a string; required" in " ".join(whole.split())
+    assert "required: " in short
+
+
+def test_help_of_bags_is_whole():
+    """No summary of a command is cut off at 80 columns."""
+    assert "..." not in done("--help").partition("Bags:")[2]
+
+
+@pytest.mark.parametrize("words", [("test", "two-sample"), ("test-two-sample",)])
+def test_jobs_have_the_names_that_people_type(words):
+    """Errors, lists and examples say "test two-sample", as the command is called."""
+    assert "a_url" in done("config", *words)
+    line = refused(2, "test", "two-sample")
+    assert line.startswith("bags: test two-sample: ")
+    assert "bags config test two-sample > test-two-sample.yaml" in line
+    line = refused(2, "config", "tets fit")
+    assert "did you mean 'test fit'" in line
+    assert "drift-fit" not in line
+    assert "too many arguments: 'x'" in refused(2, "config", *words, "x")
+
+
 def test_module_and_script_are_the_same():
     """python -m bagbasis.jobs is bags."""
     out, err = python("-m", "bagbasis.jobs", "--version").communicate()
@@ -128,7 +162,7 @@ def test_module_and_script_are_the_same():
     ("args", "told"),
     [
         (["fitt"], "'fitt'. Did you mean 'fit'?"),
-        (["fit", "--sett", "a=1"], "'--sett'. Did you mean '--set'?"),
+        (["fit", "--sett", "a=1"], "'--set'?"),
         (["submit", "tun"], "no job 'tun' (did you mean 'tune'?)"),
         (["fit", "a.yaml", "b.yaml"], "b.yaml"),
         (["verify", "--cluster", "local", "x.zarr"], "--cluster"),
@@ -157,6 +191,7 @@ def test_missing_store_is_one_line():
     assert "/nowhere/a.zarr: not found" in refused(1, "fit", *urls)
 
 
+@pytest.mark.long
 def test_model_for_another_dimension_is_one_line(regression, classification, tmp_path):
     """A model of points in the plane refuses bags in space, before it writes anything."""
     urls = settings(data_url=classification / "bags.zarr", model_url=regression / "model.zarr")
@@ -166,6 +201,7 @@ def test_model_for_another_dimension_is_one_line(regression, classification, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_report_that_can_not_be_written(regression):
     """A report in a place that cannot be made is an error that names it."""
     report = settings(report="/proc/nowhere/report.json")
@@ -223,6 +259,7 @@ def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
     BagStore.open(url).verify()
 
 
+@pytest.mark.long
 def test_writes_left_by_an_interrupt_end_without_a_word():
     """Tasks that an interrupt leaves in Zarr's loop are cancelled when the process ends."""
     code = """

@@ -62,6 +62,7 @@ def test_a_saved_model_is_added(tmp_path):
     assert "no model" in refused(1, "models", "add", url, tmp_path / "nothing.zarr")
 
 
+@pytest.mark.long
 def test_the_error_of_a_choice_is_listed(tmp_path, monkeypatch):
     """What `embedding="auto"` chose has an error by folds."""
     rng = np.random.default_rng(0)
@@ -78,7 +79,7 @@ def test_list(registry, names, monkeypatch):
     """A row a model: mark of the champion, its whole name, when, estimator and numbers."""
     registry.promote(names[1])
     monkeypatch.setenv("COLUMNS", "60")
-    rows = cells(done("models", "list", registry.url))
+    rows = cells(done("models", "list", registry.url, "--format", "tsv"))
     created = [record.created[:16].replace("T", "") for record in registry.list()]
     estimators = ["DoubleBasisRegressor", "DoubleBasisClassifier"]
     numbers = ["bags70,rmse0.1235", "bags70,n_test12,000"]
@@ -121,16 +122,9 @@ def test_refusals_change_nothing(registry, names):
 
 
 def cells(table):
-    """Cells of each row without spaces; those that were folded are put together."""
-    rows = []
-    for line in table.splitlines():
-        if line.startswith("│"):
-            parts = ["".join(part.split()) for part in line.split("│")[1:-1]]
-            if parts[1]:
-                rows.append(parts)
-            else:
-                rows[-1] = [a + b for a, b in zip(rows[-1], parts, strict=True)]
-    return rows
+    """Cells of each row, without spaces, of a table with tabs."""
+    _, _, *rows = table.splitlines()
+    return [["".join(cell.split()) for cell in row.split("\t")] for row in rows]
 
 
 def group_of(registry, name):

@@ -12,6 +12,7 @@ from bagbasis import ProjectionEmbedding
 from bagbasis.core import Integer, OneOf, Parameter, parameters_of
 from bagbasis.core.config_errors import accepted_by
 from bagbasis.core.errors import ConfigError
+from bagbasis.jobs.commands import fit
 from bagbasis.jobs.configs.config import (
     ReportConfig,
     Section,
@@ -46,8 +47,8 @@ FIT = CONFIGS / "fit.yaml"
         ({"model": 3}, ["'model' is 3", "'key: value' lines"]),
         ({"holdout": 1}, ["'holdout' is 1", "a number >= 0 and < 1"]),
         ({"holdout": "{group: y}"}, ["'holdout.group'", "did you mean 'groups'?"]),
-        ({"data_url": ""}, ["'data_url' is None", "a text"]),
-        ({"cluster": "''"}, ["'cluster' is ''; expected a text that is not empty"]),
+        ({"data_url": ""}, ["'data_url' is None", "a string"]),
+        ({"cluster": "''"}, ["'cluster' is ''; expected a string that is not empty"]),
         ({"model__embedding__name": "projecton"}, ["'model.embedding.name'", "'projection'"]),
         ({"model__embedding__n_per_dim": 2.5}, ["'model.embedding.n_per_dim' is 2.5"]),
         ({"model__alpha__x": 1}, ["'model.alpha' is 'auto' and has no keys"]),
@@ -64,7 +65,7 @@ def test_wrong_override_names_the_key(overrides, told):
 def test_override_without_key_and_value(override):
     """--set takes key=value and says so."""
     line = refused(2, "fit", FIT, "--set", override)
-    assert f"--set {override}" in line
+    assert f"--set {override!r}" in line
     assert "key=value" in line
 
 
@@ -73,6 +74,7 @@ def test_override_that_is_no_yaml():
     assert "--set target: '[a': no valid YAML: line 1" in refused(2, "fit", "--set", "target=[a")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -83,7 +85,7 @@ def test_override_that_is_no_yaml():
         ("data_url: a\nmodel_url: b\nmodel: {1: a, 1: b}\n", ["key 1 is given twice"]),
         ("data_url: a\n", ["missing key 'model_url'", "where the model goes", "--set model_url="]),
         ("data_url: a\nmodel_url: b\nholdou: 0.1\n", ["unknown key 'holdou'", "mean 'holdout'?"]),
-        ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a text"]),
+        ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a string"]),
         ("data_url: &a [x]\nmodel_url: *a\n", ["aliases (*name) are not accepted", "line 2"]),
         ("target: " + "[" * 3000, ["nested more than 30 deep", "line 1"]),
         ("target: " + "1" * 5000, ["no valid YAML", "digits"]),
@@ -101,6 +103,27 @@ def test_wrong_file_names_file_and_key(tmp_path, text, told):
     for part in [*told, str(path)]:
         assert part in line
     assert len(line) <= len("bags: ") + 1000
+
+
+def test_all_missing_keys_are_told_at_once():
+    """With the command that prints a config."""
+    line = refused(2, "evaluate")
+    for key in ("out_dir", "data_url", "model_url"):
+        assert f"'{key}' (" in line
+        assert f"--set {key}=..." in line
+    assert line.endswith("an example: bags config evaluate > evaluate.yaml")
+    assert "missing keys 'data_url' (" in refused(2, "test", "fit", "--set", "out_dir=o")
+
+
+def test_a_section_replaces_its_short_form(tmp_path):
+    """A number, as of a holdout, gives way to keys; a name does not: which section would it be."""
+    path = tmp_path / "fit.yaml"
+    path.write_text("data_url: a\nmodel_url: b\nholdout: 0.1\nembedding: moments\n")
+    assert load_config(fit.Config, path, ["holdout.fraction=0.2"]).holdout.fraction == 0.2
+    line = refused(2, "fit", path, "--set", "holdout.fracton=0.2")
+    assert "unknown key 'holdout.fracton' (did you mean 'fraction'?)" in line
+    line = refused(2, "fit", path, "--set", "embedding.degree=2")
+    assert "'embedding' is 'moments' and has no keys; give --set embedding=VALUE" in line
 
 
 def test_missing_or_unreadable_file(tmp_path):
@@ -138,6 +161,7 @@ def test_wrong_parameter_found_while_fitting(regression, tmp_path):
     assert not (tmp_path / "m.zarr").exists()
 
 
+@pytest.mark.long
 def test_wrong_names_of_coordinates(regression, tmp_path):
     """As many axis labels as coordinates, or none."""
     urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
@@ -146,7 +170,7 @@ def test_wrong_names_of_coordinates(regression, tmp_path):
 
 
 def test_yaml_numbers_are_what_people_mean():
-    """1e-3 is a number, 001 a text, and other values stay what YAML says."""
+    """1e-3 is a number, 001 a string, and other values stay what YAML says."""
     values = {"1e-3": 0.001, "-2E5": -2e5, "001": "001", "10": 10, "-3": -3, "0": 0, "0.5": 0.5}
     values |= {"true": True, "": None, "null": None, "[1, a]": [1, "a"], "a=b": "a=b"}
     for text, value in values.items():

@@ -47,7 +47,7 @@ from bagbasis.jobs.configs.types import type_of
         ),
         (OneOf(1, 2) | None_, "1, 2 or null"),
         (BOX, "[[a number, a number], ...] or null"),
-        (Url | ListOf(Url), "a text or [a text, ...]"),
+        (Url | ListOf(Url), "a string or [a string, ...]"),
         (MappingOf(Text, Real(gt=0)) | None_, "'key: value' lines or null"),
         (Instance("RandomFeatures") | None_ | False_, "False or null"),
         (Instance("RandomFeatures"), "any value"),
@@ -89,7 +89,7 @@ def test_configs_of_versions_with_two_methods():
 @pytest.mark.long
 def test_help_without_docstrings():
     """python -OO drops docstrings, and the help of a job still has its keys and their ranges."""
-    command = [sys.executable, "-OO", "-P", "-m", "bagbasis.jobs", "fit", "--help"]
+    command = [sys.executable, "-OO", "-P", "-m", "bagbasis.jobs", "fit", "--help-all"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "model.embedding.n_per_dim" in printed
     assert "'clip', 'drop' or 'error'; default \"clip\"" in " ".join(printed.split())

@@ -135,7 +135,7 @@ def test_keys_of_each_embedding_have_a_heading():
     assert "model.embedding with name: moments" in sections
     for rows in sections.values():
         assert len({key for key, _ in rows}) == len(rows)
-    assert "model.random_features with name: nystroem:" in done("fit", "--help")
+    assert "model.random_features with name: nystroem:" in done("fit", "--help-all")
 
 
 def test_cluster_option_where_the_config_has_it():

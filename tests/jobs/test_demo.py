@@ -32,7 +32,7 @@ def test_demo_writes_models_pictures_and_report(tmp_path, monkeypatch):
     report = json.loads((out_dir / "report.json").read_text())
     digits = report["digits"]["evaluate"]["targets"]["digit"]
     assert digits["accuracy"] > 0.8
-    assert f"{digits['accuracy']:.4g}" in printed
+    assert f"{digits['accuracy']:.3f}" in printed
     assert report["mixture"]["evaluate"]["targets"]["n_components"]["n"] == 60
     pictures = [p for part in ("digits", "mixture") for p in report[part]["evaluate"]["pictures"]]
     assert len(pictures) == 5

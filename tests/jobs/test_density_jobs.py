@@ -10,6 +10,7 @@ import pytest
 import zarr
 
 from bagbasis import BagStore, TripleBasisRegressor, evaluate, load_model
+from bagbasis.models.verdict import rounded
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 MODEL = {
@@ -31,6 +32,7 @@ def fitted(tmp_path_factory):
     return where
 
 
+@pytest.mark.long
 def test_fit_and_evaluate(fitted, tmp_path):
     """The report has the errors of the model, the average, the bag itself and the smoother, as
     the model's own score has them, and the picture is there."""
@@ -45,7 +47,7 @@ def test_fit_and_evaluate(fitted, tmp_path):
     assert 0 < errors["noise_mse"] < errors["mse"] < errors["input_mse"] < errors["average_mse"]
     assert errors["smoother"]["n"] == 20
     assert 0 < errors["smoother"]["mse"] < errors["average_mse"]
-    assert f"{errors['mse']:.4g}" in printed
+    assert rounded(errors["mse"]) in printed
     assert_picture(tmp_path / "densities.png")
     done("evaluate", *urls, *settings(out_dir=tmp_path / "all", subset="all"))
     whole = json.loads((tmp_path / "all/report.json").read_text())["densities"]
@@ -89,6 +91,7 @@ def test_tune_leaves_a_model_that_fit_makes_again(fitted, tmp_path):
     np.testing.assert_array_equal(tuned.coef_, again.coef_)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["parquet", "zarr"])
 def test_predict_writes_coefficients(fitted, tmp_path, format):
     """Coefficients with the bags' ids, a column an index, and what basis they belong to."""

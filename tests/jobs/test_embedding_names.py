@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -64,11 +65,18 @@ def test_transformers_of_points():
     for given, expected in (
         ("StandardScaler", StandardScaler()),
         (steps, make_pipeline(StandardScaler(), PCA(whiten=True), FunctionTransformer(np.cbrt))),
+        (
+            "[{name: ColumnTransformer, columns: [3, 0]}, StandardScaler]",
+            make_pipeline(ColumnTransformer([("kept", "passthrough", [3, 0])]), StandardScaler()),
+        ),
     ):
         made = fit_config(f"model.embedding={section % given}").model.estimator().embedding
         assert repr(made.transformer) == repr(expected)
         assert repr(build(section_of(made))) == repr(made)
-    for wrong in ("MinMaxScaler", "{name: PCA, n_components: 0}", "[]", "{name: PCA, copy: 1}"):
+    columns = ["ColumnTransformer"]
+    columns += [f"{{name: ColumnTransformer, columns: {numbers}}}" for numbers in ("[]", "[-1]")]
+    others = ("MinMaxScaler", "{name: PCA, n_components: 0}", "[]", "{name: PCA, copy: 1}")
+    for wrong in (*others, *columns):
         with pytest.raises(ConfigError, match=r"model\.embedding.*transformer"):
             fit_config(f"model.embedding={section % wrong}")
     with pytest.raises(ConfigError, match=r"model\.embedding.*n_lambdas"):

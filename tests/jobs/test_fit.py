@@ -19,7 +19,7 @@ from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import Gate, kill, until
 from tests.jobs.running import done, refused, settings
 
-MODEL = {"random_features": {"n_features": 32}}
+MODEL = {"embedding": {"name": "projection"}, "random_features": {"n_features": 32}}
 
 
 def run_fit(data, model_url, run, **config):
@@ -80,7 +80,7 @@ def test_found_model_and_checkpoints_elsewhere(regression, tmp_path):
         folder.mkdir(parents=True)
         (folder / "fit.json").write_text("{}")
         os.utime(folder / "fit.json", (time.time() - age,) * 2)
-    run_fit(regression, tmp_path / "m.zarr", "a", checkpoint_url=str(tmp_path / "kept"))
+    run_fit(regression, tmp_path / "m.zarr", "a", checkpoints=str(tmp_path / "kept"))
     assert [folder.exists() for folder in folders] == [True, False]
 
 
@@ -106,7 +106,7 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     small = settings(embedding="projection", model__random_features__n_features=32)
     command = ["fit", *urls, *small]
     with monkeypatch.context() as patch:
-        patch.setattr(Terminal, "values", lambda *_: 1 / 0)
+        patch.setattr(Terminal, "line", lambda *_: 1 / 0)
         refused(1, *command)
     written = (url / "zarr.json").stat()
     assert "exists already" in refused(1, *command, *settings(holdout=0.5))

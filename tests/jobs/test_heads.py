@@ -59,6 +59,7 @@ def test_fit_evaluate_and_predict(store, place, tmp_path):
     np.testing.assert_allclose(table[["lower", "upper"]].T, [lower, upper], rtol=1e-12)
 
 
+@pytest.mark.long
 def test_registered_and_served(store, place, tmp_path):
     """A champion that has trees answers, and a copy of it has the same name."""
     registry, model = Registry(tmp_path / "registry"), load_model(place / "m.zarr")
@@ -77,7 +78,11 @@ def test_registered_and_served(store, place, tmp_path):
         ("retrain", {"registry_url": "r"}, "rounds go on from sums, which trees have not"),
         ("fit", {"model__uncertainty": "true"}, "uncertainty=True is of a ridge"),
         ("fit", {"interval_folds": 5}, "'interval_folds' makes folds of a ridge alone"),
-        ("fit", {"model__task": "densities"}, "head: trees is of numbers and classes"),
+        (
+            "fit",
+            {"model__task": "densities"},
+            "head: trees is used with task: regression or classification alone",
+        ),
         ("fit", {"model__head": "forest"}, "key 'model.head' is 'forest'"),
         ("tune", {"search__heads": "[forest]"}, "key 'search.heads' is 'forest'; expected"),
         ("tune", {"search__heads": "[]"}, "key 'search.heads'"),

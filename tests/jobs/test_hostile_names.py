@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from bagbasis import BagStore, DoubleBasisRegressor
+from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.errors import BagbasisWarning
 from bagbasis.jobs.pictures.evaluation import (
     draw_confusion,
@@ -30,6 +30,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_names_in_pictures(name, tmp_path, monkeypatch):
     """Each is drawn as it is written, without a warning, wherever a picture has a name."""
@@ -59,6 +60,7 @@ def recorded(path):
     return place
 
 
+@pytest.mark.long
 def test_no_text_of_a_figure_is_mathematics(tmp_path):
     """Titles, legends, notes and ticks; powers of ten stay what they are."""
     figure = new_figure(4, 3)
@@ -81,11 +83,12 @@ def predictions(ids, path):
     bags = [np.random.default_rng(i).random((5, 2)) for i in range(len(ids))]
     store = BagStore.create(path.parent / "s.zarr", 2, ["y"], overwrite=True)
     store.append(bags, {"y": [bag.mean() for bag in bags]}, ids)
-    model = DoubleBasisRegressor(alpha=1.0).fit(store, target="y")
+    model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(store, target="y")
     write_predictions(model, store, str(path), overwrite=True)
     return pd.read_csv(path)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::bagbasis.core.errors.BagbasisWarning")
 def test_line_breaks_in_ids(tmp_path):
     """Of any kind: a row stays a row, and ids come back whole."""
@@ -96,6 +99,7 @@ def test_line_breaks_in_ids(tmp_path):
     assert table.notna().all(axis=None)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::bagbasis.core.errors.BagbasisWarning")
 def test_cells_that_are_formulas(tmp_path):
     """They are quoted, unchanged, and a warning says what a spreadsheet would do."""
@@ -109,4 +113,4 @@ def test_cells_that_are_formulas(tmp_path):
 def test_numbers_are_not_formulas(tmp_path, recwarn):
     """Negative numbers, as ids or predictions, are numbers."""
     predictions(list(range(25)), tmp_path / "p.csv")
-    assert not [one for one in recwarn if "formulas" in str(one.message)]
+    assert not [one for one in recwarn if "for formulas" in str(one.message)]

@@ -18,10 +18,13 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
+from bagbasis.jobs.conclusions import lines_of_test
 from bagbasis.jobs.pictures import locations, scales
 from bagbasis.jobs.pictures.evaluation import BLUE, ORANGE
+from bagbasis.jobs.pictures.hypothesis_part import hypothesis_part
 from bagbasis.jobs.pictures.locations import draw_locations
 from bagbasis.jobs.pictures.scales import draw_coordinates, draw_scales
+from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 
@@ -35,6 +38,15 @@ def store(tmp_path_factory):
     return BagStore.create(url, 2, ["day"]).append(bags, days)
 
 
+def assert_same_words(printed, folder):
+    """The page begins with the first line of the terminal, and draws what the test found."""
+    page = Page(folder / "report.html")
+    page.assert_self_contained()
+    first = printed.splitlines()[0]
+    assert page.texts[page.texts.index("What to worry about") - 1] == first
+    assert "The statistic, and what chance alone gives" in page.texts
+
+
 @pytest.mark.long
 def test_two_sample(store, tmp_path):
     """As the function finds it, of two ranges of one store."""
@@ -42,7 +54,7 @@ def test_two_sample(store, tmp_path):
     more = {"parameters": "{n_frequencies: 32}", "embedding": "moments", "out_dir": tmp_path}
     more["statistic"] = "fourier"
     printed = done(
-        "test", "two-sample", CONFIGS / "test-two-sample.yaml", *settings(**wanted, **more)
+        "test", "two-sample", "-v", CONFIGS / "test-two-sample.yaml", *settings(**wanted, **more)
     )
     report = json.loads((tmp_path / "report.json").read_text())
     expected = two_sample_test(
@@ -52,14 +64,17 @@ def test_two_sample(store, tmp_path):
     assert report["p_value"] == expected.p_value == 0.001
     assert report["n_units"] == {"a": 30, "b": 20}
     assert "fourier(n_frequencies=32)" in printed.replace("\n", "")
+    assert printed.startswith("The samples differ (p = 0.001, level 0.05). Effect: ")
+    assert_same_words(printed, tmp_path)
     assert_picture(tmp_path / "null.png")
     assert not (tmp_path / "scales.png").exists()
-    done("test", "two-sample", *settings(**wanted, groups="day", null_law="null", out_dir=tmp_path))
+    done("test", "two-sample", *settings(**wanted, groups="day", null="null", out_dir=tmp_path))
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["unit"], report["n_units"]) == ("group", {"a": 6, "b": 4})
     assert report["name"] == "fuse_ranks"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["fuse", "fuse_ranks", "agg"])
 def test_scales_are_drawn(monkeypatch, tmp_path, statistic):
     """A curve per kernel: weights, or corrected p-values with the level."""
@@ -75,11 +90,13 @@ def test_scales_are_drawn(monkeypatch, tmp_path, statistic):
     assert axis.get_xscale() == "log"
 
 
+@pytest.mark.long
 def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
     """A bar per coordinate, the largest first, by the command, too."""
     wanted = {"a_url": store.url, "a_bags": "[0, 30]", "b_bags": "[30, 50]", "bandwidth": "ard"}
-    printed = done("test", "two-sample", *settings(**wanted, out_dir=tmp_path))
+    printed = done("test", "two-sample", "-v", *settings(**wanted, out_dir=tmp_path))
     assert "coordinates that differ" in printed
+    assert_same_words(printed, tmp_path)
     assert_picture(tmp_path / "coordinates.png")
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((2, 60, 3))
@@ -96,9 +113,9 @@ def test_coordinates_are_drawn(store, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("change", "code", "told"),
     [
-        ({"statistic": "mmd"}, 2, "statistic is 'mmd'; expected one of"),
+        ({"statistic": "mmd"}, 2, "statistic is 'mmd' (did you mean 'mmd_u'?); expected one of"),
         ({"parameters": "{L: 3}"}, 2, "'fourier' has no parameter 'L'; it has"),
-        ({"null_law": "normal"}, 2, "the statistic 'fourier' admits"),
+        ({"null": "normal"}, 2, "the statistic 'fourier' admits"),
         ({"groups": "week"}, 1, "has the targets ['day'], and no 'week'"),
         ({"b_bags": "[30, 60]"}, 1, "bags 30:60 of 50 do not exist"),
     ],
@@ -121,7 +138,8 @@ def test_independence(store, tmp_path):
     expected = independence_test(store, "day", statistic=NFSIC(n_locations=3))
     assert report["statistic"] == pytest.approx(expected.statistic)
     assert report["n_units"] == {"pairs": 50}
-    assert "independence" in printed.lower()
+    assert printed.startswith("The variables depend on each other (p = ")
+    assert_same_words(printed, tmp_path)
     assert_picture(tmp_path / "null.png")
     assert_picture(tmp_path / "locations.png")
     assert report["pictures"] == [str(tmp_path / f"{name}.png") for name in ("null", "locations")]
@@ -131,6 +149,7 @@ def test_independence(store, tmp_path):
     assert (report["unit"], report["n_units"]) == ("group", {"pairs": 8})
 
 
+@pytest.mark.long
 def test_independence_of_groups_with_bags_that_are_left_out(tmp_path):
     """One bag is smaller than the others, three have no label; each has a group."""
     rng = np.random.default_rng(2)
@@ -161,6 +180,7 @@ def _drawn(monkeypatch, result):
     return axis, dots.get_sizes(), [tuple(color[:3]) for color in dots.get_facecolors()]
 
 
+@pytest.mark.long
 def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
     """Of six coordinates the two that differ; in the colour of the sample with more rows there, and
     as large as the location contributes. Of dependence, of the coordinate that matters."""
@@ -172,17 +192,18 @@ def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
     r = two_sample_test(X, Y, statistic=MeanEmbeddings(2, where.tolist()), bandwidth=1.0)
     assert_picture(draw_locations(tmp_path / "d6.png", r))
     axis, areas, colours = _drawn(monkeypatch, r)
-    assert {axis.get_xlabel(), axis.get_ylabel()} == {"coordinate 2", "coordinate 5"}
+    assert {axis.get_xlabel(), axis.get_ylabel()} == {"coordinate 1", "coordinate 4"}
     assert colours == [to_rgb(ORANGE), to_rgb(BLUE)]
     first, second = r.details["contributions"]
     assert areas[1] / areas[0] == pytest.approx(max(second, 0) / first, abs=0.05)
     x = rng.standard_normal((800, 3))
     r = independence_test(x, x[:, 1] ** 2, statistic=NFSIC(4))
     axis, areas, _ = _drawn(monkeypatch, r)
-    assert (axis.get_xlabel(), axis.get_ylabel()) == ("x, coordinate 2", "y")
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("x, coordinate 1", "y")
     assert int(np.argmax(areas)) == int(np.argmax(r.details["contributions"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 20])
 def test_locations_of_few_and_many_coordinates(monkeypatch, tmp_path, n_dims):
     """One coordinate: curves. Of many: principal directions, which the axes name."""
@@ -190,7 +211,7 @@ def test_locations_of_few_and_many_coordinates(monkeypatch, tmp_path, n_dims):
     r = two_sample_test(*rng.standard_normal((2, 100, n_dims)), statistic="me")
     assert_picture(draw_locations(tmp_path / "a.png", r))
     axis, *_ = _drawn(monkeypatch, r)
-    name = "coordinate 1" if n_dims == 1 else "principal direction"
+    name = "coordinate 0" if n_dims == 1 else "principal direction"
     assert axis.get_xlabel().startswith(name)
     bags = [rng.standard_normal((9, 2)) for _ in range(40)]
     r = independence_test(bags, ["a", "b"] * 20, statistic="nfsic")
@@ -198,6 +219,7 @@ def test_locations_of_few_and_many_coordinates(monkeypatch, tmp_path, n_dims):
     assert "embeddings of bags" in axis.get_title()
 
 
+@pytest.mark.long
 def test_fit(store, tmp_path):
     """As the function finds it: the days are not normal, and not two normals in one."""
     wanted = {"data_url": store.url, "targets": "[day]", "out_dir": tmp_path}
@@ -211,3 +233,25 @@ def test_fit(store, tmp_path):
     assert_picture(tmp_path / "null.png")
     done("test", "fit", *settings(**wanted, statistic="fssd"))
     assert json.loads((tmp_path / "report.json").read_text())["p_value"] == 0.001
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0])
+def test_a_page_never_says_that_samples_differ_where_they_do_not(shift):
+    """The titles of its charts say it, too; a statistic that is far away is named, not drawn."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 60, 2))
+    result = two_sample_test(a, b + shift, statistic="fuse", n_permutations=99)
+    part = hypothesis_part(result)
+    lines = lines_of_test(result)
+    assert part.answer == lines[0]
+    assert lines[-1].startswith("Next: ")
+    differs = result.p_value <= 0.05
+    assert differs == (shift > 0)
+    assert ("No difference of the samples was detected" in lines[0]) != differs
+    titles = [chart.title for chart in part.charts]
+    assert any("no significant difference" in title for title in titles) != differs
+    assert not any("where the samples differ" in title for title in titles)
+    null = part.charts[0]
+    assert ("far to the right" in null.note) == (len(null.series) == 2) == differs
+    drift = hypothesis_part(result, alpha=0.01)
+    assert drift.answer.startswith("Drift: the new data differ" if differs else "No drift was")

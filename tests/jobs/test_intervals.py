@@ -26,7 +26,7 @@ def store(tmp_path_factory):
 def fitted(store, tmp_path, *more, **given):
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr", report=tmp_path / "f.json")
     of_model = settings(model__embedding="moments", model__random_features__n_features=32)
-    text = done("fit", *urls, *of_model, *settings(target="y", overwrite="true", **given))
+    text = done("fit", "-v", *urls, *of_model, *settings(target="y", overwrite="true", **given))
     return " ".join(text.split()), json.loads((tmp_path / "f.json").read_text())
 
 
@@ -40,10 +40,11 @@ def test_with_a_holdout(store, tmp_path):
     assert len(model.calibration_.errors) == n_groups
     assert [one["coverage"] for one in report["intervals"]] == [0.5, 0.8, 0.9, 0.95]
     assert {one["n"] for one in report["intervals"]} == {report["n_bags_held_out"]}
-    title = f"Intervals, made of the errors of {n_groups:.0f} bags over 5 folds (CV+)"
+    told = f"the errors of {n_groups:.0f} bags over 5 folds (CV+)"
+    title = f"Prediction intervals, calibrated with {told}"
     assert title in text
     texts = Page(tmp_path / "f.html").texts
-    assert {title, "found within", "mean width"} <= set(texts)
+    assert {title, "measured coverage", "mean width"} <= set(texts)
     out = settings(out_dir=tmp_path / "evaluate")
     done("evaluate", *settings(data_url=store.url, model_url=tmp_path / "m.zarr"), *out)
     evaluated = json.loads((tmp_path / "evaluate" / "report.json").read_text())
@@ -51,12 +52,15 @@ def test_with_a_holdout(store, tmp_path):
     assert title in Page(tmp_path / "evaluate" / "report.html").texts
 
 
+@pytest.mark.long
 def test_without_a_holdout(store, tmp_path):
     """No bag is lost: how many labels lie within is then not known, and said so."""
     text, report = fitted(store, tmp_path, holdout=0, interval_folds=10)
     assert (report["intervals"], report["n_bags_fitted"]) == ([], 120)
-    assert "Intervals, made of the errors of 120 bags over 10 folds (CV+)" in text
-    assert any("is not measured" in one for one in Page(tmp_path / "f.html").texts)
+    assert (
+        "Prediction intervals, calibrated with the errors of 120 bags over 10 folds (CV+)" in text
+    )
+    assert any("was not measured" in one for one in Page(tmp_path / "f.html").texts)
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr")
     out = settings(output_url=tmp_path / "p.csv", columns="[lower, upper]")
     done("predict", *urls, *out)
@@ -69,6 +73,6 @@ def test_without_a_holdout(store, tmp_path):
 def test_refusals(store, tmp_path):
     """Classes have none; too many folds."""
     urls = settings(data_url=store.url, model_url=tmp_path / "m.zarr", target="day")
-    of_classes = settings(model__task="classification", interval_folds=5)
-    assert "'interval_folds' is used with task: regression" in refused(2, "fit", *urls, *of_classes)
+    of_densities = settings(model__task="densities", interval_folds=5)
+    assert "'interval_folds' is not used with task: de" in refused(2, "fit", *urls, *of_densities)
     assert "interval_folds" in refused(2, "fit", *urls, *settings(interval_folds=101))

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, evaluate
+from bagbasis.jobs.page import is_numeric, unbroken
 from bagbasis.jobs.pictures import bag_dots, errors_page
 from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
 from bagbasis.jobs.pictures.model_part import compare
+from bagbasis.models.explain import explain
+from bagbasis.models.verdict import rounded, with_error
 from tests.jobs.pages import EVIL, Page
 from tests.jobs.running import done, refused, settings
 
@@ -69,11 +72,23 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
     model = DoubleBasisRegressor(MomentsEmbedding(), random_features=False, alpha=10.0)
     model.fit(store, target="y")
     errors = evaluate(model, store, subset="all")
-    charts = bag_dots.Dots(store, model, errors).worst_bags()
-    assert {chart.title for chart in charts} == {f"y: a worst bag, {bag}" for bag in (4, 44)}
-    walls, dots = charts[0].series
-    assert (walls.radius, len(dots.x)) == (0, 7)
-    bag = bags[int(charts[0].title.split()[-1])]
+    drawn = bag_dots.Dots(store, model, errors)
+    charts = drawn.worst_bags()
+    titles = [f"y: bag {bag}, one of the worst" for bag in (4, 44)]
+    assert sorted(chart.title for chart in charts) == titles
+    corners, dots, moving = charts[0].series
+    assert (corners.radius, len(dots.x)) == (0, 7)
+    bag = bags[int(charts[0].title.split()[2].removesuffix(","))]
+    explanation = explain(model, bag)
+    rows = np.argsort(-np.abs(explanation.effect[:, 0]), kind="stable")[:3]
+    np.testing.assert_allclose(moving.x, bag[rows, 0], rtol=1e-6)
+    told = f"without this point: {-explanation.effect[rows[0], 0]:+#.2g}".rstrip(".")
+    assert moving.titles[0] == told
+    [table] = drawn.explained()
+    of_bag = [row for row in table.rows if row[0] == charts[0].title.split()[2].removesuffix(",")]
+    assert len(of_bag) == min(n_dims, 3)
+    first = max(np.abs(explanation.shift).max(), np.abs(explanation.spread).max())
+    assert f"{first:#.2g}".rstrip(".") in [cell.lstrip("+-") for cell in of_bag[0][2:]]
     np.testing.assert_allclose(sorted(dots.x), sorted(bag[:, 0]), rtol=1e-6)
     if n_dims > 1:
         np.testing.assert_allclose(dots.y, bag[:, 1], rtol=1e-6)
@@ -81,18 +96,21 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
         np.testing.assert_allclose(dots.y, (np.arange(7) + 0.5) / 7)
 
 
+@pytest.mark.long
 def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     """Errors beside what they have to beat, and a dot per bag that says which one it is."""
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
     judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
     n = judged["n"]
     for key in ("constant_error", "means_error", "forest_error"):
-        assert f"{judged[key]:.4g}" in page.texts
+        assert rounded(judged[key], judged["standard_error"]) in page.texts
     assert judged["forest_bags"] == 120 - n
-    assert any(text.startswith(f"{judged['error']:.4g} ± ") for text in page.texts)
-    assert len(page.titles) == 3 * n  # against truth, and the errors against truth and size
-    assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in page.titles)
-    assert sum(", 100 % outside, " in title for title in page.titles) in (0, 3)
+    assert with_error(judged["error"], judged["standard_error"]) in page.texts
+    titles = [title for title in page.titles if not title.startswith("without this point")]
+    assert len(page.titles) - len(titles) == 2 * 3  # of the two worst bags
+    assert len(titles) == 2 * n  # against truth, and the errors; all bags have one size
+    assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in titles)
+    assert sum(", 100 % outside, " in title for title in titles) in (0, 2)
     assert f"Few bags: the model was fitted to {120 - n}." in page.worries
     monkeypatch.setattr(bag_dots, "MOST_DOTS", 20)
     urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
@@ -100,13 +118,23 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
         done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))
         page = Page(tmp_path / "out" / "report.html")
         page.assert_self_contained()
-        assert len(page.titles) == 3 * 20
+        assert sum(title.startswith("bag ") for title in page.titles) == 2 * 20
         of = n if subset == "holdout" else 120
         assert f"Dashed: predicted = true. 20 of {of} bags, drawn at random." in page.texts
         assert ("fitted to bags that it is judged on" in page.worries) == is_warned
-        assert "ridge on the bags' means" in page.texts
+        assert "ridge regression on the bags' means" in page.texts
 
 
+def test_numbers_in_texts_are_aligned_as_numbers():
+    """Also with a standard error or a percent sign; words are not; units stay beside numbers."""
+    for cell in (3, 2.5, None, "1.09", "0.66 ± 0.05", "-0.015 ± 0.012", "12,345", "95%", "3e-05"):
+        assert is_numeric(cell), cell
+    for cell in ("moments", "p87", "2 bags", "", "±", "class 1"):
+        assert not is_numeric(cell), cell
+    assert unbroken("66 % ± 5 % of") == "66\u00a0%\u00a0±\u00a05\u00a0% of"
+
+
+@pytest.mark.long
 def test_classes_several_targets_and_no_holdout(named, tmp_path):
     """A confusion matrix; tables of each target; the score of a fit that held nothing out."""
     task = settings(model__task="classification")
@@ -114,13 +142,15 @@ def test_classes_several_targets_and_no_holdout(named, tmp_path):
     names = [f"{EVIL}down", f"{EVIL}up"]
     at = page.texts.index("true \\ predicted")
     assert page.texts[at + 1 : at + 4] == [*names, names[0]]
-    assert {"Calibration", "Brier score", "the frequencies of the classes"} <= set(page.texts)
+    assert {"Calibration of probabilities", "Brier score", "the frequencies of the classes"} <= set(
+        page.texts
+    )
     page = fitted(named, [f'y"{EVIL}', "noise"], tmp_path / "b.json")
     assert {f'Errors: y"{EVIL}', "Errors: noise"} <= set(page.texts)
     page = fitted(named, "noise", tmp_path / "c.json", *settings(holdout=0))
     assert "error by cross-validation, relative to the best constant's" in page.texts
     page = fitted(named, "noise", tmp_path / "d.json", *settings(holdout=0, model__alpha=1.0))
-    assert "How good the model is, is not known" in page.worries
+    assert "No error estimate: pass holdout=" in page.worries
 
 
 @pytest.mark.long
@@ -128,7 +158,7 @@ def test_what_the_library_warns_of_stands_first(named, tmp_path):
     """A penalty at the edge is logged by fit, and seen again in the saved model."""
     edge = settings(model__alphas="[100.0, 200.0]")
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json", *edge)
-    assert "The best penalty, 100, is the least of those allowed" in page.worries
+    assert "The best penalty, 100, is the smallest of the grid" in page.worries
     urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
     done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
     said = Page(tmp_path / "out" / "report.html").worries
@@ -144,6 +174,10 @@ def test_what_the_library_warns_of_stands_first(named, tmp_path):
         ((2.0, 3.0, 1.5), "no better than ridge regression on the bags' means (2 against 1.5)"),
         ((2.0, 3.0, 2.05, 0.1), "hardly better than ridge regression on the bags' means"),
         ((2.0, 3.0, 1.9, 0.0, 1.8), "no better than a random forest on moments, minima and maxima"),
+        (
+            (0.337, 0.6, 0.303, 0.1, 0.4, "error rate on bags held out"),
+            "no better than ridge regression on the bags' means (66.3 % against 69.7 %)",
+        ),
         ((2.0, 3.0, 1.9, 0.0, 2.8), "no better than ridge regression on the bags' means"),
     ],
 )
@@ -153,6 +187,7 @@ def test_a_model_that_beats_nothing(errors, expected):
     assert (found == []) if expected is None else (expected in found[0])
 
 
+@pytest.mark.long
 def test_the_first_line_says_which_baseline_wins(tmp_path):
     """The label is the largest number of a bag: a forest sees it, and means do not."""
     rng = np.random.default_rng(0)
@@ -167,6 +202,7 @@ def test_the_first_line_says_which_baseline_wins(tmp_path):
     assert said.startswith("The model is no better than a random forest on moments")
 
 
+@pytest.mark.long
 def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):
     """A job refuses at once to write over it; its own page makes way."""
     page = tmp_path / "fit.html"
@@ -180,13 +216,14 @@ def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):
         fitted(named, "noise", tmp_path / "fit.json")
 
 
+@pytest.mark.long
 def test_the_result_stands_first_and_where_it_comes_from_last(named, tmp_path):
     """Error and rivals before the worries; data, versions and config folded at the end."""
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
     judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
     first = " ".join(page.texts[: page.texts.index("What to worry about")])
     for key in ("error", "constant_error", "means_error", "forest_error"):
-        assert f"{judged[key]:.4g}" in first
+        assert rounded(judged[key], judged["standard_error"]) in first
     assert "versions" not in first
     folded = page.texts.index("Where this comes from: data, models, versions, seeds")
     assert page.texts.index("versions") > folded > page.texts.index("Model card")
@@ -260,6 +297,6 @@ def test_importance(named, tmp_path, target):
     assert f"drop of {found['measure']}" in told
     page = Page(out / "report.html")
     page.assert_self_contained()
-    bars = [title for title in page.titles if not title.startswith(("bag ", "group "))]
+    bars = [title for title in page.titles if not title.startswith(("bag ", "group ", "without "))]
     assert [title.split(":")[0] for title in bars] == names
     assert f"{values['drops'][0]['drop']:.4g} ± " in bars[0]

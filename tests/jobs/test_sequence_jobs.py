@@ -19,7 +19,7 @@ from bagbasis import Bags, BagStore, evaluate, load_model, neural
 from bagbasis.core.errors import ModelError
 from bagbasis.jobs.commands.serving.champion_app import Champion
 from bagbasis.jobs.commands.serving.requests import answer
-from bagbasis.jobs.configs import SequenceSection
+from bagbasis.jobs.configs.sequence_section import SequenceSection
 from bagbasis.jobs.runs import LAUNCHERS, submit
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.shell import import_job
@@ -56,7 +56,7 @@ def test_section_has_the_estimators_parameters():
     """With their defaults, and with none beside; the checkpoint is the job's."""
     section, signature = SequenceSection(), inspect.signature(SequenceRegressor).parameters
     given = section.model_dump(exclude={"kind", "task"})
-    assert set(given) == set(signature) - {"checkpoint"}
+    assert set(given) == set(signature) - {"checkpoints"}
     assert {k: tuple(v) if k == "scales" else v for k, v in given.items()} == {
         k: signature[k].default for k in given
     }
@@ -197,6 +197,7 @@ def network(where):
     return model.fit(BagStore.open(where / "bags.zarr"), target="y")
 
 
+@pytest.mark.long
 def test_registry(where, network, tmp_path):
     """A network has the name of its content, is listed, promoted, and loaded by its own loader."""
     registry = Registry(tmp_path / "registry")
@@ -204,7 +205,7 @@ def test_registry(where, network, tmp_path):
     place = tmp_path / "m.zarr"
     save_model(network, place)
     assert registry.register(place) == name
-    again = SequenceRegressor(**{**SMALL, "n_steps": 10}, checkpoint=str(tmp_path / "state"))
+    again = SequenceRegressor(**{**SMALL, "n_steps": 10}, checkpoints=str(tmp_path / "state"))
     again.fit(BagStore.open(where / "bags.zarr"), target="y")
     assert registry.register(again) == name  # whatever it took, and wherever its state was
     assert [record.estimator for record in registry.list()] == ["SequenceRegressor"]
@@ -222,6 +223,7 @@ def test_registry(where, network, tmp_path):
     assert found["prediction"] == pytest.approx(network.predict([np.array(bag)])[0], rel=1e-5)
 
 
+@pytest.mark.long
 def test_damaged_in_a_registry(network, tmp_path):
     """A lost chunk is found without running the network; registered again it is put right."""
     registry = Registry(tmp_path / "registry")
@@ -259,7 +261,7 @@ def test_without_the_extra(where, tmp_path, monkeypatch):
     def missing(*_):
         raise ImportError("No module named 'jax'")
 
-    monkeypatch.setattr(neural, "import_module", missing)
+    monkeypatch.setattr(neural, "_import", missing)
     monkeypatch.delitem(vars(neural), "SequenceRegressor")
     data = settings(data_url=where / "bags.zarr", model_url=tmp_path / "m.zarr", target="y")
     line = refused(1, "fit", *data, *NETWORK)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from distributed import Security
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, load_model
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding, load_model
 from bagbasis.core.errors import ConfigError
 from bagbasis.jobs.commands.serving.requests import Served, answer
 from bagbasis.jobs.commands.serving.serve import own_token
@@ -33,9 +33,9 @@ def registry(tmp_path_factory):
     """Two regressors and a classifier; a regressor is the champion."""
     made = Registry(tmp_path_factory.mktemp("served") / "registry")
     for alpha in (0.1, 10.0):
-        made.register(DoubleBasisRegressor(alpha=alpha).fit(BAGS, LABELS))
+        made.register(DoubleBasisRegressor(MomentsEmbedding(), alpha=alpha).fit(BAGS, LABELS))
     classes = np.where(np.median(LABELS) < LABELS, "much", "little")
-    made.register(DoubleBasisClassifier(alpha=0.1).fit(BAGS, classes))
+    made.register(DoubleBasisClassifier(MomentsEmbedding(), alpha=0.1).fit(BAGS, classes))
     made.promote(made.list()[0].name)
     return made
 
@@ -94,6 +94,7 @@ def test_batches_and_classes(registry, server):
     assert server.ask("/model")[1]["kind"] == "DoubleBasisClassifier"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -122,6 +123,7 @@ def test_bad_bodies(server, body, reason):
     assert reason in said["detail"]
 
 
+@pytest.mark.long
 def test_long_bodies_are_not_read(server):
     """Neither one that says how long it is, nor one that does not."""
     assert server.ask("/predict", b"", **{"Content-Length": str(2**40)})[0] == 413
@@ -129,6 +131,7 @@ def test_long_bodies_are_not_read(server):
     assert server.ask("/health")[0] == 200
 
 
+@pytest.mark.long
 def test_strangers_keep_nobody_out(server):
     """64 connections without the token, half of them silent and half in the midst of a request."""
     host, _, port = server.place.partition(":")
@@ -150,6 +153,7 @@ def test_nobody_without_the_token(server):
     assert "/predict" in server.ask("/openapi.json")[1]["paths"]
 
 
+@pytest.mark.long
 def test_a_registry_that_is_damaged(registry, server):
     """The champion of before goes on answering, and health says why."""
     pointer = f"{registry.url}/champion.json"
@@ -257,6 +261,7 @@ def test_bodies_that_are_not_clear(body, reason):
         answer(Served("m", None), body.encode())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [2**64, -(2**70), 10**400])
 def test_integers_of_any_size(number, server):
     """They are numbers; what no float holds is refused as infinite, not as an object."""
@@ -265,7 +270,10 @@ def test_integers_of_any_size(number, server):
     assert "object" not in str(said)
 
 
+@pytest.mark.long
 def test_text_that_is_not_utf_8():
     """A lone surrogate, as a shell makes of such bytes, is one line."""
     assert "not UTF-8" in refused(2, "fit", "--set", "data_url=a\udcff.zarr")
     assert "not UTF-8" in refused(2, "fit", "--set", "\ud800=3")
+    for args in (["info"], ["verify"], ["models", "list"], ["runs", "--root"], ["attach"], ["x"]):
+        assert "byte 3 is not UTF-8" in refused(2, *args, "a\u00fc\udcff.zarr")

@@ -10,7 +10,7 @@ import pytest
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.errors import ModelError
-from bagbasis.jobs.commands.serving.large_bodies import parsed
+from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.requests import Served, answer, response
 
 RNG = np.random.default_rng(0)

@@ -21,9 +21,10 @@ import uvicorn
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.errors import BagbasisError
-from bagbasis.jobs.commands.serving import champion_app, limits as serving_limits
+from bagbasis.jobs.commands.serving import body_parsing, champion_app, limits as serving_limits
+from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import make_app
-from bagbasis.jobs.commands.serving.large_bodies import LargeBodies, parsed
+from bagbasis.jobs.commands.serving.large_bodies import LargeBodies
 from bagbasis.jobs.commands.serving.requests import Served, answer, response, warm
 from bagbasis.jobs.commands.serving.serve import server_config
 
@@ -417,8 +418,11 @@ def pieces(rng, depth=0):
     return "{" + ",".join(items) + "}"
 
 
-def test_both_readers_give_the_same_answer_or_refuse(model):
+@pytest.mark.long
+@pytest.mark.parametrize("piece", [1, 2**20])
+def test_both_readers_give_the_same_answer_or_refuse(piece, model, monkeypatch):
     """Random bodies: no error but those that are told, and none is answered by one reader alone."""
+    monkeypatch.setattr(body_parsing, "PIECE", piece)
     served, rng, n_answered = Served("m", model), random.Random(0), 0
 
     def small(body):

@@ -13,14 +13,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import psutil
+import pyarrow
 import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from bagbasis import DoubleBasisRegressor
-from bagbasis.jobs.commands.serving import champion_app, limits as serving_limits
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.jobs.commands.serving import (
+    body_parsing,
+    champion_app,
+    limits as serving_limits,
+)
+from bagbasis.jobs.commands.serving.body_parsing import parsed
 from bagbasis.jobs.commands.serving.champion_app import MOST_LARGE, make_app
-from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies, parsed
+from bagbasis.jobs.commands.serving.large_bodies import Forks, LargeBodies
 from bagbasis.jobs.commands.serving.limits import PromptProtocol, Room, Turns
 from bagbasis.jobs.commands.serving.requests import Served, answer
 from tests.execution.gated import until
@@ -503,7 +509,8 @@ def test_a_server_that_ends(is_begun, monkeypatch):
 def saved(tmp_path_factory):
     """A model and its URL."""
     bags = [np.random.default_rng(i).random((4, 2)) for i in range(20)]
-    model = DoubleBasisRegressor(alpha=1.0).fit(bags, [bag.mean() for bag in bags])
+    model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0)
+    model.fit(bags, [bag.mean() for bag in bags])
     url = str(tmp_path_factory.mktemp("model") / "m.zarr")
     model.save(url)
     return model, url
@@ -526,6 +533,7 @@ async def ended(processes):
 ONE = json.dumps({"bag": [[0.1, 0.2], [0.3, 0.4]]}).encode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -546,6 +554,7 @@ def test_large_bodies_are_refused_as_small_ones(body, reason, saved, large):
     assert reason in json.loads(said)["detail"]
 
 
+@pytest.mark.long
 def test_the_process_answers_as_the_server_does(saved, large):
     model, url = saved
     status, said = asyncio.run(large.answer("m", url, bytearray(ONE)))
@@ -580,6 +589,7 @@ def test_clients_that_go_end_their_own_work(saved, large):
     asyncio.run(ask())
 
 
+@pytest.mark.long
 def test_children_end_with_the_server():
     """The server dies: its end of the socket is closed then, and no child goes on."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -607,6 +617,7 @@ def test_children_end_with_the_server():
         end.close()
 
 
+@pytest.mark.long
 def test_the_process_dies(saved, large):
     """It is started again; and it ends, with its children, when the server ends."""
     _, url = saved
@@ -656,8 +667,10 @@ def test_the_process_dies(saved, large):
         ("{" + '"bags": [' + "[[1]]," * 10**5 + "[[1]]]}", "100,001 bags"),
     ],
 )
-def test_large_bodies_that_are_not_bags(body, reason):
-    """The reader of large bodies refuses them with a reason."""
+@pytest.mark.parametrize("piece", [1, body_parsing.PIECE])
+def test_large_bodies_that_are_not_bags(body, reason, piece, monkeypatch):
+    """The reader of large bodies refuses them with a reason, wherever they are cut into pieces."""
+    monkeypatch.setattr(body_parsing, "PIECE", max(piece, len(body) // 10))
     with pytest.raises(ValueError, match=re.escape(reason)):
         parsed(body.encode())
 
@@ -668,10 +681,15 @@ def test_large_bodies_that_are_not_bags(body, reason):
     [
         '{"bag": [[1, 2.5], [18446744073709551617, -1e-3]]}',
         '{"columns": ["a", "true"],\n "bags": [[[1, 2]], [[3, 4], [5, 6]]]}',
+        '{"bags": [[[1, 2] , [3, 4]],\n[ [5,6] ,[7, 8.5e-3] ] ], "columns": ["],[", "[["]}',
+        '{"bag": [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]}',
+        '{"bags": [[[1], [2]], [[3]], [[4], [5]]]}',
     ],
 )
-def test_both_readers_agree(body, encoding):
+@pytest.mark.parametrize("piece", [1, 9, body_parsing.PIECE])
+def test_both_readers_agree(body, encoding, piece, monkeypatch):
     """Numbers of any size and any encoding of JSON."""
+    monkeypatch.setattr(body_parsing, "PIECE", piece)
     bags, is_single, names = parsed(body.encode(encoding))
     values = json.loads(body)
     expected = [values["bag"]] if is_single else values["bags"]
@@ -731,3 +749,40 @@ def test_a_body_that_does_not_come(monkeypatch):
         assert caller.status == 408
 
     asyncio.run(wait())
+
+
+def test_numbers_in_place_of_points(monkeypatch):
+    """A bag in one dimension may be a list of numbers, which is cut between them."""
+    monkeypatch.setattr(body_parsing, "PIECE", 1)
+    bags, is_single, _ = parsed(b'{"bag": [1, 2.5, -3, 4]}')
+    assert is_single
+    np.testing.assert_array_equal(bags[0], [[1], [2.5], [-3], [4]])
+    bags, _, _ = parsed(b'{"bags": [[1, 2], [3], [4, 5]]}')
+    assert [bag.tolist() for bag in bags] == [[[1.0], [2.0]], [[3.0]], [[4.0], [5.0]]]
+
+
+@pytest.mark.parametrize("item", [b"[1]", b"[1,2]", b"[[1]]", b"[]", b"1", b"{}", b"[[1,1],[2,2]]"])
+@pytest.mark.parametrize("name", [b"bag", b"bags"])
+def test_memory_of_a_large_body(item, name, monkeypatch):
+    """The parser takes some times a piece, however long the body is; numbers take eight bytes."""
+    monkeypatch.setattr(body_parsing, "PIECE", 2**14)
+    monkeypatch.setattr(body_parsing, "MOST_BAGS", 2**21)
+    size = 2**20
+    body = b'{"%s": [' % name + b",".join([item] * (size // (len(item) + 1))) + b"]}"
+    before = pyarrow.default_memory_pool()
+    pool = pyarrow.proxy_memory_pool(pyarrow.system_memory_pool())
+    pyarrow.set_memory_pool(pool)
+    try:
+        with suppress(ValueError):
+            parsed(body)
+    finally:
+        pyarrow.set_memory_pool(before)
+    assert 0 < pool.max_memory() < size / 2
+
+
+def test_numbers_of_a_large_body_are_bounded(monkeypatch):
+    """Sixteen millions of one digit would be a quarter of the bytes that they take as numbers."""
+    monkeypatch.setattr(body_parsing, "MOST_NUMBERS", 5)
+    assert len(parsed(b'{"bag": [[1, 2], [3, 4]]}')[0][0]) == 2
+    with pytest.raises(ValueError, match="more than 5 numbers; send fewer bags or points"):
+        parsed(b'{"bag": [[1, 2], [3, 4], [5, 6]]}')

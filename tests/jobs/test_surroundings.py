@@ -110,12 +110,12 @@ def ingest(folder, to):
     return ("ingest", *settings(url=to / "new.zarr", **keys))
 
 
-@pytest.mark.parametrize("job", [fit, ingest])
-def test_few_addresses(regression, tmp_path, job):
+@pytest.mark.parametrize(("job", "shares"), [(fit, (0.08, 0.6)), (ingest, (0.3, 0.99))])
+def test_few_addresses(regression, tmp_path, job, shares):
     """Of so few libraries die or stand still, with a line of their own or none: we say it first.
     What is said to be enough is."""
     args = job(regression, tmp_path)
-    for share in (0.08, 0.3, 0.6, 0.99):
+    for share in shares:
         done = bags(*args, addresses=int(share * addresses_needed()))
         assert done.returncode == FAILED
         [line] = done.stderr.splitlines()
@@ -130,8 +130,7 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 READER = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 
 
-@pytest.mark.parametrize("n_processes", [1, 4])
-@pytest.mark.parametrize("cluster", ["none", "local"])
+@pytest.mark.parametrize(("n_processes", "cluster"), [(1, "none"), (4, "none"), (4, "local")])
 def test_few_processes(tmp_path, n_processes, cluster):
     """Of so few OpenBLAS says lines of its own, and interrupts the job: we say one line."""
     tmp_path.chmod(0o777)

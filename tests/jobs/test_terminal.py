@@ -92,6 +92,22 @@ def test_bar_on_a_terminal_moves_with_the_work():
     assert "points" in shown
 
 
+def test_a_phase_without_counts_is_named_at_once():
+    """On a bar, and in a log when its last line is ten seconds old."""
+    err = console(terminal=True)
+    with Terminal(console(), err).progress("fit") as progress:
+        progress.note("choosing the embedding, 3 tried")
+    assert "fit, choosing the embedding, 3 tried" in err.file.getvalue()
+    now, out = [0.0], console()
+    progress = PlainProgress(out, "fit", "bags", lambda: now[0])
+    progress.note("growing trees")
+    assert out.file.getvalue() == ""
+    now[0] = SECONDS_BETWEEN_LINES
+    progress.note("choosing the embedding, 12 tried")
+    progress.note("choosing the embedding, 13 tried")
+    assert out.file.getvalue() == "fit, choosing the embedding, 12 tried\n"
+
+
 def test_progress_ends_with_an_error():
     """An error in the work passes through the bar."""
     terminal = Terminal(console(), console(terminal=True))

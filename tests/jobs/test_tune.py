@@ -17,9 +17,10 @@ from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
 from bagbasis.jobs.configs.sections import EMBEDDINGS, named_embedding
-from bagbasis.jobs.pictures import compare_judged
+from bagbasis.jobs.pictures.model_part import compare_judged
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import judge_fit
+from bagbasis.models.verdict import with_error
 from tests.data.store.processes import running
 from tests.execution.gated import until
 from tests.jobs.pages import Page
@@ -42,7 +43,7 @@ def urls(data, out):
 def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     """The table has the winner, the report every path, and bags fit makes the same model of
     best.yaml."""
-    printed = done("tune", *SMALL, *urls(regression, tmp_path))
+    printed = done("tune", "-v", *SMALL, *urls(regression, tmp_path))
     out = tmp_path / "tune"
     assert {path.name for path in out.iterdir()} == {
         "report.html",
@@ -69,7 +70,7 @@ def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     }
     assert page.texts[page.texts.index("winner") - 1] == report["winner"]["name"]
     spread = last[0]["error"] * (2 / last[0]["n_held_out"]) ** 0.5
-    assert f"{last[0]['error']:.4g} ± {spread:.2g}" in page.texts
+    assert with_error(last[0]["error"], spread) in page.texts
     done("fit", out / "best.yaml", *settings(model_url=tmp_path / "again.zarr"))
     tuned, fitted = load_model(tmp_path / "model.zarr"), load_model(tmp_path / "again.zarr")
     assert tuned.features_ == fitted.features_
@@ -132,7 +133,7 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
 @pytest.mark.long
 def test_it_ends_with_the_winner_beside_what_it_has_to_beat(regression, tmp_path):
     """On the bags that no choice has seen: in the terminal, the report and on the page."""
-    printed = done("tune", *SMALL, *settings(holdout=0.3), *urls(regression, tmp_path))
+    printed = done("tune", "-v", *SMALL, *settings(holdout=0.3), *urls(regression, tmp_path))
     judged = json.loads((tmp_path / "tune" / "report.json").read_text())["judged"]
     model, store = load_model(tmp_path / "model.zarr"), BagStore.open(regression / "bags.zarr")
     assert judged == judge_fit(model, store, forest=True)
@@ -144,13 +145,19 @@ def test_it_ends_with_the_winner_beside_what_it_has_to_beat(regression, tmp_path
         ("the best constant", "constant_error"),
     ]:
         assert name in printed
-        assert f"{judged[key]:.4g}" == page.texts[page.texts.index(name) + 1]
+        told = float(page.texts[page.texts.index(name) + 1])
+        assert told == pytest.approx(judged[key], abs=5e-4 * judged["constant_error"])
     assert judged["measure"] in printed
 
 
 @pytest.mark.parametrize("better", [False, True])
 def test_the_page_says_first_which_rival_is_better(better):
-    judged = {"error": 0.5, "forest_error": 0.4 if better else 0.6, "means_error": 0.7}
+    judged = {
+        "measure": "RMSE",
+        "error": 0.5,
+        "forest_error": 0.4 if better else 0.6,
+        "means_error": 0.7,
+    }
     found = compare_judged({**judged, "constant_error": 1.0})
     text = "The model is no better than a random forest on moments, minima and maxima (0.5 against"
     assert [one.startswith(text) for one in found] == [True] * better

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from bagbasis import DoubleBasisRegressor
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.operations import Registry
 from tests.execution.gated import until
 from tests.jobs.serving import serving
@@ -19,7 +19,7 @@ def test_two_servers(tmp_path):
     labels = [bag.mean() for bag in bags]
     registry = Registry(tmp_path / "registry")
     names = [
-        registry.register(DoubleBasisRegressor(alpha=alpha).fit(bags, labels))
+        registry.register(DoubleBasisRegressor(MomentsEmbedding(), alpha=alpha).fit(bags, labels))
         for alpha in (0.1, 10.0)
     ]
     registry.promote(names[0])

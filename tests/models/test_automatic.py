@@ -36,6 +36,7 @@ def bags_of(n=60, d=2, seed=0, size=20):
     return Bags.from_list(points), np.log(spread)
 
 
+@pytest.mark.long
 def test_the_default_chooses_and_says_what_it_tried():
     bags, y = bags_of()
     model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
@@ -61,6 +62,7 @@ def test_none_is_the_projection_of_before():
     assert "choice" not in before.report_
 
 
+@pytest.mark.long
 def test_the_fit_is_that_of_the_embedding_and_width_chosen():
     """Given by hand, what was chosen has the same bits."""
     bags, y = bags_of()
@@ -76,6 +78,7 @@ def test_the_fit_is_that_of_the_embedding_and_width_chosen():
     np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
+@pytest.mark.long
 def test_few_bags_choose_the_penalty_by_folds(monkeypatch):
     """Beyond some thousands GCV serves; what was asked for in another way is kept."""
     bags, y = bags_of()
@@ -91,6 +94,7 @@ def test_few_bags_choose_the_penalty_by_folds(monkeypatch):
     np.testing.assert_array_equal(same.coef_, given.coef_)
 
 
+@pytest.mark.long
 def test_noise_that_differs_from_bag_to_bag_does_not_cost_the_default_much(monkeypatch):
     """The error of the largest spreads is theirs alone; GCV spreads it over all bags."""
     rng = np.random.default_rng(3)
@@ -109,6 +113,7 @@ def test_noise_that_differs_from_bag_to_bag_does_not_cost_the_default_much(monke
     assert ((by_gcv.predict(new) - truth) ** 2).mean() > 1.4 * floor
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
 def test_the_second_basis_of_a_choice_is_landmarks(kind):
     """With as many landmarks as bags it is the kernel itself; what is given is kept."""
@@ -140,6 +145,7 @@ def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypat
     assert found.features_.second.n_features > 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 30, 500, 2000])
 def test_every_dimension_has_a_default(d):
     bags, y = bags_of(24, d, size=6)
@@ -170,6 +176,7 @@ def test_another_text_is_refused():
         DoubleBasisRegressor("best").fit(bags, y)
 
 
+@pytest.mark.long
 def test_a_store_and_memory_choose_alike_on_any_number_of_cores(tmp_path):
     bags, y = bags_of(50)
     box = [(-8, 8), (-8, 8)]
@@ -184,6 +191,7 @@ def test_a_store_and_memory_choose_alike_on_any_number_of_cores(tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.long
 def test_held_out_and_unlabelled_bags_are_not_looked_at(tmp_path):
     bags, y = bags_of(80)
     y[::7] = np.nan
@@ -211,6 +219,7 @@ def test_groups_are_left_out_whole(tmp_path):
     assert grouped["tried"][0]["error"] > 0.8
 
 
+@pytest.mark.long
 def test_classes_and_densities_choose_too():
     bags, y = bags_of()
     classes = np.where(y > np.median(y), "wide", "narrow")
@@ -222,6 +231,7 @@ def test_classes_and_densities_choose_too():
     assert triple.report_["choice"]["tried"]
 
 
+@pytest.mark.long
 def test_a_linear_model_is_taken_where_it_is_best():
     """Of labels that are linear in means; where random features are given, none is tried."""
     rng = np.random.default_rng(2)
@@ -260,6 +270,7 @@ def test_without_random_features_ridge_on_the_embeddings_decides():
     assert all(one["width"] is None for one in model.report_["choice"]["tried"])
 
 
+@pytest.mark.long
 def test_a_width_that_is_given_stays():
     bags, y = bags_of()
     for second in (
@@ -273,6 +284,7 @@ def test_a_width_that_is_given_stays():
             assert model.features_.second.scale == 0.9
 
 
+@pytest.mark.long
 def test_an_outlier_does_not_keep_others_from_being_told_apart():
     """One point ten thousand deviations away stretches the box of bags in memory."""
     bags, y = bags_of(100)
@@ -321,6 +333,7 @@ def sized(label, n=80, least=5, most=150, seed=4):
     return arrays, np.array([label(bag) for bag in arrays]) + rng.normal(0, 0.05, n)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "label",
     [
@@ -340,6 +353,7 @@ def test_the_number_of_points_is_used_where_it_helps(label):
     assert model.score(*test) > 0.95
 
 
+@pytest.mark.long
 def test_a_fit_with_the_number_of_points_is_like_any_other(tmp_path):
     """Stores, groupbys, lazy predictions, files and intervals; classes too."""
     pd = pytest.importorskip("pandas")
@@ -364,6 +378,7 @@ def test_a_fit_with_the_number_of_points_is_like_any_other(tmp_path):
     assert classes.score(arrays, y > np.median(y)) > 0.9
 
 
+@pytest.mark.long
 def test_the_number_of_points_is_left_out_where_it_does_not_help():
     """It is not tried where all bags have as many points, and not taken without a clear gain."""
     bags, y = bags_of()
@@ -384,6 +399,7 @@ def decades(n=120, d=1, offset=0.0, seed=0):
     return [offset + s * rng.standard_t(3, (30, d)) for s in scales], classes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 2])
 def test_scales_over_decades_are_told_apart(d, tmp_path):
     """Roots see small scales beside large ones, which standardising and arcsinh do not."""
@@ -400,6 +416,7 @@ def test_scales_over_decades_are_told_apart(d, tmp_path):
     assert (stored.predict(new).astype(int) == truth).mean() > 0.93
 
 
+@pytest.mark.long
 def test_the_logarithm_of_a_scale_over_decades_is_learnt():
     rng = np.random.default_rng(3)
     y = rng.uniform(-7, 3, 200)
@@ -409,6 +426,7 @@ def test_the_logarithm_of_a_scale_over_decades_is_learnt():
     assert np.sqrt(np.mean((model.predict(bags[120:]) - y[120:]) ** 2)) < 0.4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["normal", "one-hot", "shifted", "constant", "all zero"])
 def test_roots_are_not_tried_where_points_do_not_spread_over_decades(kind):
     bags, y = bags_of()

@@ -14,7 +14,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.core.errors import ParameterError
-from bagbasis.models.base import parameters_of
+from bagbasis.models.base import fit_parameters_of
 from bagbasis.operations import Retraining
 from bagbasis.operations.retraining.sums import ModelLine
 
@@ -41,7 +41,7 @@ def stored(url):
 
 
 def few(monkeypatch, most):
-    for module in ("fit_parameters", "planning"):
+    for module in ("fit_parameters", "choice.sample"):
         monkeypatch.setattr(FEW_BAGS.format(module), most)
 
 
@@ -75,6 +75,7 @@ def test_a_named_embedding_is_not_worse_than_the_mean():
     assert errors["auto"] < 0.05 * np.var(truth) < errors["gcv"]
 
 
+@pytest.mark.long
 def test_labelled_bags_are_counted(tmp_path, monkeypatch):
     """Bags without a label and those held out are not fitted."""
     store = stored(str(tmp_path / "bags.zarr"))
@@ -144,4 +145,4 @@ def test_an_old_line_goes_on_with_the_penalty_that_it_had():
     assert "alpha" not in old.all_settings["estimator"]
     new = Retraining(**folder, estimator=DoubleBasisRegressor("moments"))
     assert new.all_settings["estimator"]["alpha"] == "auto"
-    assert parameters_of(new.estimator).has_automatic_penalty
+    assert fit_parameters_of(new.estimator).has_automatic_penalty

@@ -77,6 +77,7 @@ def test_classes_and_scores_are_those_of_the_ridge():
     np.testing.assert_array_equal(default.predict(NEW), scores.argmax(axis=1))
 
 
+@pytest.mark.long
 def test_a_store_gives_the_same_as_memory(tmp_path):
     store = BagStore.create(str(tmp_path / "s.zarr"), n_dims=2, target_names=["c"])
     store.append(BAGS, targets={"c": CLASSES.astype(float)})
@@ -109,6 +110,7 @@ def test_weights_and_groups_count():
     assert grouped.outcome_.probability_map.sharpness is not None
 
 
+@pytest.mark.long
 def test_trees_have_a_map_of_their_own():
     model = fitted(head="trees").fit(BAGS, CLASSES)
     known = model.report_["head"]["probabilities"]

@@ -140,7 +140,7 @@ def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, warned):
 def test_refusals(tmp_path):
     """What is missing is named, and what to do about it."""
     plain = regressor().fit(BAGS, Y)
-    with pytest.raises(ModelError, match=r"fit with holdout=.1, or call conformalize"):
+    with pytest.raises(ModelError, match=r"fit it with holdout=0\.1, or call model\.conformalize"):
         plain.predict_interval(BAGS)
     few = regressor().fit(BAGS, Y, holdout=0.2)
     m = len(few.calibration_.errors)

@@ -162,6 +162,7 @@ class TestEstimator:
         assert (cross_val_score(small(kind), bags, targets(kind), cv=3) > 0.3).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_score_by_the_labels_of_a_store(kind, tmp_path):
     """That of the bags held out of the store it was fitted to, of all labelled bags of another."""

@@ -51,6 +51,7 @@ def small(kind=DoubleBasisRegressor, **params):
     return kind(ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(n_features=16), **params)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     solver=st.sampled_from(sorted(SOLVERS)),
@@ -72,6 +73,7 @@ def test_a_power_of_two_changes_no_bit(solver, exponents, seed):
     assert times.alpha == once.alpha
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(exponents=st.lists(st.integers(-1000, 1000), min_size=2, max_size=4), seed=st.integers(0, 9))
 def test_parts_of_any_size_are_merged(tmp_path_factory, exponents, seed):
@@ -211,6 +213,7 @@ def errors_of(bags, y, model):
     return [values["r2"]], [found.error, found.constant_error, *(values[name] for name in names)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", SCALES)
 def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
     """Neither R² nor importance does; deviations and errors have that unit, and so they are after

@@ -8,6 +8,7 @@ import dask
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from bagbasis import (
     Bags,
@@ -23,8 +24,9 @@ from bagbasis import (
     evaluate,
 )
 from bagbasis.core.errors import BagbasisWarning
-from bagbasis.models import iter_predictions, write_predictions
+from bagbasis.models import explain, iter_predictions, write_predictions
 from bagbasis.models.predictions import features as prediction_features
+from tests.workers import two_workers
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -94,8 +96,7 @@ def test_bags_of_a_store_are_named_by_their_ids(fitted, call, tmp_path):
         return [part.compute() if hasattr(part, "compute") else part for part in parts]
 
     _, texts = heard(run)
-    # the two ends of an interval are two arrays, which Dask computes one after the other
-    assert len(texts) == (2 if call == "predict_interval" else 1)
+    assert len(texts) == 1  # the two ends of an interval are two arrays: each warned
     assert "s.zarr: 2 of 5 bags" in texts[0]
     assert "bag 'far': 40 of 40, bag 'half': 20 of 40" in texts[0]
 
@@ -131,6 +132,23 @@ def test_a_single_point_outside_and_small_shares_are_not_told_of(fitted):
     assert len(heard(lambda: fitted.predict([FAR[:1]]))[1]) == 1
 
 
+def test_extremes_of_similar_bags_are_not_told_of(fitted):
+    """A few bags of a fold reach a little beyond the others; a far bag, or many, are told of."""
+    side = np.diff(fitted.model_.features.embedding.box.bounds)[0, 0]
+    near, beyond = (RNG.normal([k * side, 5], 0.1, (40, 2)) for k in (0.6, 1.2))
+    assert heard(lambda: fitted.predict([*BAGS, near]))[1] == []
+    assert "1 of 61 bags has" in heard(lambda: fitted.predict([*BAGS, beyond]))[1][0]
+    assert "3 of 7 bags have" in heard(lambda: fitted.predict([*BAGS[:4], *[near] * 3]))[1][0]
+
+
+def test_scikit_learns_folds_of_similar_bags_tell_nothing():
+    rng = np.random.default_rng(1)
+    bags = [rng.normal(mean, 1, (7, 4)) for mean in rng.normal(0, 1, (120, 1))]
+    y = [bag.mean() for bag in bags]
+    search = GridSearchCV(DoubleBasisRegressor("moments", alpha=1.0), {"alpha": [0.1, 1.0]}, cv=3)
+    assert heard(lambda: search.fit(bags, y))[1] == []
+
+
 def test_predictions_are_those_where_nothing_is_told(fitted):
     predicted = heard(lambda: fitted.predict(MIXED))[0]
     rows = fitted.model_.decision_rows(Bags.from_list(MIXED))  # where nobody listens
@@ -159,6 +177,22 @@ def test_a_smoother_tells_of_a_store(tmp_path):
     assert "bag 3: 40 of 40" in texts[0]
 
 
+def test_parts_of_a_call_that_are_computed_apart_warn_once(tmp_path):
+    """Means and their deviations, too; another call warns again, and so do other bags."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:2], FAR, HALF])
+    fitted = model(uncertainty=True).fit(BAGS, SPREADS)
+
+    def parts():
+        return fitted.predict(store, return_std=True)
+
+    assert len(heard(lambda: [part.compute() for part in parts()])[1]) == 1
+    mean, std = parts()
+    assert len(heard(mean.compute)[1]) == 1
+    assert heard(std.compute)[1] == []
+    assert len(heard(lambda: [part.compute() for part in parts()])[1]) == 1
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypatch, scheduler):
     """Each block warned of its own bags: one warning of the whole call has their number."""
@@ -180,6 +214,28 @@ def test_blocks_of_a_lazy_array_are_told_of_together(fitted, tmp_path, monkeypat
         _, texts = heard(lambda: dask.compute(*both))
         assert len(texts) == 1
         assert "4 of 10 bags" in texts[0]
+
+
+@pytest.mark.long
+def test_blocks_on_a_cluster_are_told_of_together(fitted, tmp_path, monkeypatch):
+    """The workers' logs had a line for each block, and the caller none."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append([*BAGS[:6], *[FAR] * 3, HALF])
+    cut = [(i, i + 2) for i in range(0, 10, 2)]
+    monkeypatch.setattr(prediction_features, "prediction_ranges", lambda *_: cut)
+    before = fitted.predict(store)  # made before there is a cluster
+    with two_workers():
+        for call in (
+            before.compute,
+            fitted.predict(store).mean().compute,
+            lambda: dask.persist(fitted.predict(store) + 1)[0].compute(),
+        ):
+            texts = heard(call)[1]
+            assert len(texts) == 1
+            assert "4 of 10 bags have 140 of 160 points outside" in texts[0]
+            assert "bag 6: 40 of 40" in texts[0]
+        assert "2 of 4 bags" in heard(fitted.predict(store)[4:8].compute)[1][0]
+        assert heard(fitted.predict(store)[:4].compute)[1] == []
+        assert len(heard(lambda: fitted.score(store, np.arange(10)))[1]) == 1
 
 
 def test_a_computation_that_fails_leaves_no_warning_behind(fitted, tmp_path):
@@ -210,3 +266,9 @@ def test_many_far_bags_are_counted_and_the_worst_shown(fitted):
     _, texts = heard(lambda: fitted.predict([HALF, *[FAR] * 9]))
     assert "10 of 10 bags have 380 of 400 points outside" in texts[0]
     assert "bag 1: 40 of 40, bag 2: 40 of 40, bag 3: 40 of 40, and 7 more" in texts[0]
+
+
+def test_an_explanation_tells_once_of_its_bag(fitted):
+    """Not of each copy of the bag that lacks a point or is moved."""
+    [text] = heard(lambda: explain(fitted, FAR, max_points=4))[1]
+    assert "1 of 1 bags has 40 of 40 points outside" in text

@@ -30,6 +30,7 @@ def given():
     return DoubleBasisRegressor(MomentsEmbedding(), RandomFourierFeatures(n_features=32))
 
 
+@pytest.mark.long
 def test_the_choice(chosen):
     """Name, width, error and its standard error, and that of means, are those of the report."""
     tried = chosen.report_["choice"]["tried"]

@@ -111,12 +111,14 @@ def test_coverage():
     assert gaps.mean() < 2 * gaps.std() / len(gaps) ** 0.5
 
 
+@pytest.mark.long
 @given(st.data())
 def test_ranks_of_sums(data):
     """The ends are the sorted sums' own, with equal errors, folds without any and huge ones."""
     sizes = data.draw(st.lists(st.integers(0, 4), min_size=2, max_size=5).filter(any))
     number = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6))
     centres = [data.draw(number) for _ in sizes]
+    scales = [data.draw(st.sampled_from([1.0, 0.5, 3.0])) for _ in sizes]
     errors = [sorted(abs(data.draw(number)) for _ in range(n)) for n in sizes]
     flat = np.array([e for fold in errors for e in fold])[:, None]
     m = len(flat)
@@ -124,13 +126,17 @@ def test_ranks_of_sums(data):
     coverage = rank / (m + 1)
     k = len(sizes)
     made = FoldCalibration(np.zeros((k, 1, 1)), np.zeros((k, 1)), flat, sizes)
-    of_folds = np.array(centres).reshape(1, 1, k)
-    low, high = made.ends(np.zeros((1, 1)), of_folds, coverage)
-    above = sorted(c + e for c, fold in zip(centres, errors, strict=True) for e in fold)
-    below = sorted(c - e for c, fold in zip(centres, errors, strict=True) for e in fold)
+    given = np.zeros((1, 1)), np.array(centres).reshape(1, 1, k), coverage
+    low, high = made.ends(*given, np.array(scales).reshape(1, 1, k))
+    each = list(zip(centres, scales, errors, strict=True))
+    above = sorted(c + s * e for c, s, fold in each for e in fold)
+    below = sorted(c - s * e for c, s, fold in each for e in fold)
     assert (low[0, 0], high[0, 0]) == (below[m - rank], above[rank - 1])
+    without = np.stack(made.ends(*given))
+    np.testing.assert_array_equal(without, np.stack(made.ends(*given, np.ones((1, 1, k)))))
 
 
+@pytest.mark.long
 def test_of_a_store(tmp_path):
     """As in memory: the holdout is left out, with a column of weights, saved, lazily, in files."""
     weights = np.random.default_rng(0).uniform(0.5, 2, N)
@@ -167,6 +173,7 @@ def test_on_a_cluster(tmp_path):
             np.testing.assert_allclose(lazy.compute(), now, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_by_groups(tmp_path):
     """Folds of whole groups, of which one bag counts; the holdout's groups without saying so."""
     days = np.arange(N) // 5

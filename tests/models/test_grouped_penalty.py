@@ -20,7 +20,7 @@ from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.column_splits import GroupFolds
 from bagbasis.data.labelled.columns import Column
 from bagbasis.data.labelled.splits import IndexFolds
-from bagbasis.models.base import parameters_of
+from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.partials import read_partial, write_partial
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import plan_fit
@@ -94,6 +94,7 @@ def test_the_penalty_is_that_of_models_without_a_fold(n_features, weighted, by):
         np.testing.assert_allclose(np.atleast_2d(found.coef_), coef, atol=1e-7 * np.abs(coef).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_features", [128, 640], ids=["all", "searched"])
 @pytest.mark.parametrize("n_groups", [60, 200], ids=["rows", "sums"])
 def test_the_least_error_of_several_valleys_is_found(n_features, n_groups):
@@ -109,6 +110,7 @@ def test_the_least_error_of_several_valleys_is_found(n_features, n_groups):
     assert found.alpha_scores_.min() == pytest.approx(exact.alpha_scores_.min(), rel=1e-6)
 
 
+@pytest.mark.long
 def test_the_error_told_is_that_of_new_groups():
     bags, y, groups = grouped_bags(150)
     found = model(300).fit(bags, y, groups=groups)
@@ -123,6 +125,7 @@ def test_the_error_told_is_that_of_new_groups():
     assert ((alone.predict(new) - truth) ** 2).mean() > ((found.predict(new) - truth) ** 2).mean()
 
 
+@pytest.mark.long
 def test_a_store_its_holdout_and_values_choose_alike(tmp_path):
     bags, y, groups = grouped_bags()
     box = [(-4, 4), (-4, 4)]
@@ -176,7 +179,7 @@ def test_each_fold_chooses_by_its_own_groups():
 def test_sums_of_folds_are_kept_whole(tmp_path, n_features):
     """A checkpoint holds the sums of each fold, bit for bit; sums without folds as before."""
     bags, y, groups = grouped_bags()
-    parameters = parameters_of(model(n_features))
+    parameters = fit_parameters_of(model(n_features))
     plan: FitPlan = plan_fit(pose_problem(parameters, bags, y, groups=groups), parameters)
     sums = plan.run()
     assert sums.folds is not None

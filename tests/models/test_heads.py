@@ -117,6 +117,7 @@ def test_inputs_are_moments_extremes_and_a_short_embedding(monkeypatch):
     assert TreeInputs(features).of(BAGS[:0]).shape == (0, found.shape[1] - 5)
 
 
+@pytest.mark.long
 def test_heads_are_weighed_by_a_loop_over_folds():
     """Errors and shares, from scikit-learn's ridges and forests in each fold, of whole groups."""
     model = estimator(head="stack").fit(BAGS, STEPS, groups=GROUPS)
@@ -156,6 +157,7 @@ def test_heads_are_weighed_by_a_loop_over_folds():
     assert found["errors"]["trees"] < found["errors"]["ridge"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
 @pytest.mark.parametrize("head", ["trees", "stack"])
 def test_a_saved_model_predicts_the_same(kind, head, tmp_path):
@@ -170,6 +172,7 @@ def test_a_saved_model_predicts_the_same(kind, head, tmp_path):
     assert not np.array_equal(ridge.model_.decision_rows(BAGS), model.model_.decision_rows(BAGS))
 
 
+@pytest.mark.long
 def test_trees_of_another_model_are_refused(tmp_path):
     """Arrays that do not fit together are damage, whatever their numbers."""
     model = estimator(head="trees").fit(BAGS, STEPS)
@@ -249,6 +252,7 @@ def test_a_line_of_more_coordinates_than_bags():
         replace(line, weight=2.0).check(2, 0)
 
 
+@pytest.mark.long
 def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
     """Threads of scikit-learn's forests may restore them in another order, as empty ones."""
     kind = stacking.ExtraTreesRegressor
@@ -266,6 +270,7 @@ def test_filters_of_warnings_are_left_as_they_are(monkeypatch):
     assert list(warnings.filters) == before
 
 
+@pytest.mark.long
 def test_many_bags_are_boosted(monkeypatch):
     monkeypatch.setattr(stacking, "MOST_RANDOMISED", 40)
     model = estimator(head="trees").fit(BAGS, np.stack([STEPS, LINEAR], axis=1))
@@ -274,6 +279,7 @@ def test_many_bags_are_boosted(monkeypatch):
     assert model.score(BAGS, np.stack([STEPS, LINEAR], axis=1)) > 0.9
 
 
+@pytest.mark.long
 def test_weights_of_bags_count_in_trees():
     """A bag of weight 0 is as one that is not there, in the trees and their share."""
     weights = (np.arange(N) % 2).astype(float)
@@ -282,6 +288,7 @@ def test_weights_of_bags_count_in_trees():
     assert found.predict(BAGS).min() >= STEPS.min()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", ["trees", "stack"])
 def test_bags_of_a_store_are_predicted_as_those_in_memory(head, tmp_path):
     """Lazily, block by block; and judged by the errors of the folds without a holdout."""
@@ -308,6 +315,7 @@ def test_on_a_cluster(tmp_path):
         assert np.array_equal(again.predict(store).compute(), model.predict(BAGS))
 
 
+@pytest.mark.long
 def test_folds_of_scores_are_fitted_anew():
     scores = cross_val_score(estimator(head="trees"), BAGS, STEPS, cv=3)
     ridge = cross_val_score(estimator(), BAGS, STEPS, cv=3)

@@ -77,6 +77,7 @@ def test_later_bags_are_left_out(store, holdout, late):
     assert earlier.report_["n_bags_fitted"] == model.report_["n_bags_fitted"]
 
 
+@pytest.mark.long
 def test_groups_stay_together(store, tmp_path):
     """About a fifth of the bags, whole patients; the same ones when the store has grown."""
     model = small().fit(store, target="y", holdout=BY_GROUPS)
@@ -92,6 +93,7 @@ def test_groups_stay_together(store, tmp_path):
     np.testing.assert_array_equal(members(grown, kept.holdout_)[:160], before)
 
 
+@pytest.mark.long
 def test_what_is_judged(store, tmp_path):
     """evaluate, judge_fit, a smoother and a tuned model judge the bags that the fit left out."""
     model = small().fit(store, target="y", holdout=BY_GROUPS)
@@ -106,12 +108,13 @@ def test_what_is_judged(store, tmp_path):
     smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=3), in_memory=True)
     smoother.fit(store, target="y", holdout=model.holdout_)
     assert smoother.model_.training.n_bags == N - out.sum()
-    search = Search([ProjectionEmbedding(n_per_dim=3)], (0.5, 1.0), first_bags=N)
+    search = Search([ProjectionEmbedding(n_per_dim=3)], scale_multipliers=(0.5, 1.0), first_bags=N)
     tuned = tune(small(), store, search=search, target="y", holdout=BY_GROUPS).model
     assert tuned.holdout_ == model.holdout_
     np.testing.assert_array_equal(tuned.coef_.shape, model.coef_.shape)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alphas", [None, [0.01, 1.0]])
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 def test_validation_takes_whole_groups(store, solver, alphas):

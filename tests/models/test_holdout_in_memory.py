@@ -59,6 +59,7 @@ def test_the_same_bags_are_known_in_any_form(tmp_path):
         assert evaluate(known, [bag.tolist() for bag in BAGS], NOISE).subset == "holdout"
 
 
+@pytest.mark.long
 def test_swapped_columns_of_a_frame_are_the_same_bags():
     frame = pd.concat([pd.DataFrame(bag, columns=["a", "b"]).assign(id=i)
                        for i, bag in enumerate(BAGS)])  # fmt: skip

@@ -101,6 +101,7 @@ def test_the_width_of_learnt_frequencies_is_no_advice(warned):
     assert "the scale of the random features" in warned.text
 
 
+@pytest.mark.long
 def test_labels_held_out_are_not_looked_at(tmp_path):
     """Neither those held out nor those to validate on; other labels of them change no bit."""
     store = stored(tmp_path / "a.zarr", BAGS, Y)
@@ -165,6 +166,7 @@ class _Killed(Exception):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.1, "validation"])
 def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
     """A fit that is cut off in any pass repeats none that a sweep or the widths have ended."""
@@ -189,6 +191,7 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
     assert not (tmp_path / "kept").exists()
 
 
+@pytest.mark.long
 def test_what_other_sweeps_have_come_to_is_not_gone_on_from(monkeypatch, tmp_path):
     """Another seed, other features or another penalty's bags learn by themselves."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
@@ -221,7 +224,11 @@ def test_each_fold_learns_from_its_own_bags(which):
 def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
     """The same candidates and scores as with `RandomFourierFeatures` of as many features."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    search = Search([ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()], (0.7, 1.4), join=True)
+    search = Search(
+        [ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()],
+        scale_multipliers=(0.7, 1.4),
+        join=True,
+    )
     ours = tune(regressor(), store, search=search, target="y")
     fixed = RandomFourierFeatures(n_features=12, seed=2)
     theirs = tune(regressor(fixed), store, search=replace(search, join=False), target="y")

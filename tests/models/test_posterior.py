@@ -32,6 +32,7 @@ def problems(draw):
     return z, rng.standard_normal((n, 2)) * [1, 1e-3], 10.0 ** draw(st.floats(-3, 3)), rng
 
 
+@pytest.mark.long
 @given(problems(), st.booleans())
 def test_gaussian_process_and_hat_matrix(problem, keeps_rows):
     """From rows and from sums: the predictive variance of a dense Gaussian process over bags, the
@@ -62,6 +63,7 @@ def test_gaussian_process_and_hat_matrix(problem, keeps_rows):
         np.testing.assert_allclose(scores[:, 1] ** 2, oas.mahalanobis(new), rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
 @pytest.mark.parametrize("n_features", [16, 200])
 def test_of_an_estimator(alpha, n_features, tmp_path):
@@ -176,5 +178,5 @@ def test_refusals(tmp_path):
     model = regressor(uncertainty=True).fit(named)
     with pytest.raises(ParameterError, match="'std' is a target of the model"):
         write_predictions(model, named, tmp_path / "p", columns=["std"])
-    with pytest.raises(ParameterError, match="columns is 'spread'"):
-        write_predictions(model, named, tmp_path / "p", columns=["spread"])
+    with pytest.raises(ParameterError, match=r"columns is \['leverge'\] \(did you mean 'leverage'"):
+        write_predictions(model, named, tmp_path / "p", columns=["leverge"])

@@ -28,6 +28,7 @@ from tests.oracles.labelled import features_by_loop, stored
 pytestmark = pytest.mark.usefixtures("many_blocks")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FITS)
 def test_lazy_predictions(store, name):
     """A store's predictions are a dask.array of known shape, dtype and chunks; nothing is read
@@ -59,6 +60,7 @@ def test_lazy_predictions_of_no_bags(tmp_path):
     assert fitted("classes").predict_proba(empty).shape == (0, 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_features(store, dtype):
     """features() gives z of every bag, or the embeddings alone, in chunks of bags, for any
@@ -95,6 +97,7 @@ def test_features_of_no_bags(tmp_path):
         features(empty, *bases())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [regressor, classifier])
 def test_subsets(store, kind):
     """ "holdout" are the bags that the fit left out, "train" the others, "all" both; rows say

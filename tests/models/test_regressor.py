@@ -40,6 +40,7 @@ def store(tmp_path):
     return stored(tmp_path / "s.zarr", BAGS, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "embedding",
     [
@@ -264,6 +265,7 @@ def test_default_bases():
     assert model.score(BAGS[:50], Y[:50]) > 0.9
 
 
+@pytest.mark.long
 def test_one_target_of_a_store_needs_no_name(store):
     """target= may be left out, or is a name (one-dimensional) or a list of names (rows)."""
     shapes = [

@@ -49,6 +49,7 @@ def regressor():
     return DoubleBasisRegressor(*BASES, alpha="gcv", precision="float64")
 
 
+@pytest.mark.long
 def test_what_learns_and_judges_takes_them_as_unlabelled(stores):
     """Fits, errors, K folds and scores are those of a store where they never had a label."""
     removed, unlabelled, _ = stores
@@ -85,6 +86,7 @@ def test_bags_that_are_looked_at_for_themselves_are_the_others(stores):
     np.testing.assert_allclose(tests[0].statistic, tests[1].statistic, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_predictions_leave_them_out(stores, tmp_path):
     """Lazy and written arrays have NaN and no id there; Parquet has no row; classes are -1."""
     removed, unlabelled, kept = stores

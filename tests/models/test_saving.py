@@ -72,6 +72,7 @@ MODELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_round_trip(url, name):
     """Whatever was fitted predicts the same bits after loading, and keeps what it knows."""
@@ -92,6 +93,7 @@ def test_round_trip(url, name):
         assert loaded.classes_.tolist() == model.classes_.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["auto", "given box", "gcv", "class names", "defaults"])
 def test_parameters_come_back(tmp_path, name):
     """A loaded model can be fitted again: its parameters are those it was made with."""

@@ -38,7 +38,7 @@ def test_the_penalty_of_folds_is_that_of_folds_by_hand():
     """Groups stay together over batches; the least error over the folds by scikit-learn."""
     groups = np.arange(301) // 10
     alphas = [0.1, 10.0, 1000.0]
-    ours = StreamingRidge("folds", alphas, n_folds=3)
+    ours = StreamingRidge("folds", alphas=alphas, n_folds=3)
     for rows in np.split(np.arange(301), [105]):
         ours.partial_fit(X[rows], Y[rows], groups[rows])
     folds = ours._folds_of(groups, 301, 0)
@@ -223,6 +223,7 @@ def wide(n, d, seed=0):
 SHAPES = {"wide": (50, 100), "square": (50, 50), "one more": (51, 50), "long": (300, 40)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e4, 1e6, 1e7, 1e9])
 @pytest.mark.parametrize("alpha", [1e-12, 1e-6, 1.0])
@@ -236,7 +237,7 @@ def test_small_penalties_beside_large_features(shape, size, alpha, warned):
     left, sigma, right = left[:, :rank], sigma[:rank], right[:rank]
     coef = right.T @ ((sigma / (sigma**2 + alpha)) * (left.T @ (y[:n] - y[:n].mean())))
     truth = (new - x.mean(axis=0)) * size @ coef + y[:n].mean()
-    for model in (StreamingRidge(alpha), StreamingRidge("gcv", [alpha])):
+    for model in (StreamingRidge(alpha), StreamingRidge("gcv", alphas=[alpha])):
         ours = in_batches(model, x * size, y[:n], [13, 30]).predict(new * size)
         assert np.abs(ours - truth).max() < 1e-6 * truth.std() + 1e-14
     assert warned.text == ""
@@ -259,6 +260,7 @@ def test_features_of_different_sizes(alpha):
     np.testing.assert_allclose(ours.predict(x), centred @ expected + y.mean(), atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", ["gcv", "folds"])
 @pytest.mark.parametrize("n", [60, 100, 101, 160])
 def test_the_choice_does_not_depend_on_the_unit_of_the_features(alpha, n):

@@ -194,6 +194,7 @@ def test_score_of_one_pair_is_a_pass(monkeypatch):
     assert len(passes) == 1
 
 
+@pytest.mark.long
 def test_sample(mapping):
     """Samples follow the predicted density: their coefficients are those predicted."""
     train, test, *_ = mapping

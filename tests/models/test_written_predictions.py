@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 
 from bagbasis import BagStore, DoubleBasisClassifier
 from bagbasis.core.errors import ModelError, ParameterError, StoreError
@@ -19,6 +20,7 @@ from tests.workers import two_workers
 pytestmark = pytest.mark.usefixtures("many_blocks")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FITS)
 def test_written_as_zarr(store, tmp_path, name):
     """Arrays of predictions, probabilities and ids, and names in the attributes."""
@@ -41,6 +43,28 @@ def test_written_as_zarr(store, tmp_path, name):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.zarr"]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["one target", "class names"])
+def test_a_damaged_chunk_is_found(store, tmp_path, name):
+    """A flipped bit in any chunk of ids, predictions or probabilities is an error for readers."""
+    place = tmp_path / "p.zarr"
+    write_predictions(fitted(name), store, place)
+    chunks = [path for path in place.rglob("*") if path.is_file() and path.name != "zarr.json"]
+    assert {path.relative_to(place).parts[0] for path in chunks} == {*read_zarr(place)[0]}
+    for chunk in chunks:
+        whole = chunk.read_bytes()
+        array = zarr.open_array(place / chunk.relative_to(place).parts[0], mode="r")
+        for at in (0, len(whole) // 2, len(whole) - 1):
+            damaged = bytearray(whole)
+            damaged[at] ^= 4
+            chunk.write_bytes(damaged)
+            with pytest.raises(ValueError, match="checksum"):
+                array[:]
+        chunk.write_bytes(whole)
+        array[:]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", FITS)
 def test_written_as_parquet(store, tmp_path, name):
     """One table in the order of the store: id, a column per target, and p_<class>."""
@@ -63,6 +87,7 @@ def test_written_as_parquet(store, tmp_path, name):
     assert len(list((tmp_path / "p").iterdir())) == len(model.predict(store).chunks[0])
 
 
+@pytest.mark.long
 def test_columns_are_named_by_the_targets(tmp_path):
     """A model fitted on a store's targets writes columns of their names."""
     table = np.stack([Y, Y**2], axis=1)
@@ -106,6 +131,7 @@ def test_on_workers(store, tmp_path):
         assert lazy.tolist() == fitted("class names").predict(BAGS).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["zarr", "parquet"])
 def test_other_filesystems(store, memory_url, format):
     """Predictions go to any URL, and are replaced there when asked."""
@@ -172,6 +198,7 @@ def test_only_predictions_are_replaced(tmp_path):
     assert (folder / "thesis.txt").read_text() == "years"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["zarr", "parquet"])
 def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
     """A failure in the middle leaves no half-written predictions, and the old ones as they
@@ -213,6 +240,7 @@ def test_damaged_store(tmp_path):
     assert not (tmp_path / "p.zarr").exists()
 
 
+@pytest.mark.long
 def test_csv(tmp_path, store):
     """One file, in the order of the bags, of numbers with all digits; it is replaced whole."""
     model, place = fitted("two targets"), tmp_path / "p.csv"
@@ -228,6 +256,7 @@ def test_csv(tmp_path, store):
     assert list(tmp_path.glob("p.csv*")) == [place]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "format", "text"),
     [

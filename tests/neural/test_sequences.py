@@ -40,6 +40,7 @@ UNITS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNITS)
 def test_units_by_their_equations(name):
     """Outputs after each point, and after the last one that is there."""
@@ -60,14 +61,14 @@ def test_resumed_training_has_the_same_bits(tmp_path, monkeypatch):
     given = {**SMALL, "validate_every": 10, "dropout": 0.2}
     whole = SequenceRegressor(**given, n_steps=40).fit(arrays, y)
     place = str(tmp_path / "state")
-    SequenceRegressor(**given, n_steps=20, checkpoint=place).fit(arrays, y)
-    again = SequenceRegressor(**given, n_steps=40, checkpoint=place).fit(arrays, y)
+    SequenceRegressor(**given, n_steps=20, checkpoints=place).fit(arrays, y)
+    again = SequenceRegressor(**given, n_steps=40, checkpoints=place).fit(arrays, y)
     for one, other in zip(*(jax.tree.leaves(m.network_) for m in (whole, again)), strict=True):
         if hasattr(one, "dtype"):
             np.testing.assert_array_equal(one, other)
     assert again.history_ == whole.history_
     with pytest.raises(BagbasisError, match="another training"):
-        SequenceRegressor(**given, n_steps=40, checkpoint=place, seed=1).fit(arrays, y)
+        SequenceRegressor(**given, n_steps=40, checkpoints=place, seed=1).fit(arrays, y)
 
 
 @pytest.mark.long
@@ -183,7 +184,10 @@ def test_points_as_they_are(tmp_path):
         (lambda: SequenceClassifier().fit([np.ones((3, 1))] * 4, ["a"] * 4), "needs two classes"),
         (lambda: NextPointRegressor().fit([np.ones((1, 1))] * 4), "two points"),
         (lambda: load_network("nowhere.npz"), "no such file"),
-        (lambda: SequenceRegressor(validation=0.5).fit([np.ones((3, 1))], [1.0, 2.0]), "shape"),
+        (
+            lambda: SequenceRegressor(validation=0.5).fit([np.ones((3, 1))], [1.0, 2.0]),
+            "y has 2 values for 1 bag;",
+        ),
     ],
 )
 def test_refusals(call, told):
@@ -199,6 +203,7 @@ def test_another_file_is_no_network(tmp_path):
         load_network(tmp_path / "a.npz")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["parameters", "format"])
 def test_a_network_of_a_newer_version(tmp_path, place):
     """What this version does not know is named; such a file is a network, and not damaged."""

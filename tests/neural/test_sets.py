@@ -28,6 +28,7 @@ def shifted(n, d=2, seed=0, size=20):
     ], means
 
 
+@pytest.mark.long
 def test_deep_sets_by_definition():
     """The mean over points that are there, in any order; without each point as if it were away."""
     network = DeepSet(2, 5, 6, 3, jax.random.key(0))
@@ -71,11 +72,16 @@ def test_regressor_and_classifier(tmp_path):
         )
 
 
+@pytest.fixture(scope="module")
+def following():
+    """The density of points of bags, learnt from 200 of them."""
+    return BagDensity(**DENSE, learning_rate=0.01, n_steps=700).fit(shifted(250)[0][:200])
+
+
 @pytest.mark.long
-def test_bag_density_follows_the_bag(tmp_path):
+def test_bag_density_follows_the_bag(following, tmp_path):
     """Log density of points given the others, near that of the truth; samples lie at the bag."""
-    bags, means = shifted(250)
-    model = BagDensity(**DENSE, learning_rate=0.01, n_steps=700).fit(bags[:200])
+    model, (bags, means) = following, shifted(250)
     truth = -np.log(2 * np.pi * 0.25) - 1
     pooled = np.concatenate(bags[:200])
     marginal = -0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.cov(pooled.T))[1]
@@ -94,17 +100,15 @@ def test_bag_density_follows_the_bag(tmp_path):
 
 
 @pytest.mark.long
-def test_leave_one_out_terms_by_hand():
+def test_leave_one_out_terms_by_hand(following):
     """Each point of a bag, scored given the embedding of the others."""
     bags, _ = shifted(12, size=5)
-    model = BagDensity(**{**DENSE, "validate_every": 5}, n_steps=5, validation=0.0).fit(bags)
     terms = []
     for bag in bags:
-        rows = [
-            model.log_density([np.delete(bag, j, axis=0)], bag[[j]])[0, 0] for j in range(len(bag))
-        ]
+        others = [np.delete(bag, j, axis=0) for j in range(len(bag))]
+        rows = [following.log_density([o], x[None])[0, 0] for o, x in zip(others, bag, strict=True)]
         terms.append(np.mean(rows))
-    assert model.score(bags) == pytest.approx(np.mean(terms), rel=1e-4)
+    assert following.score(bags) == pytest.approx(np.mean(terms), rel=1e-4)
 
 
 @pytest.mark.long
@@ -134,7 +138,10 @@ def test_densities_of_responses():
         (lambda: BagDensity().fit([np.ones((1, 2))] * 4), "two points"),
         (lambda: BagDensity().fit([np.ones((2, 2))] * 4, [np.ones((2, 2))] * 4), "response=True"),
         (lambda: BagDensity().sample([np.ones((1, 2))], 2), "call fit first"),
-        (lambda: DeepSetsRegressor().fit([np.ones((2, 2))] * 4, [1.0] * 3), "shape"),
+        (
+            lambda: DeepSetsRegressor().fit([np.ones((2, 2))] * 4, [1.0] * 3),
+            "y has 3 values for 4 bags",
+        ),
         (lambda: DeepSetsClassifier().fit([np.ones((2, 2))] * 4, [1] * 4), "needs two classes"),
     ],
 )

@@ -72,6 +72,7 @@ def operations(place):
     }
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_moto_something_else_answers(place, moto, answer):

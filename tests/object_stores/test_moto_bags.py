@@ -76,6 +76,7 @@ def test_moto_plain_zarr_is_read_and_not_written(bucket, tmp_path):
     assert names_in(bucket) == ["data"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [None, b"first"])
 def test_moto_second_writer_of_an_object_is_refused(bucket, first):
     """What changed on S3 since it was read is not written over: one conditional PUT."""
@@ -96,6 +97,7 @@ def test_moto_second_writer_of_an_object_is_refused(bucket, first):
         assert theirs.read("a.json") == b"ours"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("impatient")
 def test_moto_answer_to_a_conditional_write_is_lost(bucket, moto):
     """An object that was written, though nobody heard so, is written; the next write, which finds
@@ -196,6 +198,7 @@ def test_moto_one_of_two_makers_is_refused(bucket, monkeypatch, left):
     model_of(BATCH).check(BagStore.open(url))
 
 
+@pytest.mark.long
 def test_moto_no_such_bucket(s3):
     """A bucket that is not there is refused by everything that writes, and is not made."""
     url = "s3://no-such-bucket/data"
@@ -259,6 +262,7 @@ def test_moto_connection_lost_in_an_append(store, moto):
     store.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", ["credentials", "endpoint"])
 def test_moto_out_of_reach(bucket, monkeypatch, wrong):
     """Missing credentials, or a server that does not answer: one error that names the URL."""

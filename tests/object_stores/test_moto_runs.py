@@ -61,7 +61,7 @@ def test_moto_submitted_run(bucket, store):
     config = {
         "data_url": store.url,
         "model_url": f"{bucket}/models/m.zarr",
-        "model": {"random_features": {"n_features": 32}},
+        "model": {"embedding": {"name": "moments"}, "random_features": {"n_features": 32}},
     }
     run = submit("fit", config)
     assert run.url.startswith(f"{bucket}/models/runs/")
@@ -69,7 +69,7 @@ def test_moto_submitted_run(bucket, store):
     assert report["n_bags_fitted"] == len(BAGS)
     assert load_model(config["model_url"]).report_["n_bags_fitted"] == len(BAGS)
     assert run.progress() == (len(BAGS), len(BAGS))
-    assert "Fitted" in run.logs()
+    assert "fitted to" in run.logs()
     root = f"{bucket}/models/runs"
     assert [found.id for found in runs_in(root)] == [run.id]
     assert attach(run.id, root=root) == run

@@ -30,10 +30,12 @@ def intervals_by_folds(
     coverage: float,
     counted: NDArray[np.int64] | None = None,
     weights: Floats | None = None,
+    scales: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Floats]:
     """Lower and upper ends (n_new, k) for features z (n, D), labels y (n, k), new (n_new, D).
 
-    ``counted`` are the bags whose errors count; default all.
+    ``counted`` are the bags whose errors count; default all. ``scales`` are those of the bags
+    (n, k, K) and of the new ones (n_new, k, K); default 1.
     """
     w = np.ones(len(z)) if weights is None else weights
     below, above = [], []
@@ -41,6 +43,9 @@ def intervals_by_folds(
         rest = folds != folds[i]
         psi, intercept = ridge(z[rest], y[rest], alpha_per_weight * w[rest].sum(), w[rest])
         error = np.abs(y[i] - (z[i] @ psi + intercept))
+        if scales is not None:
+            own, of_new = scales
+            error = error / own[i, :, folds[i]] * of_new[:, :, folds[i]]
         below.append(new @ psi + intercept - error)
         above.append(new @ psi + intercept + error)
     m = len(below)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bagbasis.models.base import parameters_of
+from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.fitting.planning import choose_features, plan_fit
@@ -14,17 +14,17 @@ from bagbasis.models.fitting.problem import Problem, pose_problem
 
 def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **given: Any) -> Problem:
     """Return what the estimator would be fitted to."""
-    return pose_problem(parameters_of(model), X, labels, target, **given)
+    return pose_problem(fit_parameters_of(model), X, labels, target, **given)
 
 
 def chosen_features(model: Any, problem: Problem) -> FeatureMap:
     """Return both bases of a fit of the estimator to a problem."""
-    return choose_features(problem, parameters_of(model))
+    return choose_features(problem, fit_parameters_of(model))
 
 
 def planned(model: Any, problem: Problem) -> FitPlan:
     """Return the plan of a fit of the estimator to a problem."""
-    return plan_fit(problem, parameters_of(model))
+    return plan_fit(problem, fit_parameters_of(model))
 
 
 def set_solution(model: Any, **parts: Any) -> None:

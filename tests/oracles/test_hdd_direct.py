@@ -63,6 +63,7 @@ def test_density_sums(n_dims, bandwidth, dtype):
     assert np.isnan(out[3]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize("dtype", DTYPES)

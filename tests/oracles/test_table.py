@@ -13,6 +13,7 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 
 import bagbasis
+from bagbasis.embeddings.kernels.by_arrays import by_arrays
 
 from .embedding_entries import embeddings
 from .fourier_entries import random_features
@@ -22,6 +23,7 @@ from .series_entries import projections
 from .table import IMPLEMENTATIONS, TIMED
 
 FEATURES = (projections, embeddings, hdd_embeddings, random_features)
+BY_ARRAYS = ("project cosine", "MeanMap", "Moments", "SlicedW", "Extremes", "HDD")
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
@@ -49,6 +51,15 @@ def test_drawn_bags(entries, data, seed, n):
     name = data.draw(st.sampled_from(names))
     entry = IMPLEMENTATIONS[name]
     assert_equals_oracle(entry, entry.implementation, np.random.default_rng(seed), n)
+
+
+@pytest.mark.parametrize("entries", [projections, embeddings, hdd_embeddings])
+def test_by_arrays(entries):
+    """What embeds small samples without kernels computes the same."""
+    with by_arrays(True):
+        for entry in entries():
+            if entry.name.startswith(BY_ARRAYS) and "float64" in entry.name:
+                assert_equals_oracle(entry, entry.implementation, np.random.default_rng(3), 3)
 
 
 def assert_equals_oracle(entry: Implementation, function, rng=None, n=None):

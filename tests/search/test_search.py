@@ -181,7 +181,7 @@ def test_search_asks_where_most_is_expected(model):
     bags finds the slope that is there."""
     field, _, _, weights, rng = world(3)
     regions = ProbitRegions(weights, -0.5)
-    search = PatternSearch(field, regions, 0.6, n_candidates=None)
+    search = PatternSearch(field, regions, threshold=0.6, n_candidates=None)
     left = np.flatnonzero(~search.flagged)
     rewards = regions.expected_rewards(field, np.arange(9), left, 0.6, (0, 0), rng)
     assert search.suggest() == rewards.sum(axis=1).argmax()
@@ -189,7 +189,9 @@ def test_search_asks_where_most_is_expected(model):
     places = np.linspace(0, 12, 37)[:, None]
     truth = np.where(places < 6, np.maximum(places - 3, 0), 3.0 - 0.5 * (places - 6))[:, 0]
     slopes = BagRegions(model, [np.arange(k, k + 7) for k in range(0, 31, 3)], "up", places)
-    search = PatternSearch(Field(places, 4 * RBF(2.0), 1e-4), slopes, 0.7, 12, seed=4)
+    search = PatternSearch(
+        Field(places, 4 * RBF(2.0), 1e-4), slopes, threshold=0.7, n_candidates=12, seed=4
+    )
     assert not search.flagged.any()
     for _ in range(10):
         before = search.flagged.copy()
@@ -238,7 +240,9 @@ PLACES = np.zeros((4, 1))
             "weights are of",
         ),
         (
-            lambda m: PatternSearch(Field(PLACES, RBF()), ProbitRegions(np.ones((2, 4))), 1.0),
+            lambda m: PatternSearch(
+                Field(PLACES, RBF()), ProbitRegions(np.ones((2, 4))), threshold=1.0
+            ),
             "threshold is 1.0",
         ),
     ],

@@ -59,7 +59,7 @@ def test_a_break_costs_the_block_it_hits(tmp_path, monkeypatch):
 
     pairs_matrix = pairs.divergence_matrix
     monkeypatch.setattr(pairs, "divergence_matrix", counted)
-    options = {"k": 7, "bags_per_block": 2, "checkpoint": tmp_path}
+    options = {"k": 7, "bags_per_block": 2, "checkpoints": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         divergence_blocks(BAGS, **options)
     found = divergence_blocks(BAGS, **options)
@@ -71,9 +71,10 @@ def test_a_break_costs_the_block_it_hits(tmp_path, monkeypatch):
         divergence_blocks(BAGS, "kl")
 
 
+@pytest.mark.long
 def test_blocks_of_a_store_are_kept_by_its_points(tmp_path):
     """Another store of that URL, with the same ids and sizes, has its own divergences."""
-    options = {"k": 7, "bags_per_block": 2, "checkpoint": tmp_path / "kept"}
+    options = {"k": 7, "bags_per_block": 2, "checkpoints": tmp_path / "kept"}
     for bags in (BAGS, [bag[:, ::-1] + 0.1 * bag for bag in BAGS]):
         store = BagStore.create(tmp_path / "s.zarr", 12, overwrite=True).append(bags)
         found = divergence_blocks(store, **options)
@@ -103,6 +104,7 @@ def cells():
     return anndata.AnnData(points[order], obs=obs, obsm={"X_pca": points[order]})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["knn", "mixture", "js", "mean_map", "sliced"])
 def test_replicates_of_a_donor_are_near(cells, method):
     """By each representation; kept in ``uns`` until forced."""

@@ -47,6 +47,7 @@ def test_a_difference_between_donors_is_found():
     assert two_sample_test(a, b, groups=(of_a, of_b), embedding=MEAN_MAP).p_value < 0.01
 
 
+@pytest.mark.long
 def test_a_label_of_donors_that_says_nothing_of_cells():
     """Independence with donors as units holds its level; with samples it does not."""
     rejected = {"donors": 0, "samples": 0}

@@ -16,6 +16,7 @@ def samples(cells, dims, seed=0):
     return [rng.normal(size=(cells, dims)) for _ in range(6)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dims", "cells"), [(3, 2), (3, 3), (3, 4), (3, 5), (3, 12), (3, 20), (10, 15), (30, 25)]
 )
@@ -39,6 +40,7 @@ def test_units_of_coordinates_do_not_matter():
     np.testing.assert_allclose(scaled, sample_distances(bags, "mixture"), rtol=0.15, atol=0.3)
 
 
+@pytest.mark.long
 def test_a_small_sample_among_large_ones_is_near_them():
     rng = np.random.default_rng(1)
     bags = [rng.normal(size=(n, 3)) * [1, 100, 0] + 5 for n in (1, 3, 8, 200, 200, 200)]

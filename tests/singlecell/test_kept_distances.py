@@ -68,6 +68,7 @@ def test_other_parameters_have_other_distances(cells, other, written, tmp_path):
     assert second.shape != first.shape or not np.array_equal(first, second)
 
 
+@pytest.mark.long
 def test_a_seed_of_mixtures_has_its_own_distances(cells):
     first, second = (distances(cells, method="mixture", seed=seed)[1] for seed in (1, 2))
     assert not np.array_equal(first, second)

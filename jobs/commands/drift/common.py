@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bagbasis.core.errors import DataError
 
-from ...configs import ClusterConfig
+from ...configs.config import ClusterConfig
 from ..hypotheses.common import BOUNDS
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class WatchedConfig(ClusterConfig):
         examples=[[0, 1000]], default=None, min_length=2, max_length=2, description=BOUNDS
     )
     columns: list[str] | None = Field(
-        default=None, description="of a .parquet or .csv file; null: all, which must be numbers"
+        default=None,
+        description="columns of a .parquet or .csv file; null: all, which must be numbers",
     )
     detector_url: str = Field(
         examples=["example-output/detector.npz"], description="the file of the detector"

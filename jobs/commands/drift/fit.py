@@ -8,20 +8,21 @@ from typing import Any
 from pydantic import Field
 
 from ...cluster import running_on
-from ...configs import EmbeddingSection, ReportConfig, build
+from ...configs.config import ReportConfig
+from ...configs.sections import EmbeddingSection, build
 from ...terminal import Terminal
 from .common import WatchedConfig, read_watched
 
 
 class Config(ReportConfig, WatchedConfig):
-    """See ``configs/drift-fit.yaml``."""
+    """Keys of ``configs/drift-fit.yaml``."""
 
     overwrite: bool = Field(default=False, description="replace a detector that is there")
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"
     )
-    alpha: float = Field(default=0.05, description="false alarms per test")
-    n_permutations: int = Field(default=999, ge=1, description="of each test")
+    alpha: float = Field(default=0.05, description="chance of a false alarm, per test")
+    n_permutations: int = Field(default=999, ge=1, description="permutations of each test")
     n_frequencies: int | None = Field(
         default=None, description="random frequencies per width; null: 64, of few rows 256"
     )
@@ -29,7 +30,7 @@ class Config(ReportConfig, WatchedConfig):
         default=True, description="columns of a table in units of their standard deviations"
     )
     thin: bool | int = Field(default=True, description="points that bags are thinned to")
-    seed: int = Field(default=0, ge=0, description="of everything random")
+    seed: int = Field(default=0, ge=0, description="random seed")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
@@ -50,14 +51,14 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     with running_on(config.cluster, store_url):
         detector.fit(data)
     detector.save(config.detector_url, overwrite=config.overwrite)
-    kept = detector.reference_
+    reference = detector.reference_
     report = {
         "data_url": config.data_url,
         "detector_url": config.detector_url,
-        "kind": kept.watched.kind,
-        "n_reference": kept.n_rows,
-        "columns": list(kept.watched.columns),
-        "kernels": str(kept.scales),
+        "kind": reference.watched.kind,
+        "n_reference": reference.n_rows,
+        "columns": list(reference.watched.columns),
+        "kernels": str(reference.scales),
         "seconds": time.perf_counter() - begun,
     }
     console.values("The reference is kept", {k: v for k, v in report.items() if k != "columns"})

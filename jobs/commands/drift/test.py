@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
 from ...cluster import running_on
-from ...configs import ReportConfig
+from ...configs.config import ReportConfig
 from ...terminal import Terminal
 from .common import WatchedConfig, read_watched
 
@@ -21,9 +22,11 @@ EXIT_CODES = {
 
 
 class Config(ReportConfig, WatchedConfig):
-    """See ``configs/drift-test.yaml``."""
+    """Keys of ``configs/drift-test.yaml``."""
 
-    alpha: float | None = Field(default=None, description="null: that of the detector")
+    alpha: float | None = Field(
+        default=None, description="chance of a false alarm; null: that of the detector"
+    )
     picture: str | None = Field(
         default=None, description="where to draw the scales of the difference; null: nowhere"
     )
@@ -33,28 +36,37 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Test; returns the report."""
     from bagbasis.operations import DriftDetector
 
+    from ...conclusions import lines_of_test
+
     detector = DriftDetector.load(config.detector_url)
     if config.alpha is not None:
         detector.set_params(alpha=config.alpha)
     data, store_url = read_watched(config)
     with running_on(config.cluster, store_url):
-        found = detector.test(data)
-    is_drift = found.p_value <= detector.alpha
+        result = detector.test(data)
+    is_drift = result.p_value <= detector.alpha
+    for line in lines_of_test(result, detector.alpha):
+        console.line(line)
     shown = {
         "drift": "yes" if is_drift else "no",
-        "p-value": found.p_value,
+        "p-value": result.p_value,
         "alpha": detector.alpha,
-        "distance": found.statistic,
-        "effect": found.effect,
-        "largest weight": found.details["largest_weight"],
-        **{name: n for name, n in found.n.items()},
+        "distance": result.statistic,
+        "effect": result.effect,
+        "largest weight": result.details["largest_weight"],
+        **{name: n for name, n in result.n.items()},
     }
-    console.values("Drift" if is_drift else "No drift", shown)
-    report = {**found.to_dict(), "is_drift": bool(is_drift), "alpha": detector.alpha}
+    console.details.values("Drift" if is_drift else "No drift", shown)
+    report = {**result.to_dict(), "is_drift": bool(is_drift), "alpha": detector.alpha}
     if config.picture is not None:
-        from ...pictures import draw_scales
+        from ...pictures.scales import draw_scales
 
-        report["pictures"] = [str(draw_scales(config.picture, found))]
+        report["pictures"] = [str(draw_scales(config.picture, result))]
+    if config.report is not None:
+        from ...pictures.hypothesis_part import hypothesis_part
+
+        header = {"detector": config.detector_url, "data": config.data_url}
+        console.parts.append(replace(hypothesis_part(result, detector.alpha), header=header))
     return report
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from bagbasis.core.errors import ParameterError
 
-from ...configs import DirectoryConfig
+from ...configs.config import DirectoryConfig
 from ...terminal import Terminal
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ class TestConfig(DirectoryConfig):
     parameters: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, such as {n_frequencies: 1024}"
     )
-    null_law: str | None = Field(  # YAML takes a key "null" for none
+    RENAMED_OF: ClassVar[str] = "bags test"
+
+    null: str | None = Field(
         default=None, description="permutation, spectral, …; null: the statistic's first"
     )
     n_permutations: int = Field(default=999, ge=1, description="permutations, or simulations")
-    seed: int = Field(default=0, ge=0, description="of everything random")
+    seed: int = Field(default=0, ge=0, description="random seed")
 
 
 def named_statistic(
@@ -57,8 +60,14 @@ def named_statistic(
 
 def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) -> dict[str, Any]:
     """Show the result, draw its null and its locations, and return the report."""
-    from ...pictures import draw_coordinates, draw_locations, draw_null, draw_scales
+    from ...conclusions import lines_of_test
+    from ...pictures.hypothesis_part import hypothesis_part
+    from ...pictures.locations import draw_locations
+    from ...pictures.nulls import draw_null
+    from ...pictures.scales import draw_coordinates, draw_scales
 
+    for line in lines_of_test(result):
+        console.line(line)
     columns = ["statistic", "value", "standard error", "p-value", "effect", "null", "seconds"]
     row = [
         result.name.partition("(")[0],
@@ -69,8 +78,8 @@ def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) ->
         result.null,
         result.seconds,
     ]
-    console.table(result.question.capitalize(), columns, [row])
-    console.values("What was tested", _tested(result))
+    console.details.table(result.question.capitalize(), columns, [row])
+    console.details.values("What was tested", _tested(result))
     out_dir = Path(config.out_dir)
     pictures = [draw_null(out_dir / "null.png", result)]
     if result.sampled_rows:
@@ -79,6 +88,7 @@ def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) ->
         pictures.append(draw_scales(out_dir / "scales.png", result))
     if "coordinates" in result.details:
         pictures.append(draw_coordinates(out_dir / "coordinates.png", result))
+    console.parts.append(replace(hypothesis_part(result), files=[path.name for path in pictures]))
     for path in pictures:
         console.line(str(path))
     return {**result.to_dict(), "pictures": [str(path) for path in pictures]}

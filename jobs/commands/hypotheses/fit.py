@@ -11,7 +11,7 @@ from .common import BOUNDS, TestConfig, conclude, named_statistic
 
 
 class Config(TestConfig):
-    """See ``configs/test-fit.yaml``."""
+    """Keys of ``configs/test-fit.yaml``."""
 
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
@@ -19,15 +19,18 @@ class Config(TestConfig):
         examples=[["k"]], min_length=1, description="the targets that are a point together"
     )
     means: list[list[float]] = Field(
-        default=[], description="of the components, one number per target each; []: one at 0"
+        default=[],
+        description="means of the components, a number per target each; []: one component at 0",
     )
     covariances: float | list[list[list[float]]] = Field(
-        default=1.0, description="of the components; a number: a variance of all, alike"
+        default=1.0, description="covariances of the components; a number: one variance for all"
     )
-    weights: list[float] | None = Field(default=None, description="null: equal ones")
-    statistic: str = Field(default="ksd", description="ksd, ksd_agg or fssd")
+    weights: list[float] | None = Field(
+        default=None, description="weights of the components; null: equal"
+    )
+    statistic: str = Field(default="ksd_ranks", description="ksd_ranks, ksd, ksd_agg or fssd")
     bandwidth: float | Literal["median"] = Field(
-        default="median", description="of the kernel; median: that distance of two points"
+        default="median", description="kernel bandwidth; median: the median distance of two points"
     )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"
@@ -54,7 +57,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         score,
         statistic=statistic,
         bandwidth=config.bandwidth,
-        null=config.null_law,
+        null=config.null,
         n_draws=config.n_permutations,
         groups=groups,
         seed=config.seed,

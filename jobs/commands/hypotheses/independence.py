@@ -7,13 +7,13 @@ from typing import Any
 from pydantic import Field
 
 from ...cluster import running_on
-from ...configs import ClusterConfig
+from ...configs.config import ClusterConfig
 from ...terminal import Terminal
 from .common import BOUNDS, TestConfig, conclude, named_statistic
 
 
 class Config(TestConfig, ClusterConfig):
-    """See ``configs/test-independence.yaml``."""
+    """Keys of ``configs/test-independence.yaml``."""
 
     data_url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
@@ -53,7 +53,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             config.target,
             statistic=statistic,
             kernel=config.kernel,
-            null=config.null_law,
+            null=config.null,
             n_permutations=config.n_permutations,
             groups=groups,
             within=within,

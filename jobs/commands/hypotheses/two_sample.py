@@ -9,7 +9,8 @@ from pydantic import Field
 from bagbasis.core.errors import DataError
 
 from ...cluster import running_on
-from ...configs import ClusterConfig, EmbeddingSection, build
+from ...configs.config import ClusterConfig
+from ...configs.sections import EmbeddingSection, build
 from ...terminal import Terminal
 from .common import BOUNDS, TestConfig, conclude, named_statistic
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Config(TestConfig, ClusterConfig):
-    """See ``configs/test-two-sample.yaml``."""
+    """Keys of ``configs/test-two-sample.yaml``."""
 
     a_url: str = Field(
         examples=["example-output/bags.zarr"], description="the store of the first sample"
@@ -46,7 +47,7 @@ class Config(TestConfig, ClusterConfig):
     )
     bandwidth: float | Literal["median", "max_mmd", "t", "tau", "ard"] | None = Field(
         default=None,
-        description="of the kernel; ard: one per coordinate; null: the median distance of two rows",
+        description="kernel bandwidth; ard: per coordinate; null: the median distance of two rows",
     )
     groups: str | None = Field(
         default=None, description="a target whose value says which bags are one unit"
@@ -58,8 +59,9 @@ class Config(TestConfig, ClusterConfig):
         default=None, description="what a bag becomes; null: a mean map"
     )
     thin: bool | int = Field(default=True, description="points that bags are thinned to")
-    memory: float | None = Field(
-        default=None, description="of null_law wild_bootstrap: bags over which a series forgets"
+    correlation_length: float | None = Field(
+        default=None,
+        description="for the null wild_bootstrap: lag beyond which a series is nearly uncorrelated",
     )
     standardize: bool | None = Field(
         default=None,
@@ -86,14 +88,14 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             statistic=statistic,
             kernel=config.kernel,
             bandwidth=config.bandwidth,
-            null=config.null_law,
+            null=config.null,
             n_permutations=config.n_permutations,
             groups=groups or None,
             seed=config.seed,
             unit=config.unit,
             embedding=None if config.embedding is None else build(config.embedding),
             thin=config.thin,
-            memory=config.memory,
+            correlation_length=config.correlation_length,
             standardize=config.standardize,
         )
     return conclude(result, config, console)

@@ -11,7 +11,6 @@ import asyncio
 import gc
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -20,14 +19,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
-    import pyarrow
-
-    from bagbasis import Bags
-
     from .requests import Served
 
 PIECE = 2**18  # bytes that are handed over at once
@@ -118,117 +110,6 @@ async def _ask(
     body.clear()  # the child has it now
     head = json.loads(await reader.readuntil(b"\n"))
     return int(head["status"]), await reader.readexactly(head["size"])
-
-
-def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
-    """Return the bags of a body, whether it is one bag, and its columns, without Python's numbers.
-
-    Raises
-    ------
-    ValueError
-        The body is not JSON, or holds something else than bags of numbers; `BagbasisError` for
-        bags that cannot be used.
-    """
-    import pyarrow
-    import pyarrow.json
-
-    from .requests import EXPECTED, MOST_BAGS, check_n_bags
-
-    encoding = json.detect_encoding(bytes(body[:4]))
-    if encoding != "utf-8":
-        body = bytes(body).decode(encoding).encode()
-    if not re.match(rb"\s*\{", body):  # Arrow's reader dies of a null
-        raise ValueError(f"the body is not an object; expected {EXPECTED}")
-    if body.count(b"[[") > MOST_BAGS + 1:  # many bags are not parsed to be refused
-        raise ValueError(
-            f"the body holds more than {MOST_BAGS:,} lists of lists; send at most {MOST_BAGS:,} "
-            "bags at a time"
-        )
-    point: pyarrow.DataType = pyarrow.list_(pyarrow.float64())
-    try:
-        try:
-            table = _read(body, point)
-        except pyarrow.ArrowInvalid as error:
-            if "from array to number" not in str(error):
-                raise
-            point = pyarrow.float64()  # bags in one dimension may be lists of numbers
-            table = _read(body, point)
-    except pyarrow.ArrowException as error:
-        raise ValueError(
-            f"the body is not bags of numbers ({error}); expected {EXPECTED}"
-        ) from error
-    del body
-    rows = {key: table[key].combine_chunks() for key in table.column_names}
-    there = [key for key in ("bag", "bags") if rows[key].null_count == 0]
-    if table.num_rows != 1 or len(there) != 1:
-        raise ValueError(f"the body is not one object with a bag or bags; expected {EXPECTED}")
-    names = rows["columns"][0].as_py()
-    lists = rows[there[0]].values
-    del table, rows
-    if there == ["bag"]:
-        return _bags(lists, np.array([0, len(lists)])), True, names
-    check_n_bags(len(lists))
-    if lists.null_count:
-        at = int(np.argmin(lists.is_valid().to_numpy(zero_copy_only=False)))
-        raise ValueError(f"bag {at} holds null; expected numbers")
-    return _bags(lists.flatten(), lists.offsets.to_numpy()), False, names
-
-
-def _read(body: bytes | bytearray, point: pyarrow.DataType) -> pyarrow.Table:
-    """Return a body as a table of one row, whose points are of this type."""
-    import pyarrow.json
-
-    bag = pyarrow.list_(point)
-    names = pyarrow.list_(pyarrow.string())
-    fields = [("bag", bag), ("bags", pyarrow.list_(bag)), ("columns", names)]
-    return pyarrow.json.read_json(
-        pyarrow.py_buffer(body),
-        pyarrow.json.ReadOptions(use_threads=False, block_size=len(body) + 1),
-        pyarrow.json.ParseOptions(
-            explicit_schema=pyarrow.schema(fields),
-            newlines_in_values=True,
-            unexpected_field_behavior="error",
-        ),
-    )
-
-
-def _bags(points: pyarrow.Array, offsets: NDArray[np.integer[Any]]) -> Bags:
-    """Return the bags that begin at these points of an Arrow list of points.
-
-    Raises
-    ------
-    ValueError
-        A point is null, or points have different lengths; `DataError` for an empty bag.
-    """
-    from bagbasis import Bags, as_bags
-
-    def bag_of(point: np.integer[Any] | int) -> int:
-        return int(np.searchsorted(offsets, point, side="right")) - 1
-
-    if (np.diff(offsets) == 0).any() or len(offsets) == 1:
-        # refused as such a list is everywhere
-        as_bags([np.zeros((size, 1)) for size in np.minimum(1, np.diff(offsets))])
-    if points.null_count:
-        at = np.argmin(points.is_valid().to_numpy(zero_copy_only=False))
-        raise ValueError(f"bag {bag_of(at)} holds null; expected numbers")
-    if not hasattr(points, "offsets"):  # numbers
-        return Bags(points.to_numpy(zero_copy_only=False).reshape(-1, 1), offsets)
-    lengths = np.diff(points.offsets.to_numpy())
-    n_dims = int(lengths[0])
-    if (lengths != n_dims).any():
-        bag = bag_of(np.argmax(lengths != n_dims))
-        own = lengths[offsets[bag] : offsets[bag + 1]]
-        if own.min() < own.max():
-            raise ValueError(
-                f"bag {bag} is not an array: its points have {own.min()} to {own.max()} coordinates"
-            )
-        raise ValueError(f"bag {bag} has dimension {own[0]}, bag 0 has {n_dims}")
-    values = points.flatten()
-    if values.null_count:
-        at = np.argmin(values.is_valid().to_numpy(zero_copy_only=False)) // n_dims
-        raise ValueError(f"bag {bag_of(at)} holds null; expected numbers")
-    array: NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
-    return Bags(array.reshape(len(points), n_dims), offsets)
 
 
 class Forks:
@@ -336,6 +217,7 @@ def answer_body(served: Served | None, task: dict[str, Any], client: socket.sock
     from bagbasis.core.errors import BagbasisError
 
     from ..model_place import open_model
+    from .body_parsing import parsed
     from .requests import Served, reason_of, response, warm
 
     body: bytearray | None = bytearray(task["size"])
@@ -374,9 +256,9 @@ def main() -> None:
         pyarrow.set_memory_pool(pyarrow.jemalloc_memory_pool())
 
     from .. import model_place  # now, not while a client waits
-    from . import requests
+    from . import body_parsing, requests
 
-    del pyarrow, model_place, requests
+    del pyarrow, model_place, body_parsing, requests
     Forks(socket.socket(fileno=0)).serve()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bagbasis import Bags, as_bags
+from bagbasis import Bags
 from bagbasis.core.errors import BagbasisError, shown
 from bagbasis.data.bags.coordinates import checked_names
 
@@ -77,8 +77,7 @@ def answer(
         The answer would hold more than `most_values` numbers.
     """
     text = body.decode(json.detect_encoding(body))
-    # integers of any size are numbers; numpy would make objects of those from 2 ** 64 on
-    asked = json.loads(text, object_pairs_hook=_each_once, parse_int=float)
+    asked = _DECODER.decode(text)
     names = asked.pop(COLUMNS, None) if isinstance(asked, dict) else None
     if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
         raise ValueError(f"the body is {shown(asked)}; expected {EXPECTED}")
@@ -89,7 +88,7 @@ def answer(
     single = "bag" in asked
     if not single and isinstance(asked["bags"], list):
         check_n_bags(len(asked["bags"]))
-    bags = as_bags([asked["bag"]] if single else asked["bags"])
+    bags = Bags.from_list([asked["bag"]] if single else asked["bags"])
     if most_values is not None and len(bags) * served.n_values > most_values:
         raise LargeAnswerError
     return response(served, bags, single, names)
@@ -156,6 +155,10 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {shown(twice)} comes twice; give it once")
     return values
+
+
+# integers of any size are numbers; numpy would make objects of those from 2 ** 64 on
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=float)
 
 
 def _column_names(names: object, n_dims: int) -> Sequence[str]:

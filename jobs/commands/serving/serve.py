@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bagbasis.core.errors import ConfigError, ParameterError, RunError, StoreError
-from bagbasis.data.storage.files import PRIVATE, staged, storage_errors
+from bagbasis.data.storage.files import PRIVATE, check_regular, staged, storage_errors
 from bagbasis.data.storage.urls import local_path, normalize_url
 from bagbasis.execution.clusters.profiles import is_loopback
 from bagbasis.operations import Registry
@@ -75,6 +75,8 @@ def serve_registry(
     path = state_folder() / "serve.token" if token_file is None else _local(token_file)
     token = own_token(path)
     champion = Champion(Registry(url))
+    for pem in filter(None, tls):
+        check_regular(Path(pem), ConfigError)
     config = server_config(make_app(champion, token), tls)
     try:
         config.load()

@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from ...configs import ReportConfig
+from ...configs.config import ReportConfig
 from ...terminal import Terminal
 from .changes import report_changes
 
 
 class Config(ReportConfig):
-    """See ``configs/compact.yaml``."""
+    """Keys of ``configs/compact.yaml``."""
 
     url: str = Field(examples=["example-output/bags.zarr"], description="the store")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ...configs import ReportConfig
+from ...configs.config import ReportConfig
 from ...terminal import Terminal
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}
 
 
 class Config(ReportConfig):
-    """See ``configs/info.yaml``."""
+    """Keys of ``configs/info.yaml``."""
 
     url: str = Field(examples=["example-output/bags.zarr"], description="a store or a model")
 
@@ -35,6 +35,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     from ..model_place import open_model
 
+    model: FittedModel | None = None
     url = normalize_url(config.url)
     if not exists(url):
         raise StoreError(f"{url}: not found")
@@ -42,11 +43,25 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         report = describe_store(BagStore.open(url))
     except StoreError as no_store:
         try:
-            report = describe_model(open_model(url))
+            model = open_model(url)
+            report = describe_model(model)
         except ModelError as no_model:
             raise StoreError(f"{no_store}; and as a model: {no_model}") from no_model
-    console.values(url, with_short_classes(report))
+    if model is None or not _show_summary(url, model, console):
+        console.values(url, with_short_classes(report))
     return report
+
+
+def _show_summary(url: str, model: FittedModel, console: Terminal) -> bool:
+    """Print what was chosen, how good it is and what to do next; False for a network."""
+    from bagbasis.models.base import DoubleBasis
+
+    if not isinstance(model, DoubleBasis):
+        return False
+    console.values(url, {"kind": type(model).__name__, **model.summary().rows})
+    console.line("All that is saved: bags info -v, or --json")
+    console.details.values(url, with_short_classes(describe_model(model)))
+    return True
 
 
 def with_short_classes(report: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +128,7 @@ def describe_model(model: FittedModel) -> dict[str, Any]:
             "kind": type(model).__name__,
             "targets": list(model.target_names_),
             "n_dims": model.n_features_in_,
-            **{key: one for key, one in model.get_params().items() if key != "checkpoint"},
+            **{key: value for key, value in model.get_params().items() if key != "checkpoints"},
             "holdout": model.holdout_,
             "fit": model.report_,
             "versions": model.versions_,
@@ -146,8 +161,8 @@ def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[in
     for start, stop in _blocks(store):
         ends = offsets(start, stop)
         sizes = ends[1:] - ends[:-1]
-        found, times = np.unique(sizes[sizes > 0], return_counts=True)
-        counts.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
+        lengths, times = np.unique(sizes[sizes > 0], return_counts=True)
+        counts.update(dict(zip(lengths.tolist(), times.tolist(), strict=True)))
     if not counts:
         return 0, {}
     values = np.array(sorted(counts))

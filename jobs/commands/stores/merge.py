@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from ...configs import ReportConfig
+from ...configs.config import ReportConfig
 from ...terminal import Terminal
 from .changes import report_changes
 
 
 class Config(ReportConfig):
-    """See ``configs/merge.yaml``."""
+    """Keys of ``configs/merge.yaml``."""
 
     stores: list[str] = Field(
         examples=[["example-output/bags.zarr", "example-output/more.zarr"]],

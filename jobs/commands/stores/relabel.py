@@ -6,18 +6,18 @@ from typing import Any
 
 from pydantic import Field
 
-from ...configs import ReportConfig
+from ...configs.config import ReportConfig
 from ...terminal import Terminal
 from .changes import report_changes
 
 
 class Config(ReportConfig):
-    """See ``configs/relabel.yaml``."""
+    """Keys of ``configs/relabel.yaml``."""
 
     url: str = Field(examples=["example-output/bags.zarr"], description="the store")
     target: str = Field(examples=["k"], description="the target")
     labels: dict[int | str, int | float | str] = Field(
-        examples=[{3: 2.0, 17: 4.0}], description="of each id the new label"
+        examples=[{3: 2.0, 17: 4.0}], description="the new label of each id"
     )
 
 

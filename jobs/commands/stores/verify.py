@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import Field
 
-from ...configs import ReportConfig
+from ...configs.config import ReportConfig
 from ...terminal import Terminal
 
 
 class Config(ReportConfig):
-    """See ``configs/verify.yaml``."""
+    """Keys of ``configs/verify.yaml``."""
 
     url: str = Field(examples=["example-output/bags.zarr"], description="the store")
 

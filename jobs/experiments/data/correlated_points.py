@@ -1,4 +1,4 @@
-"""The two synthetic laws of 004, §8.4.1: a Markovian one, and a star of step functions."""
+"""The two synthetic distributions of 004, §8.4.1: a Markovian one, and a star of step functions."""
 
 from __future__ import annotations
 

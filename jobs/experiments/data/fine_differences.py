@@ -1,6 +1,7 @@
 """Pairs of samples whose difference is much finer than the samples are wide (Biggs et al. 2023).
 
-They are the mixtures and the perturbed uniform laws on which the authors of MMD-FUSE compare tests.
+They are the mixtures and the perturbed uniform distributions on which the authors of MMD-FUSE
+compare tests.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def mixtures(rng: np.random.Generator, n: int, deviation: float) -> tuple[Floats
 def perturbed_uniforms(
     rng: np.random.Generator, n: int, n_dims: int, scale: float
 ) -> tuple[Floats, Floats]:
-    """Draw of the uniform law on [0, 1]^d and of one with bumps of random signs, shapes (n, d)."""
+    """Draw from the uniform distribution on [0, 1]^d and from one with bumps, shapes (n, d)."""
     signs = rng.choice([-1.0, 1.0], len(BUMPS) ** n_dims)
     perturbed = np.empty((0, n_dims))
     while len(perturbed) < n:
         drawn = rng.random((2 * n + 100, n_dims))
-        kept = rng.random(len(drawn)) * (1 + scale) < perturbed_density(drawn, signs, scale)
-        perturbed = np.concatenate([perturbed, drawn[kept]])
+        accepted = rng.random(len(drawn)) * (1 + scale) < perturbed_density(drawn, signs, scale)
+        perturbed = np.concatenate([perturbed, drawn[accepted]])
     return rng.random((n, n_dims)), perturbed[:n]
 
 
@@ -52,7 +53,7 @@ def published_perturbed_uniforms(
 
     Their code says how seeds go on over sizes and data sets, and draws with numpy's legacy
     generator, whose numbers stay what they were: signs, then a point and a height at a time of the
-    perturbed law, then the uniform law.
+    perturbed distribution, then the uniform distribution.
 
     Parameters
     ----------

@@ -83,8 +83,8 @@ def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, Owners]:
     owner = np.repeat(np.arange(len(mass)), counts)
     places, velocities = galaxies(mass, owner, rng)
     seen = np.column_stack([np.abs(velocities[:, 2]), np.hypot(*places[:, :2].T)])
-    kept = (seen <= [LARGEST_VELOCITY, APERTURE]).all(axis=1)
-    return seen[kept], owner[kept]
+    inside = (seen <= [LARGEST_VELOCITY, APERTURE]).all(axis=1)
+    return seen[inside], owner[inside]
 
 
 def interlopers(n: int, rng: np.random.Generator) -> tuple[Floats, Owners]:

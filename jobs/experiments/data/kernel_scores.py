@@ -14,7 +14,7 @@ def closed_form_score(x: Floats, width: float, alpha: float) -> Callable[[Floats
     """Return the score of the density whose f minimises the objective over the whole RKHS.
 
     Sriperumbudur et al. 2017, Theorem 5, with the Gaussian kernel on standardised coordinates and
-    the normal law of the points as base: f = −(ξ − Σ γ_aj ∂_j k(·, x_a)) / α.
+    the normal distribution of the points as base: f = −(ξ − Σ γ_aj ∂_j k(·, x_a)) / α.
     """
     centre, scale = x.mean(axis=0), x.std(axis=0)
     z = (x - centre) / scale

@@ -36,7 +36,7 @@ def amari(product: Floats, sizes: Sequence[int]) -> float:
     cuts = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
     norms = np.array([[np.linalg.norm(product[r, c]) for c in cuts] for r in cuts])
     total = 0.0
-    for one in (norms, norms.T):
-        total += float((one.sum(axis=1) / one.max(axis=1) - 1).sum())
+    for matrix in (norms, norms.T):
+        total += float((matrix.sum(axis=1) / matrix.max(axis=1) - 1).sum())
     k = len(cuts)
     return total / (2 * k * (k - 1))

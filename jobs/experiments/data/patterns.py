@@ -78,8 +78,8 @@ def plumes(side: int, window: int, stride: int, n_train: int, rng: np.random.Gen
     field = Field(places, RBF(0.5 * window), NOISE)
     truth = field.draw(1, rng)[0]
     level = float(np.quantile([truth[region].mean() for region in regions], RARE))
-    found = ProbitRegions.of_means(regions, len(places), STEEPNESS, -STEEPNESS * level)
-    return Pattern(field, truth, found, lambda f: (f.mean[:, 0], f.variance), (level,), True)
+    highest = ProbitRegions.of_means(regions, len(places), STEEPNESS, -STEEPNESS * level)
+    return Pattern(field, truth, highest, lambda f: (f.mean[:, 0], f.variance), (level,), True)
 
 
 def vortices(
@@ -123,13 +123,13 @@ def shape(kind: str, places: Floats, centre: Floats, strength: float, width: flo
 
 def flow(places: Floats, window: int, rng: np.random.Generator) -> Floats:
     """Return vortices, saddles and a shear at random places over a weak current."""
-    found = np.tile(0.3 * rng.standard_normal(2), (len(places), 1))
+    velocity = np.tile(0.3 * rng.standard_normal(2), (len(places), 1))
     n = max(2, round(len(places) / (2 * window) ** 2))  # of vortices, and of saddles
     for kind, times in zip(SHAPES, (n, n, 1), strict=True):
         for _ in range(times):
             centre = rng.uniform(places.min(axis=0) + window / 3, places.max(axis=0) - window / 3)
-            found += shape(kind, places, centre, _strength(rng), window / 4)
-    return found
+            velocity += shape(kind, places, centre, _strength(rng), window / 4)
+    return velocity
 
 
 def learn(window: int, n_train: int, rng: np.random.Generator) -> DoubleBasisClassifier:
@@ -142,11 +142,11 @@ def learn(window: int, n_train: int, rng: np.random.Generator) -> DoubleBasisCla
         if i % 2 == 0 and kind == SHAPES[0]:  # another's vortex, beside the window's middle
             angle = rng.uniform(0, 2 * np.pi)
             centre = rng.uniform(0.4, 0.8) * window * np.array([np.cos(angle), np.sin(angle)])
-        found = shape(kind, places, centre, _strength(rng), window / 4)
-        found += 0.3 * rng.standard_normal(2)
+        velocity = shape(kind, places, centre, _strength(rng), window / 4)
+        velocity += 0.3 * rng.standard_normal(2)
         aside = rng.choice([-1, 1], 2) * rng.uniform(0.7, 1.2, 2) * window
-        found += shape(rng.choice(SHAPES), places, aside, _strength(rng), window / 4)
-        bags.append(np.column_stack([places, found]))
+        velocity += shape(rng.choice(SHAPES), places, aside, _strength(rng), window / 4)
+        bags.append(np.column_stack([places, velocity]))
         labels.append("vortex" if i % 2 else "none")
     features = RandomFourierFeatures(n_features=N_FEATURES, seed=0)
     return DoubleBasisClassifier(MomentsEmbedding(), features).fit(bags, labels)

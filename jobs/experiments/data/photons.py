@@ -88,8 +88,8 @@ def _counted(
 ) -> tuple[Floats, Owners]:
     """Return roots of the energies of those photons that are counted, (n, 1), and their owners."""
     energy = energies(lines, len(owners), astray, rng)
-    kept = (energy >= LOWEST) & (energy <= HIGHEST)
-    return np.sqrt(energy[kept])[:, None], owners[kept]
+    counted = (energy >= LOWEST) & (energy <= HIGHEST)
+    return np.sqrt(energy[counted])[:, None], owners[counted]
 
 
 def energies(lines: Lines | None, n: int, astray: float, rng: np.random.Generator) -> Floats:

@@ -108,11 +108,11 @@ class Filters:
         """Return the filters of training images."""
         per_image = -(-N_FITTED // len(images))
         patches = patches_of(images, per_image, rng)
-        found = PCA(n_filters, svd_solver="covariance_eigh").fit(patches)
-        responses = found.transform(patches).T
+        axes = PCA(n_filters, svd_solver="covariance_eigh").fit(patches)
+        responses = axes.transform(patches).T
         high = [np.quantile(each[each > 0], 0.9) for each in responses]
         low = [-np.quantile(each[each < 0], 0.1) for each in responses]
-        return cls(found, np.array(high), np.array(low))
+        return cls(axes, np.array(high), np.array(low))
 
     def bags(self, images: Floats, n_points: int, rng: np.random.Generator) -> Bags:
         """Return bags of the responses at some patches of each image, in [0, 1]^n_filters."""

@@ -40,8 +40,8 @@ SIGNS = np.array([[(-1) ** (i & j).bit_count() for j in range(8)] for i in range
 
 def parities(indices: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the parity class of each index, shape (s,)."""
-    found: NDArray[np.int64] = indices % 2 @ np.array([4, 2, 1])
-    return found
+    classes: NDArray[np.int64] = indices % 2 @ np.array([4, 2, 1])
+    return classes
 
 
 def exchange(indices: NDArray[np.int64], axes: tuple[int, ...]) -> NDArray[np.int64]:
@@ -85,8 +85,8 @@ class AffineCopy:
 
 
 def _average(values: Floats, groups: NDArray[np.int64]) -> Floats:
-    found: Floats = (np.bincount(groups, values) / np.bincount(groups))[groups]
-    return found
+    means: Floats = (np.bincount(groups, values) / np.bincount(groups))[groups]
+    return means
 
 
 @dataclass(frozen=True)
@@ -156,17 +156,17 @@ class SymmetricRegression:
         copy = AffineCopy.of(train, features.indices)
         fitted, apart = (_sums(pairs, copy, features) for pairs in (train, held_out))
         solutions = []
-        for one, held in zip(fitted, apart, strict=True):
-            penalties = Penalties(one.weight * 10**EXPONENTS)
-            units = np.ones(len(one.sum_y))
-            solutions.append(solve_validation(one, held, penalties, 0.0, units))
+        for sums, held in zip(fitted, apart, strict=True):
+            penalties = Penalties(sums.weight * 10**EXPONENTS)
+            units = np.ones(len(sums.sum_y))
+            solutions.append(solve_validation(sums, held, penalties, 0.0, units))
         return cls(copy, features, solutions)
 
     def predict(self, a: Rows) -> Floats:
         """Return the mean of predictions from a bag with its axes exchanged, shape (n, s)."""
-        indices, found = self.features.indices, self.copy.predict(a)
+        indices, coefficients = self.features.indices, self.copy.predict(a)
         classes = parities(indices)
-        more, seen = np.zeros_like(found), np.zeros(len(indices))
+        more, seen = np.zeros_like(coefficients), np.zeros(len(indices))
         for axes in AXES:
             there = exchange(indices, axes)
             for start in range(0, len(a), BLOCK):
@@ -177,7 +177,7 @@ class SymmetricRegression:
                     more[block, of] += z @ solution.coef.T + solution.intercept
             for c in CLASSES:
                 seen[there[classes == c]] += 1
-        result: Floats = found + more / seen
+        result: Floats = coefficients + more / seen
         return result
 
 
@@ -190,19 +190,22 @@ def _sums(pairs: Pairs, copy: AffineCopy, features: SymmetricFeatures) -> list[R
         there = exchange(features.indices, axes)
         for start in range(0, len(a), BLOCK):
             block = slice(start, start + BLOCK)
-            left = (b[block] - copy.predict(a[block]))[:, there]
+            residual = (b[block] - copy.predict(a[block]))[:, there]
             rows = features.rows(a[block][:, there])
             for builder, z, columns in zip(builders, rows, of, strict=True):
-                builder.add(z, left[:, columns])
-    found = [builder.finish() for builder in builders]
+                builder.add(z, residual[:, columns])
+    sums = [builder.finish() for builder in builders]
     # of an odd class the means over all mirror images are 0, whatever those of the bags are
-    odd = [replace(one, sum_z=0 * one.sum_z, sum_y=0 * one.sum_y) for one in found[1:]]
-    return [found[0], *odd]
+    odd = [
+        replace(class_sums, sum_z=0 * class_sums.sum_z, sum_y=0 * class_sums.sum_y)
+        for class_sums in sums[1:]
+    ]
+    return [sums[0], *odd]
 
 
 def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> Pairs:
     """Return the coefficients of all bags that have a response, and of these."""
-    found: list[Pairs] = []
+    pairs: list[Pairs] = []
     for start in range(0, store.n_bags, BLOCK):
         stop = min(start + BLOCK, store.n_bags)
         responses, bags = store.responses(start, stop), store.read(start, stop)
@@ -211,8 +214,8 @@ def paired_coefficients(store: BagStore, spec: ProjectionSpec) -> Pairs:
         with lane():
             spec.embed(bags, a)
             spec.embed(responses.present, b)
-        found.append((a[responses.positions], b))
-    a, b = (np.concatenate(rows) for rows in zip(*found, strict=True))
+        pairs.append((a[responses.positions], b))
+    a, b = (np.concatenate(rows) for rows in zip(*pairs, strict=True))
     return a, b
 
 

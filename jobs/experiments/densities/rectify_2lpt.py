@@ -11,10 +11,8 @@ from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import pandas as pd
 
 from bagbasis import (
-    Bags,
     BagStore,
     KernelSmoother,
     ProjectionEmbedding,
@@ -25,34 +23,12 @@ from bagbasis import (
 )
 from bagbasis.data.storage.zarr_stores import exists
 from bagbasis.datasets import generate
-from bagbasis.densities import Densities
 
-from ...pictures import BLUE, GREY, ORANGE, draw_densities
 from ...terminal import Callback
 from ..data.nbody.dataset import NBody
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table, digest
-from ..kit.frame import column, select
-from ..kit.plots import Curve, bars, lines
+from ..kit.experiment import Experiment, Measure, Params, Scale, digest
+from ..kit.plots import Bars, Curves, Picture
 from ..kit.timing import timed_in_turn
-from .rectify_2lpt_tables import (
-    METHODS,
-    PAPER_MSE,
-    PAPER_PAIRS,
-    PAPER_SECONDS,
-    WAYS,
-    determination,
-    error_table,
-    exponents,
-    extrapolate,
-    gain,
-    mse_of_methods,
-    time_rows,
-    time_table,
-)
-
-STYLES = {"single": ("-", BLUE), "batch": ("--", ORANGE)}  # the colour is that of ratios
-COORDINATES = [f"{axis} / 16 Mpc/h" for axis in "xyz"]
-N_PICTURED = 3  # test cubes
 
 
 class Sizes(Scale):
@@ -78,17 +54,13 @@ class Rectify2LPT(Experiment[Sizes]):
     name = "rectify-2lpt"
     title = "Rectifying 2LPT simulations"
     source = "004, §3.5.4"
+    pictures: ClassVar[Sequence[Picture]] = (
+        Bars(file="errors.png", measure="errors", y="*mse", label="squared L2 distance"),
+        Curves(
+            file="times.png", measure="time", x="n_pairs", y="*_single", log="xy", label="seconds"
+        ),
+    )
     kind: ClassVar[type[Sizes]] = Sizes
-
-    @property
-    def size(self) -> str:
-        s, (train, test) = self.settings, (self._boxes("train"), self._boxes("test"))
-        views = f", each cut {s.train_views} times," if s.train_views > 1 else ""
-        return (
-            f"{train.n_bags:,} training pairs of {train.n_boxes} boxes{views} and {test.n_bags:,} "
-            f"test pairs of {test.n_boxes} other boxes, D = {s.n_features:,}; the paper has over "
-            f"{PAPER_PAIRS:,}, 5,000 and 15,000."
-        )
 
     def measures(self) -> list[Measure]:
         s, n_all = self.settings, self._boxes("train").n_bags
@@ -106,8 +78,6 @@ class Rectify2LPT(Experiment[Sizes]):
             Measure("time", self._times, "time {n_pairs} pairs",
                     {"n_pairs": [*(n for n in s.timed if n < n_all), n_all]}, times),
         ]  # fmt: skip
-
-    # ------------------------------------------------------------------ stores and models
 
     def _boxes(self, split: str) -> NBody:
         """Return the dataset of a split; no two seeds share a box, nor do the splits."""
@@ -157,8 +127,8 @@ class Rectify2LPT(Experiment[Sizes]):
     @cached_property
     def _best(self) -> tuple[float, TripleBasisRegressor]:
         """The kernel width of the least score, and its 3BE."""
-        found = [(width, self._model(width)) for width in self.settings.scale_multipliers]
-        return min(found, key=lambda pair: float(pair[1].alpha_scores_.min()))
+        models = [(width, self._model(width)) for width in self.settings.scale_multipliers]
+        return min(models, key=lambda pair: float(pair[1].alpha_scores_.min()))
 
     def _smoother(self, bandwidth: float | str) -> KernelSmoother:
         """Return an LSE on the coefficients that the best 3BE has, of bags and of responses."""
@@ -168,8 +138,6 @@ class Rectify2LPT(Experiment[Sizes]):
             bandwidth=bandwidth,
             response_embedding=ProjectionEmbedding(**model.response_spec_.to_dict()),
         )
-
-    # ------------------------------------------------------------------ what is measured
 
     def _data(self, p: Params, progress: Callback) -> dict[str, Any]:
         values: dict[str, int] = {}
@@ -235,90 +203,6 @@ class Rectify2LPT(Experiment[Sizes]):
             "n_queries": len(batch),
             **{name: seconds[name] / n_bags[name] for name in calls},
         }
-
-    # ------------------------------------------------------------------ tables and pictures
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return [error_table(results), time_table(time_rows(results))]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        self._draw_errors(results)
-        self._draw_slices()
-        self._draw_times(time_rows(results))
-
-    def _draw_errors(self, results: Sequence[Result]) -> None:
-        """Draw the MSE over that of the average density, ours beside the paper's."""
-        ours, [found] = mse_of_methods(results), select(results, measure="errors")
-        heights = {
-            f"{label}: R² of 3BE {determination(mse, '3BE'):.3f}, of 2LPT "
-            f"{determination(mse, '2LPT'):.3f} ({gain(mse):+.0%})": [
-                mse[method] / mse["AD"] for method in METHODS
-            ]
-            for label, mse in (("here", ours), ("004", PAPER_MSE))
-        }
-        n = found.values["n"]
-        title = f"Error of predicted densities on {n:,} cubes of held-out boxes"
-        with self.picture("errors.png", title, 1, 8.0, 4.6) as (_, [axis]):
-            label = "noise of a Poisson sample of as many particles"
-            noise = found.values["noise_mse"] / ours["AD"]
-            axis.axhline(noise, color=ORANGE, linestyle=":", label=label)
-            bars(axis, list(METHODS.values()), heights,
-                 "MSE / MSE of the average density (1 − R²)", colors=(BLUE, GREY),
-                 fmt="%.3f")  # fmt: skip
-            axis.set_ylim(0, 1.45)
-
-    def _draw_slices(self) -> None:
-        """Draw slices of cubes as in 004, Figure 3.21."""
-        (_, model), store = self._best, self._store("test")
-        spec = model.response_spec_
-        present = np.flatnonzero(np.diff(store.response_offsets(0, store.n_bags)) > 0)
-        rows = present[np.linspace(0, len(present) - 1, N_PICTURED).astype(int)].tolist()
-        bags = Bags.from_list([store.read(row, row + 1)[0] for row in rows])
-        answers = Bags.from_list([store.responses(row, row + 1).points for row in rows])
-
-        def densities(points: Bags) -> Densities:
-            coefficients = np.empty((len(points), spec.n_features))
-            spec.embed(points, coefficients)
-            return Densities(coefficients, spec.indices, spec.basis, spec.box)
-
-        columns = {
-            "input: 2LPT": densities(bags),
-            "output: particle mesh": densities(answers),
-            "predicted: 3BE": model.densities(bags),
-        }
-        titles = [f"test cube {row}" for row in rows]
-        path = draw_densities(self.out_dir / "slices.png", columns, titles, COORDINATES)
-        self.pictures.append(path)
-
-    def _draw_times(self, rows: pd.DataFrame) -> None:
-        """Draw seconds per bag, and their ratio, over the number of training pairs."""
-        seconds, ratios, n = [], [], column(rows, "n_pairs")
-        reach = [n[-1], PAPER_PAIRS]
-        for way, text in WAYS.items():
-            style, color = STYLES[way]
-            lse, three_be = rows[f"lse_{way}"], rows[f"3be_{way}"]
-            of_lse, of_ratio = exponents(rows, way)
-            far = [extrapolate(rows, way, pairs) for pairs in reach]
-            label = f"LSE, {text} (∝ N^{of_lse:.2f})"
-            seconds.append(Curve(n, lse, label, ORANGE, f"o{style}"))
-            seconds.append(Curve(n, three_be, f"3BE, {text}", BLUE, f"s{style}"))
-            seconds.append(Curve(reach, [at[0] for at in far], None, ORANGE, ":"))
-            seconds.append(Curve(reach, [at[1] for at in far], None, BLUE, ":"))
-            label = f"{text} (∝ N^{of_ratio:.2f})"
-            ratios.append(Curve(n, rows[f"ratio_{way}"], label, color, f"o{style}"))
-            beyond = [at[0] / at[1] for at in far]
-            label = f"extrapolated, not measured: {beyond[1]:,.0f}×"
-            ratios.append(Curve(reach, beyond, label, color, ":"))
-        seconds.append(Curve([], [], "extrapolated, not measured", GREY, ":"))
-        slow, fast = PAPER_SECONDS["LSE"], PAPER_SECONDS["3BE"]
-        seconds.append(Curve([PAPER_PAIRS], [slow], "LSE in 004: 4.977 s", ORANGE, "*"))
-        seconds.append(Curve([PAPER_PAIRS], [fast], "3BE in 004: 0.009 s", BLUE, "*"))
-        label = f"004: {slow / fast:.0f}×, against its own smoother"
-        ratios.append(Curve([PAPER_PAIRS], [slow / fast], label, GREY, "*"))
-        title = "Prediction time, points in memory to coefficients of the density"
-        with self.picture("times.png", title, 2, 12.5, 5.2) as (_, [left, right]):
-            lines(left, seconds, "training pairs N", "seconds per bag", log="xy")
-            lines(right, ratios, "training pairs N", "time of the LSE / time of the 3BE", log="xy")
 
 
 def n_labelled(store: BagStore, stop: int | None = None) -> int:

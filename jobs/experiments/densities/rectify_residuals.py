@@ -5,35 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 from pydantic import Field
 
 from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, evaluate
 
-from ...pictures import BLUE, GREY
 from ...terminal import Callback
-from ..kit.experiment import Measure, Params, Result, Table
-from ..kit.frame import select, whole_table
-from ..kit.notes import remarks
-from ..kit.plots import bars
+from ..kit.experiment import Measure, Params
+from ..kit.plots import Bars
 from .cube_symmetries import EXPONENTS, SymmetricFeatures, paired_coefficients, residual_errors
 from .rectify_2lpt import Rectify2LPT, Sizes
-from .rectify_2lpt_tables import PAPER_MSE, determination, gain
-
-INPUT, AVERAGE = "2LPT", "average density"
-ROWS = {  # what people see, by the measure and its value
-    AVERAGE: ("errors", "average_mse"),
-    INPUT: ("errors", "input_mse"),
-    "2LPT times a number": ("residuals", "scaled_mse"),
-    "2LPT, a number per coefficient": ("residuals", "copy_mse"),
-    "linear ridge": ("residuals", "linear_mse"),
-    "3BE": ("errors", "mse"),
-    "3BE of residuals, smoothed bags": ("own", "mse"),
-    "the same, 48 symmetries": ("residuals", "symmetric_mse"),
-}
 
 
 class ResidualSizes(Sizes):
@@ -51,12 +33,8 @@ class RectifyResiduals(Rectify2LPT):
     title = "What 2LPT leaves"
     source = "004, §3.5.4"
     kind = ResidualSizes
+    pictures = (Bars(file="r2.png", measure="residuals", y="*_mse", label="squared L2 distance"),)
     settings: ResidualSizes
-
-    @property
-    def size(self) -> str:
-        n = 16 * self.settings.n_frequencies
-        return f"{super().size.removesuffix('.')}; D = {n:,} with symmetries."
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -96,52 +74,5 @@ class RectifyResiduals(Rectify2LPT):
         spec, s = self._best[1].response_spec_, self.settings
         train, test = (paired_coefficients(self._store(x), spec) for x in ("train", "test"))
         n_last = len(train[0]) // s.train_boxes  # the last box chooses
-        given = spec.indices, s.n_frequencies, s.embedding["max_norm"], s.bandwidth, self.seed
-        return residual_errors(train, test, n_last, SymmetricFeatures.draw(train[0], *given))
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        mse = errors_by_row(results)
-        rows = [
-            {"": name, "MSE": mse[name], "R²": _r2(mse, name), "gain over 2LPT": _gain(mse, name)}
-            for name in ROWS
-        ]
-        [errors], [found], [own] = (
-            select(results, measure=m) for m in ("errors", "residuals", "own")
-        )
-        title = f"Squared L2 distance to the densities of {errors.values['n']:,} test cubes"
-        paper = {name: determination(PAPER_MSE, name) for name in ("3BE", "2LPT")}
-        more = remarks(
-            "rectify-residuals", "errors", paper=paper, paper_gain=gain(PAPER_MSE),
-            number=found.values["number"], best=_gain(mse, list(ROWS)[-1]),
-            r2=_r2(mse, list(ROWS)[-1]), two=_r2(mse, INPUT), bandwidth=self.settings.bandwidth,
-            lower=own.values["alpha_a_bag"],
-        )  # fmt: skip
-        return [whole_table(title, pd.DataFrame(rows), more)]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        mse = errors_by_row(results)
-        names = [name for name in ROWS if name != AVERAGE]
-        title = "R² of densities of held-out boxes"
-        with self.picture("r2.png", title, 1, 11.0, 4.8) as (_, [axis]):
-            heights = {"R²": [_r2(mse, name) for name in names]}
-            bars(axis, [n.replace(", ", ",\n") for n in names], heights, "R²", colors=(BLUE,),
-                 fmt="%.3f")  # fmt: skip
-            for name in ("3BE", "2LPT"):
-                r2 = determination(PAPER_MSE, name)
-                axis.axhline(r2, color=GREY, linestyle=":", label=f"004: {name} {r2:.3f}")
-            axis.tick_params(axis="x", rotation=30)
-            axis.legend()
-
-
-def errors_by_row(results: Sequence[Result]) -> dict[str, float]:
-    """Return the mean squared error of each of `ROWS`."""
-    values = {r.params["measure"]: r.values for r in results}
-    return {name: values[measure][key] for name, (measure, key) in ROWS.items()}
-
-
-def _r2(mse: dict[str, float], name: str) -> float:
-    return 1 - mse[name] / mse[AVERAGE]
-
-
-def _gain(mse: dict[str, float], name: str) -> float:
-    return _r2(mse, name) / _r2(mse, INPUT) - 1
+        drawn = spec.indices, s.n_frequencies, s.embedding["max_norm"], s.bandwidth, self.seed
+        return residual_errors(train, test, n_last, SymmetricFeatures.draw(train[0], *drawn))

@@ -6,7 +6,6 @@ of derivatives of the kernel at all pairs of points, n d × n d, which is comput
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -17,13 +16,10 @@ from bagbasis.densities import ExponentialFamilyDensity
 from bagbasis.execution.lanes import use_cores
 from bagbasis.hypotheses import fit_test
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.kernel_scores import closed_form_score
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, select
-from ..kit.notes import remarks
-from ..kit.plots import Curve, finish, lines
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Curves
 
 APART = 1.5  # half the distance of the modes per coordinate, in their standard deviation
 ALPHA, WIDTH = 0.03, 1.0  # of features and closed form, where they are compared
@@ -54,14 +50,22 @@ class ScoreMatching(Experiment[Sizes]):
     title = "Densities of unknown constant by score matching"
     source = "003"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_repeats} samples of each size, D = {s.n_features}; levels over {s.n_tests:,} "
-            "data sets. The paper has the objective and prints no number."
-        )
+    pictures = (
+        Curves(
+            file="divergence.png",
+            measure="divergence",
+            x="n",
+            y="divergence.*",
+            panels="d",
+            log="xy",
+        ),
+        Curves(
+            file="density.png",
+            measure="divergence",
+            y=("curve.model", "curve.truth"),
+            where={"d": 1},
+        ),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -78,7 +82,7 @@ class ScoreMatching(Experiment[Sizes]):
 
     def _divergence(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the Fisher divergence from the truth of each way, and its seconds."""
-        found: dict[str, list[float]] = {}
+        gaps: dict[str, list[float]] = {}
         seconds: dict[str, list[float]] = {}
         curve: dict[str, Any] = {}
         with use_cores(1):
@@ -87,7 +91,9 @@ class ScoreMatching(Experiment[Sizes]):
                 fresh = two_modes(p["n_held_out"], p["d"], self.rng(i, 0, p["d"], 1))
                 fits = {
                     "features, chosen": ExponentialFamilyDensity(p["n_features"]),
-                    "features": ExponentialFamilyDensity(p["n_features"], WIDTH, ALPHA),
+                    "features": ExponentialFamilyDensity(
+                        p["n_features"], bandwidth=WIDTH, alpha=ALPHA
+                    ),
                 }
                 scores = {"normal law": normal_score(x)(fresh)}
                 for name, model in fits.items():
@@ -100,19 +106,19 @@ class ScoreMatching(Experiment[Sizes]):
                 seconds.setdefault("closed form", []).append(perf_counter() - started)
                 for name, score in scores.items():
                     gap = ((score - true_score(fresh)) ** 2).sum(axis=1).mean()
-                    found.setdefault(name, []).append(float(gap))
+                    gaps.setdefault(name, []).append(float(gap))
                 if i == 0 and p["d"] == 1:
                     curve = density_curve(fits["features, chosen"])
                 progress(i + 1, p["n_repeats"])
         return {
-            "divergence": {name: float(np.mean(values)) for name, values in found.items()},
-            "ratio": [a / b for a, b in zip(found["features"], found["closed form"], strict=True)],
+            "divergence": {name: float(np.mean(values)) for name, values in gaps.items()},
+            "ratio": [a / b for a, b in zip(gaps["features"], gaps["closed form"], strict=True)],
             "seconds": {name: float(np.median(values)) for name, values in seconds.items()},
             "curve": curve,
         }
 
     def _level(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Return how often `fit_test` rejects samples of the model, and of a normal law."""
+        """Return how often `fit_test` rejects samples of the model and of a normal distribution."""
         x = two_modes(p["n_fitted"], p["d"], self.rng(p["d"], 2))
         n, rejected, noticed = p["n_tested"], 0, 0
         with use_cores(1):
@@ -122,60 +128,15 @@ class ScoreMatching(Experiment[Sizes]):
             for i in range(p["n_tests"]):
                 own = drawn[i * n : (i + 1) * n]
                 normal = mean + self.rng(i, 3).standard_normal(own.shape) @ root.T
-                given: dict[str, Any] = {"statistic": p["test"], "n_draws": 199, "seed": i}
-                rejected += fit_test(own, model, **given).p_value <= LEVEL
-                noticed += fit_test(normal, model, **given).p_value <= LEVEL
+                options: dict[str, Any] = {"statistic": p["test"], "n_draws": 199, "seed": i}
+                rejected += fit_test(own, model, **options).p_value <= LEVEL
+                noticed += fit_test(normal, model, **options).p_value <= LEVEL
                 progress(i + 1, p["n_tests"])
         return {"level": rejected / p["n_tests"], "power": noticed / p["n_tests"]}
 
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        names = ("features, chosen", "features", "closed form", "normal law")
-        rows = [
-            [r.params["d"], r.params["n"], *(r.values["divergence"][name] for name in names),
-             float(np.mean(r.values["ratio"])),
-             *(r.values["seconds"][name] for name in ("features", "closed form"))]
-            for r in select(results, measure="divergence")
-        ]  # fmt: skip
-        columns = ["d", "points", *names, "features / closed form", "features, s", "closed form, s"]
-        ratios = [abs(row[6] - 1) for row in rows]
-        text = remarks(self.name, "divergence", worst=max(ratios), width=WIDTH, alpha=ALPHA)
-        first = Table("Fisher divergence from the truth", columns, rows, text)
-        tests = [
-            [r.params["d"], r.params["test"], r.values["level"], r.values["power"]]
-            for r in select(results, measure="level")
-        ]
-        s = self.settings
-        error = (LEVEL * (1 - LEVEL) / s.n_tests) ** 0.5
-        text = remarks(self.name, "level", n=s.n_tested, n_tests=s.n_tests, error=2 * error)
-        columns = ["d", "statistic", "rejects its own samples", "rejects the normal law"]
-        return [
-            first,
-            Table(f"`fit_test` with the fitted density, at {LEVEL:g}", columns, tests, text),
-        ]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        names = {"features, chosen": BLUE, "closed form": ORANGE, "normal law": GREY}
-        dims = self.settings.dims
-        with self.picture("divergence.png", "Fisher divergence", len(dims), 9.0) as (_, axes):
-            for axis, d in zip(axes, dims, strict=True):
-                found = frame(results, measure="divergence", d=d)
-                n = column(found, "n")
-                curves = [
-                    Curve(n, column(found, f"divergence.{name}"), name, color)
-                    for name, color in names.items()
-                ]
-                lines(axis, curves, "points", "divergence", log="xy", title=f"d = {d}", legend={})
-        curve = select(results, measure="divergence", d=1)[-1].values["curve"]
-        with self.picture("density.png", "A density of two modes", 1, 6.0) as (_, [axis]):
-            axis.plot(curve["x"], curve["truth"], color=GREY, label="truth")
-            axis.plot(
-                curve["x"], curve["model"], color=BLUE, label="score matching, normalised here"
-            )
-            finish(axis, "x", "density")
-
 
 def two_modes(n: int, d: int, rng: np.random.Generator) -> Floats:
-    """Return points (n, d) of an even mixture of two normal laws."""
+    """Return points (n, d) of an even mixture of two normal distributions."""
     return APART * rng.choice([-1.0, 1.0], (n, 1)) + rng.standard_normal((n, d))
 
 
@@ -185,7 +146,7 @@ def true_score(x: Floats) -> Floats:
 
 
 def normal_score(x: Floats) -> Any:  # noqa: ANN401 - a function
-    """Return the score of the normal law with the moments of points."""
+    """Return the score of the normal distribution with the moments of points."""
     mean, precision = x.mean(axis=0), np.linalg.inv(np.atleast_2d(np.cov(x.T)))
     return lambda points: (mean - points) @ precision
 

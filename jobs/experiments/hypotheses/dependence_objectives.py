@@ -6,7 +6,6 @@ the truth is planted, so that it can be said how often it is found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,22 +20,17 @@ from bagbasis.hypotheses import (
     select_coordinates,
 )
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.mixed_sources import amari, mixed_sources
 from ..data.planted import PLANTED, planted_rows
 from ..data.warped import warped_pair
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, select
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, Curve, finish, lines
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Bars, Curves, Images
 
 CRITERIA = ("mrmr", "hsic_lasso", "permutation")
 LEAST_SQUARES = "derivative norms"  # of a kernel ridge regression, beside the criteria
 MEASURES = ("kcca", "hsic")
 PIXELS = 64
-WITHIN = 0.5  # pixels and degrees, that a registration may be off
-SEPARATED = 0.05  # Amari index below which subspaces count as found
 
 
 class Sizes(Scale):
@@ -59,15 +53,11 @@ class DependenceObjectives(Experiment[Sizes]):
     title = "Dependence as an objective"
     source = "003"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_draws} draws of rows with {s.n_dims} coordinates, {s.n_mixtures} mixtures of "
-            f"{len(s.subspaces)} subspaces, {s.n_pairs} pairs of {PIXELS} × {PIXELS} images. The "
-            "paper has one picture of each and prints no number."
-        )
+    pictures = (
+        Curves(file="selection.png", measure="selection", x="n", y="share.*", panels="copies"),
+        Bars(file="subspaces.png", measure="subspaces", x="n", y="amari", label="Amari index"),
+        Images(file="registration.png", measure="registration", y="images.*"),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -85,7 +75,7 @@ class DependenceObjectives(Experiment[Sizes]):
 
     def _selection(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the share of draws in which all planted coordinates are found, by criterion."""
-        found = dict.fromkeys((*CRITERIA, LEAST_SQUARES), 0)
+        counts = dict.fromkeys((*CRITERIA, LEAST_SQUARES), 0)
         stability = []
         with use_cores(1):
             for draw in range(p["n_draws"]):
@@ -94,13 +84,13 @@ class DependenceObjectives(Experiment[Sizes]):
                 )
                 for criterion in CRITERIA:
                     chosen = select_coordinates(x, y, PLANTED, criterion=criterion)
-                    found[criterion] += set(chosen.indices.tolist()) == set(planted)
+                    counts[criterion] += set(chosen.indices.tolist()) == set(planted)
                     if criterion == CRITERIA[0]:
                         stability.append(float(chosen.stability[list(planted)].mean()))
                 steep = derivative_norms(KernelRidge(x, y), rows_as_bags(x), n_draws=1)
-                found[LEAST_SQUARES] += set(steep.selected(PLANTED).tolist()) == set(planted)
+                counts[LEAST_SQUARES] += set(steep.selected(PLANTED).tolist()) == set(planted)
                 progress(draw + 1, p["n_draws"])
-        shares = {name: count / p["n_draws"] for name, count in found.items()}
+        shares = {name: count / p["n_draws"] for name, count in counts.items()}
         return {"share": shares, "stability": float(np.mean(stability))}
 
     def _subspaces(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -128,88 +118,20 @@ class DependenceObjectives(Experiment[Sizes]):
         with use_cores(1):
             for draw in range(p["n_pairs"]):
                 fixed, moving, truth = warped_pair(PIXELS, p["outliers"], seed=self.seed + draw)
-                found = register_images(fixed, moving, measure=p["measured_by"])
-                shift = np.abs(np.array(found.shift) - truth["shift"]).max()
+                registration = register_images(fixed, moving, measure=p["measured_by"])
+                shift = np.abs(np.array(registration.shift) - truth["shift"]).max()
                 errors.append([
                     float(shift),
-                    abs(found.angle - truth["angle"]),
-                    abs(found.scale / truth["scale"] - 1),
+                    abs(registration.angle - truth["angle"]),
+                    abs(registration.scale / truth["scale"] - 1),
                 ])  # fmt: skip
                 if draw == 0 and p["measured_by"] == MEASURES[0]:
-                    back = found.apply(moving, fixed.shape)
+                    back = registration.apply(moving, fixed.shape)
                     images = {"reference": fixed, "image": moving, "brought back": back}
                     first = {k: np.nan_to_num(v, nan=-1)[::2, ::2].round(2).tolist()
                              for k, v in images.items()}  # fmt: skip
                 progress(draw + 1, p["n_pairs"])
         return {"errors": errors, "images": first}
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return [self._selected(results), self._separated(results), self._registered(results)]
-
-    def _selected(self, results: Sequence[Result]) -> Table:
-        rows = [
-            [r.params["n"], "yes" if r.params["copies"] else "no",
-             *(r.values["share"][name] for name in (*CRITERIA, LEAST_SQUARES)),
-             r.values["stability"]]
-            for r in select(results, measure="selection")
-        ]  # fmt: skip
-        columns = ["rows", "noisy copies", *CRITERIA, LEAST_SQUARES, "stability of mrmr"]
-        text = remarks(self.name, "selection", k=PLANTED, n_dims=self.settings.n_dims)
-        title = f"Share of draws in which all {PLANTED} planted coordinates are found"
-        return Table(title, columns, rows, text)
-
-    def _separated(self, results: Sequence[Result]) -> Table:
-        rows = []
-        for r in select(results, measure="subspaces"):
-            index = np.array(r.values["amari"])
-            rows.append([r.params["n"], float(np.median(index)), float(index.max()),
-                         float((index < SEPARATED).mean()), r.values["sizes_found"]])  # fmt: skip
-        columns = ["points", "Amari index, median", "largest", f"share below {SEPARATED:g}",
-                   "sizes found by links"]  # fmt: skip
-        sizes = ", ".join(map(str, self.settings.subspaces))
-        return Table(
-            "Independent subspaces", columns, rows, remarks(self.name, "subspaces", sizes=sizes)
-        )
-
-    def _registered(self, results: Sequence[Result]) -> Table:
-        rows = []
-        for r in select(results, measure="registration"):
-            errors = np.array(r.values["errors"])
-            rows.append([r.params["measured_by"], r.params["outliers"],
-                         *np.median(errors, axis=0).tolist(),
-                         float((errors[:, :2] < WITHIN).all(axis=1).mean())])  # fmt: skip
-        columns = ["measure", "outliers", "shift, pixels", "angle, degrees", "scale, relative",
-                   f"within {WITHIN:g} pixels and degrees"]  # fmt: skip
-        return Table(
-            "Registration: median errors", columns, rows, remarks(self.name, "registration")
-        )
-
-    def draw(self, results: Sequence[Result]) -> None:
-        colors = (BLUE, ORANGE, GREY, GREEN)
-        with self.picture("selection.png", "Planted coordinates found", 2, 9.0, sharey=True) as (
-            _, axes,
-        ):  # fmt: skip
-            for axis, copies in zip(axes, (False, True), strict=True):
-                found = frame(results, measure="selection", copies=copies)
-                n = column(found, "n")
-                named = zip((*CRITERIA, LEAST_SQUARES), colors, strict=True)
-                curves = [
-                    Curve(n, column(found, f"share.{name}"), name, color) for name, color in named
-                ]
-                title = "with noisy copies" if copies else "without copies"
-                lines(axis, curves, "rows", "share of draws", title=title, legend={})
-        last = select(results, measure="subspaces")[-1]
-        with self.picture("subspaces.png", "|W A| of the last mixture", 1, 5.0) as (_, [axis]):
-            axis.imshow(last.values["product"], cmap="Blues", vmin=0, vmax=1)
-            finish(axis, "source", "component")
-        worst = select(results, measure="registration", measured_by=MEASURES[0])[-1]
-        images = worst.values["images"]
-        title = f"Registration with {worst.params['outliers']:.0%} outliers"
-        with self.picture("registration.png", title, len(images), 9.0, 3.6) as (_, axes):
-            for axis, (name, image) in zip(axes, images.items(), strict=True):
-                axis.imshow(image, cmap="gray")
-                axis.set_axis_off()
-                axis.set_title(name, fontsize=10)
 
 
 class KernelRidge:

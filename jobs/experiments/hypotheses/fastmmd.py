@@ -7,7 +7,6 @@ two densities differ and with every null, and vectors of the shape of an image c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -19,12 +18,16 @@ from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 from ....core.arrays import Floats
 from ...terminal import Callback
 from ..data.samples import blobs, histograms, ring, uniform
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Curves
 from ..kit.rates import shares
 from ..kit.timing import one_thread, timed_in_turn, timed_once
-from . import fastmmd_report
-from .fastmmd_report import FAST, FEW, LEVEL, NAMES, RATIO
 
+LEVEL = 0.05
+RATIO = 4.0  # ε of errors
+FAST = ("fourier", "fastfood")
+FEW = (*FAST, "mmd_block", "mmd_linear")  # that do not take all pairs
+METHODS = (*FEW, "mmd_u")
 FREQUENCIES_OF_SPREAD = 1024  # L, as in 002
 ONCE = 10_000  # points of each set from which a call of all pairs is made once
 LONG = 2**32  # products of a call's points, dimensions and frequencies from which it is made once
@@ -63,24 +66,30 @@ class FastMMD(Experiment[Sizes]):
     title = "Maximum mean discrepancy from random features"
     source = "002, §4"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"Errors: {s.n_points:,} points per set, {s.n_trials} draws of frequencies (the paper: "
-            f"1,000 and 1,000). Times: N from {s.sizes[0]:,} to {s.sizes[-1]:,} with d = 16 (the "
-            f"paper: 1,000 to 100,000), d from {s.dims[0]} to {s.dims[-1]:,} with "
-            f"{s.size_of_dims:,} points and L = {s.frequencies_of_dims:,} (8 to 1,024, 10,000, "
-            f"8,192). Tests: {s.n_tests} data sets, {s.n_shuffles} shuffles (100 and 1,000), ε up "
-            f"to {max(s.ratios):g} (3). Table 1: {s.vectors[0]:,} and {s.vectors[1]:,} generated "
-            f"vectors of {s.vector_dims:,} numbers (4,015 and 5,948 of photographs, 21,504)."
-        )
+    pictures = (
+        Curves(
+            file="errors.png",
+            measure="error",
+            x="L",
+            y=("fourier.unbiased", "fastfood.unbiased"),
+            log="xy",
+        ),
+        Curves(
+            file="times.png",
+            measure="time",
+            x="n_points",
+            y=METHODS,
+            where={"over": "points"},
+            log="xy",
+            label="seconds",
+        ),
+        Curves(file="tests.png", measure="test", x="ratio", y=METHODS, label="share that rejects"),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
         tests = {"n_points": s.n_points, "n_shuffles": s.n_shuffles, "n_tests": s.n_tests}
-        of_ratios = {**tests, "L": s.frequencies_of_ratios, "methods": list(NAMES)}
+        of_ratios = {**tests, "L": s.frequencies_of_ratios, "methods": list(METHODS)}
         few = {"n_tests": s.n_tests_of_nulls, "ratio": s.power_ratio}
         nulls = [(name, null) for name in ("mmd_b", "fourier") for null in TWO_SAMPLE[name].nulls
                  if null != WILD]  # fmt: skip
@@ -105,20 +114,18 @@ class FastMMD(Experiment[Sizes]):
                      "n_repeats": s.n_repeats}),
         ]  # fmt: skip
 
-    # ------------------------------------------------------------------ what is measured
-
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Measure relative differences from the exact MMD² of one pair of sets."""
         rng = self.rng(0)
         X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, RATIO))
         with one_thread():
             exact = [compare(X, Y, name).statistic for name in ("mmd_b", "mmd_u")]
-            found = []
+            estimates = []
             for seed in range(p["n_trials"]):
                 both = [compare(X, Y, name, L=p["L"], seed=self.seed + seed) for name in FAST]
-                found.append([[r.details["biased"], r.statistic] for r in both])
+                estimates.append([[r.details["biased"], r.statistic] for r in both])
                 progress(seed + 1, p["n_trials"])
-        errors = np.abs(np.array(found) - exact).mean(axis=0) / exact
+        errors = np.abs(np.array(estimates) - exact).mean(axis=0) / exact
         return {
             "exact": {"biased": exact[0], "unbiased": exact[1]},
             **{
@@ -132,8 +139,10 @@ class FastMMD(Experiment[Sizes]):
         X, Y = ring(self.rng(3), 200)
         with one_thread():
             exact = compare(X, Y, "mmd_u", p["sigma"]).statistic
-            found = self._repeated(X, Y, p["sigma"], FREQUENCIES_OF_SPREAD, p["n_trials"], progress)
-        return {"exact": exact, **found}
+            spreads = self._repeated(
+                X, Y, p["sigma"], FREQUENCIES_OF_SPREAD, p["n_trials"], progress
+            )
+        return {"exact": exact, **spreads}
 
     def _repeated(
         self, X: Floats, Y: Floats, sigma: float, L: int, n: int, progress: Callback
@@ -152,7 +161,7 @@ class FastMMD(Experiment[Sizes]):
         """Time an MMD², with a permutation where it has these, on one thread."""
         n, d, L = p["n_points"], p["d"], p["L"]
         X, Y = uniform(self.rng(4), n, d)
-        calls = {name: partial(compare, X, Y, name, L=L) for name in NAMES}
+        calls = {name: partial(compare, X, Y, name, L=L) for name in METHODS}
         exact = {"mmd_u": calls.pop("mmd_u")}
         with one_thread():
             seconds = timed_in_turn(calls, 5 if n * d * L < LONG else 1)
@@ -183,8 +192,8 @@ class FastMMD(Experiment[Sizes]):
             return result.p_value
 
         tests = {"first": partial(p_value, 1.0), "found": partial(p_value, p["ratio"])}
-        found = shares(tests, p["n_tests"], LEVEL, progress)
-        return {**found, "seconds": float(np.median(seconds))}
+        rates = shares(tests, p["n_tests"], LEVEL, progress)
+        return {**rates, "seconds": float(np.median(seconds))}
 
     def _blobs(self, p: Params, i: int) -> tuple[Floats, Floats, int]:
         rng = self.rng(5, i, round(100 * p["ratio"]))
@@ -197,19 +206,11 @@ class FastMMD(Experiment[Sizes]):
         n = min(p["sizes"])
         sigma = float(np.sqrt(((X[:n] - Y[:n]) ** 2).sum(axis=1).mean()))
         with one_thread():
-            once = {name: compare(X, Y, name, sigma, p["L"]) for name in NAMES}
-            found = self._repeated(X, Y, sigma, p["L"], p["n_repeats"], progress)
+            once = {name: compare(X, Y, name, sigma, p["L"]) for name in METHODS}
+            spreads = self._repeated(X, Y, sigma, p["L"], p["n_repeats"], progress)
         seconds = {name: result.seconds for name, result in once.items()}
         exact = once["mmd_u"].statistic, 0.0
-        return {"sigma": sigma, "seconds": seconds, "mmd_u": exact, **found}
-
-    # ------------------------------------------------------------------ the report
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return fastmmd_report.tables(results)
-
-    def draw(self, results: Sequence[Result]) -> None:
-        fastmmd_report.draw(self, results)
+        return {"sigma": sigma, "seconds": seconds, "mmd_u": exact, **spreads}
 
 
 def compare(

@@ -1,7 +1,7 @@
-"""`GoodnessOfFit`: how often KSD and FSSD notice that points are not of the tested law.
+"""`GoodnessOfFit`: how often KSD and FSSD notice that points are not of the tested distribution.
 
-The points have another variance, or are of a Laplace law with the same moments, or of a mixture
-whose components are apart, or of the law itself (003; Jitkrittum et al. 2017).
+The points have another variance, or are of a Laplace distribution with the same moments, or of a
+mixture whose components are apart, or of the distribution itself (003; Jitkrittum et al. 2017).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import FSSD, MixtureScore, fit_test
 
+from ..kit.plots import Curves
 from .power_over_sizes import PowerOverSizes, Test
 
 DIMS = 3
@@ -22,7 +23,7 @@ SHIFT = 0.6  # of both components, each to its side; the covariance stays I
 
 
 def right(rng: np.random.Generator, n: int) -> Floats:
-    """Draw of the law itself."""
+    """Draw of the distribution itself."""
     return rng.standard_normal((n, DIMS))
 
 
@@ -57,8 +58,6 @@ class GoodnessOfFit(PowerOverSizes):
     name = "goodness-of-fit"
     title = "Tests of goodness of fit"
     source = "003"
-    of_paper = "003 names the tests and prints no numbers"
-    nothing = "the law itself"
     problems: ClassVar = {
         "other variance": variance,
         "Laplace": laplace,
@@ -70,3 +69,4 @@ class GoodnessOfFit(PowerOverSizes):
         "FSSD": _test("fssd"),
         "FSSD, learnt": _test(FSSD(learn=0.3)),
     }
+    pictures = (Curves(file="power.png", x="n", y=tuple(methods), panels="problem"),)

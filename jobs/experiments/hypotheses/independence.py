@@ -13,6 +13,7 @@ import numpy as np
 from bagbasis.core.arrays import Floats
 from bagbasis.hypotheses import NFSIC, independence_test
 
+from ..kit.plots import Curves
 from .power_over_sizes import PowerOverSizes, Test
 
 Drawn = tuple[Floats, Floats]
@@ -30,8 +31,8 @@ def independent(rng: np.random.Generator, n: int) -> Drawn:
 def sinusoid(rng: np.random.Generator, n: int) -> Drawn:
     """Draw of the density ∝ 1 + sin(ωx) sin(ωy) on [−π, π]², by rejection."""
     drawn = rng.uniform(-np.pi, np.pi, (6 * n + 100, 2))
-    kept = 2 * rng.random(len(drawn)) < 1 + np.sin(FREQUENCY * drawn).prod(axis=1)
-    x, y = drawn[kept][:n].T
+    accepted = 2 * rng.random(len(drawn)) < 1 + np.sin(FREQUENCY * drawn).prod(axis=1)
+    x, y = drawn[accepted][:n].T
     return x, y
 
 
@@ -62,8 +63,6 @@ class Independence(PowerOverSizes):
     name = "independence"
     title = "Tests of independence"
     source = "003"
-    of_paper = "003 draws its demos and prints no numbers"
-    nothing = "independent"
     problems: ClassVar = {
         "sinusoid": sinusoid,
         "sign": sign,
@@ -79,3 +78,4 @@ class Independence(PowerOverSizes):
         "RDC": _test("rdc", "permutation"),
         "dCov": _test("dcov", "pearson"),
     }
+    pictures = (Curves(file="power.png", x="n", y=tuple(methods), panels="problem"),)

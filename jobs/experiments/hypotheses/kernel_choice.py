@@ -6,31 +6,25 @@ difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.hypotheses.two_samples.kernel_choice import CRITERIA
 
 from ....core.arrays import Floats
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.samples import blobs
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, whole_table
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, PURPLE, Curve, lines
-from ..kit.rates import share_error, shares
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Curves
+from ..kit.rates import shares
 
 LEVEL = 0.1  # α, as in 000
 RATIO = 6.0  # ε of blobs
 PROBLEMS = ("variance", "blobs", "none")
 NAMES = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
-COLORS = dict(zip(NAMES, (GREY, GREEN, PURPLE, ORANGE), strict=True))
 
 
 class Sizes(Scale):
@@ -49,16 +43,11 @@ class KernelChoice(Experiment[Sizes]):
     title = "The choice of the bandwidth"
     source = "000, §6.4"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        sizes = ", ".join(f"{name} {n:,}" for name, n in s.n_points.items())
-        return (
-            f"{s.n_tests} data sets per point, {s.n_permutations} permutations, points per sample: "
-            f"{sizes}; {len(s.widths)} bandwidths from {s.widths[0]:.2g} to {s.widths[-1]:.3g}. "
-            "000 has 100 and 1,000; variance 100, blobs 500; 30 bandwidths from 0.02 to 50."
-        )
+    pictures = (
+        Curves(
+            file="power.png", measure="width", x="bandwidth", y="share", panels="problem", log="x"
+        ),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -88,48 +77,9 @@ class KernelChoice(Experiment[Sizes]):
             chosen[i] = float(result.kernel.rpartition(" ")[2])
             return result.p_value
 
-        found = shares({"share": p_value}, p["n_tests"], LEVEL, progress)
+        rates = shares({"share": p_value}, p["n_tests"], LEVEL, progress)
         low, middle, high = np.quantile(chosen, (0.25, 0.5, 0.75))
-        return {**found, "low": low, "middle": middle, "high": high}
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Make the tables of criteria and of bandwidths."""
-        rows = frame(results, measure="criterion")
-        shown = pd.DataFrame({
-            "problem": rows["problem"], "chosen by": [NAMES[c] for c in rows["bandwidth"]],
-            "share that rejects": rows["share"],
-            "±": share_error(rows["share"], rows["n_tests"]),
-            "bandwidth, median": rows["middle"],
-            "quartiles": [f"{a:.3g} – {b:.3g}" for a, b in zip(rows.low, rows.high, strict=True)],
-        })  # fmt: skip
-        widths = frame(results, measure="width")
-        best = {}
-        for problem in PROBLEMS[:2]:
-            of = widths[widths["problem"] == problem]
-            best[problem] = of.iloc[int(column(of, "share").argmax())]
-        at = widths.pivot(index="bandwidth", columns="problem", values="share")[[*best]]
-        at.insert(0, "σ", [f"{width:.3g}" for width in at.index])
-        return [
-            whole_table("Chosen bandwidths", shown, remarks("kernel-choice", "criteria", **best)),
-            whole_table("Share that rejects over the bandwidth", at,
-                        remarks("kernel-choice", "widths", **best)),
-        ]  # fmt: skip
-
-    def draw(self, results: Sequence[Result]) -> None:
-        """Draw the power over the bandwidth, and where the criteria are on it."""
-        title = f"Share that rejects at {LEVEL:g}"
-        with self.picture("power.png", title, 2, 12.0, 4.8, sharey=True) as (_, axes):
-            for axis, problem in zip(axes, PROBLEMS, strict=False):
-                rows = frame(results, measure="width", problem=problem)
-                shares = column(rows, "share")
-                error = share_error(shares, column(rows, "n_tests"))
-                curves = [Curve(column(rows, "bandwidth"), shares, "fixed", BLUE, "o-", error)]
-                of = frame(results, measure="criterion", problem=problem).set_index("bandwidth")
-                for name, text in NAMES.items():
-                    row = of.loc[name]
-                    curves.append(Curve([row["middle"]], [row["share"]], text, COLORS[name], "*"))
-                lines(axis, curves, "bandwidth σ", "share", log="x", levels={"level": LEVEL},
-                      title=f"{problem}, {rows['n'][0]:,} points per sample")  # fmt: skip
+        return {**rates, "low": low, "middle": middle, "high": high}
 
 
 def draw(rng: np.random.Generator, problem: str, n: int) -> tuple[Floats, NDArray[np.float64]]:

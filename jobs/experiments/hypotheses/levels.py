@@ -1,10 +1,11 @@
 """`Levels`: how often each test rejects although there is nothing to find.
 
-It runs every statistic with every null that it allows, on points: two samples of one law,
-independent variables, and points of the law they are tested against. It also has few points beside
-many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each other within a
-sample, groups, so many points that units are joined to buckets, variables that both depend on a
-label, densities that were learnt from other points, and series with dependent neighbours.
+It runs every statistic with every null that it allows, on points: two samples of one distribution,
+independent variables, and points of the distribution they are tested against. It also has few
+points beside many, Cauchy numbers, counts with ties, bags of unequal sizes that differ from each
+other within a sample, groups, so many points that units are joined to buckets, variables that both
+depend on a label, densities that were learnt from other points, and series with dependent
+neighbours.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from bagbasis import MeanMapEmbedding
@@ -33,19 +33,18 @@ from bagbasis.hypotheses import (
 from bagbasis.hypotheses.nulls.wild_bootstrap import WILD
 from bagbasis.operations import DriftDetector
 
-from ...pictures import BLUE, ORANGE
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, table
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, Curve, lines
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Bars
 from ..kit.rates import p_values
 
 ALPHAS = (0.01, 0.05, 0.1)
-COLORS = dict(zip(ALPHAS, (GREEN, BLUE, ORANGE), strict=True))
-N_FIRST, N_SECOND = 100, 80  # points of each sample; pairs, and points of a law, are as the first
+N_FIRST, N_SECOND = (
+    100,
+    80,
+)  # points of each sample; pairs, and points of a distribution, are as the first
 N_UNEQUAL = (20, 150)  # points of unequal samples
-MEAN_COUNT = 0.5  # of Poisson's law: three of five counts are 0
+MEAN_COUNT = 0.5  # of Poisson's distribution: three of five counts are 0
 N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
 MEMORY = 10.0  # of the wild bootstrap of these
@@ -59,7 +58,6 @@ FEW_WAVES, FEW_DRAWS = 16, 99  # frequencies per width, permutations; see `_is_l
 MANY_SCALES = ("fuse_ranks", "fuse", "agg", "hsic_agg", "hsic_fuse", "ksd_agg")
 DETECTOR = "DriftDetector"
 STATISTICS: Mapping[str, type[Any]] = {**TWO_SAMPLE, **INDEPENDENCE, **FIT}
-WITHIN = 3.0  # standard errors of a rate
 BY = " by "  # between a statistic and the choice of its bandwidth, which has the exact null alone
 EXACT = "permutation"
 
@@ -89,31 +87,15 @@ class Levels(Experiment[Sizes]):
     title = "How often tests reject without an effect"
     source = "002, §5; 003"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        buckets = (
-            f"buckets: {N_BUCKETED[0]} points against {N_BUCKETED[1]}, {sum(N_BUCKETED):,} of a "
-            f"law, {N_WATCHED[1]:,} rows of {WATCHED_DIMS} numbers against a reference of "
-            f"{N_WATCHED[0]:,}; "
-        ) * bool(s.buckets)
-        learnt = (
-            f"learnt: {N_FIRST} numbers and a density learnt from {N_LEARNT:,} others; "
-        ) * bool(s.learnt)
-        return (
-            f"{s.n_tests:,} data sets per test, {s.n_permutations} permutations; points of R²: "
-            f"{N_FIRST} against {N_SECOND}, {N_FIRST} pairs, {N_FIRST} of a law; unequal: "
-            f"{N_UNEQUAL[0]} against {N_UNEQUAL[1]} of them; heavy: as many Cauchy numbers as "
-            f"points; ties: counts of mean {MEAN_COUNT:g}; bags: "
-            f"{N_BAGS[0]} against {N_BAGS[1]} of 10 to 30 points, all of them beside a number; "
-            f"{buckets}groups: {N_GROUPS[0]} against {N_GROUPS[1]} of 1 to 6 points; "
-            f"within: {N_FIRST} pairs, both variables shifted by one of {N_SITES} labels; samples "
-            f"within: {N_FIRST} points of two samples, whose shares differ between labels; "
-            f"{learnt}series: {N_SERIES[0]} against {N_SERIES[1]}. Detectors, and tests at many "
-            f"scales of other data than points, have {FEW_WAVES} frequencies and {FEW_DRAWS} "
-            "permutations. No paper prints such rates."
-        )
+    pictures = (
+        Bars(
+            file="levels.png",
+            measure="points",
+            y="0.05",
+            by="statistic",
+            label="share that rejects at .05",
+        ),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -152,50 +134,18 @@ class Levels(Experiment[Sizes]):
         values = p_values(p["n_tests"], lambda i: _p_value(p, self.rng(i), i), progress)
         return {f"{alpha:g}": float((values <= alpha).mean()) for alpha in ALPHAS}
 
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Make the table of rates, with the standard errors that each is away from α."""
-        rows = frame(results)
-        columns: dict[str, Any] = {"of": "measure", "statistic": "statistic", "null": "null"}
-        far = {}
-        for alpha in ALPHAS:
-            columns[f"α = {alpha:g}"] = f"{alpha:g}"
-            far[alpha] = _away(column(rows, f"{alpha:g}"), alpha, column(rows, "n_tests"))
-        columns["most standard errors above α"] = lambda _: np.max(list(far.values()), axis=0)
-        above = np.max(list(far.values()), axis=0)
-        names = (rows["statistic"] + " with " + rows["null"]).to_numpy()
-        liberal = ", ".join(dict.fromkeys(names[above > WITHIN]))
-        found = remarks("levels", "rates", n=len(rows), n_in=int((above <= WITHIN).sum()),
-                        liberal=liberal, within=WITHIN)  # fmt: skip
-        return [table("Rates of rejection without an effect", rows, columns, found)]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        rows = frame(results)
-        at = np.arange(len(rows))
-        curves = []
-        for alpha, color in COLORS.items():
-            error = WITHIN * (alpha * (1 - alpha) / column(rows, "n_tests")) ** 0.5
-            curves.append(
-                Curve(at, column(rows, f"{alpha:g}"), f"α = {alpha:g}", color, "o", error)
-            )
-        title = "Rates of rejection without an effect, ± three standard errors"
-        levels = {f"{alpha:g}": alpha for alpha in ALPHAS}
-        with self.picture("levels.png", title, 1, 24.0, 6.0) as (_, [axis]):
-            lines(axis, curves, "", "share of tests that reject", levels=levels)
-            names = rows["measure"] + ": " + rows["statistic"] + ", " + rows["null"]
-            axis.set_xticks(at, labels=names.tolist(), rotation=90, fontsize=6)
-
 
 def _p_value(p: Params, rng: np.random.Generator, seed: int) -> float:
     """Return the p-value of one data set without an effect."""
     name, bandwidth = _split(p["statistic"])
     if name == DETECTOR:
         return _of_detector(p, rng, seed)
-    given = {"statistic": _statistic(name, p["measure"]), "null": p["null"], "seed": seed}
+    options = {"statistic": _statistic(name, p["measure"]), "null": p["null"], "seed": seed}
     if name in TWO_SAMPLE:
-        return _of_samples(p, rng, {**given, "bandwidth": bandwidth})
+        return _of_samples(p, rng, {**options, "bandwidth": bandwidth})
     if name in INDEPENDENCE:
-        return _of_variables(p, rng, given)
-    return _of_law(p, rng, given)
+        return _of_variables(p, rng, options)
+    return _of_law(p, rng, options)
 
 
 def _of_detector(p: Params, rng: np.random.Generator, seed: int) -> float:
@@ -211,27 +161,27 @@ def _of_detector(p: Params, rng: np.random.Generator, seed: int) -> float:
     return detector.fit(a).test(b).p_value
 
 
-def _of_samples(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:
+def _of_samples(p: Params, rng: np.random.Generator, options: dict[str, Any]) -> float:
     what = p["measure"]
     if what == "groups":
-        given["groups"] = tuple(_groups(rng, n) + 1000 * i for i, n in enumerate(N_GROUPS))
-        a, b = (_around_means(rng, labels) for labels in given["groups"])
+        options["groups"] = tuple(_groups(rng, n) + 1000 * i for i, n in enumerate(N_GROUPS))
+        a, b = (_around_means(rng, labels) for labels in options["groups"])
     else:
         a, b = SAMPLES[what](rng)
-    given["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
-    given["memory"] = MEMORY if p["null"] == WILD else None
+    options["embedding"] = MeanMapEmbedding(n_features=32) if what == "bags" else None
+    options["correlation_length"] = MEMORY if p["null"] == WILD else None
     # the default of `two_sample_test` is measured as it is called, others in the units of the data
-    given["standardize"] = None if p["statistic"] == FuseRanks.name else False
-    return two_sample_test(a, b, n_permutations=p["n_permutations"], **given).p_value
+    options["standardize"] = None if p["statistic"] == FuseRanks.name else False
+    return two_sample_test(a, b, n_permutations=p["n_permutations"], **options).p_value
 
 
-def _of_variables(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:
+def _of_variables(p: Params, rng: np.random.Generator, options: dict[str, Any]) -> float:
     what, n = p["measure"], INDEPENDENCE[_split(p["statistic"])[0]].n_variables
     if what == "groups":
-        given["groups"] = labels = _groups(rng, N_GROUPS[0], 3)
+        options["groups"] = labels = _groups(rng, N_GROUPS[0], 3)
         variables = [_around_means(rng, labels) for _ in range(n)]
     elif what in ("within", "samples within"):
-        given["within"] = labels = rng.integers(N_SITES, size=N_FIRST)
+        options["within"] = labels = rng.integers(N_SITES, size=N_FIRST)
         variables = [_around_means(rng, labels, 2.0) for _ in range(n)]
         if what == "samples within":
             share = rng.random(N_SITES)[labels]
@@ -239,24 +189,24 @@ def _of_variables(p: Params, rng: np.random.Generator, given: dict[str, Any]) ->
     else:
         variables = VARIABLES[what](rng, n)
     return independence_test(
-        *variables, n_permutations=p["n_permutations"], standardize=False, **given
+        *variables, n_permutations=p["n_permutations"], standardize=False, **options
     ).p_value
 
 
-def _of_law(p: Params, rng: np.random.Generator, given: dict[str, Any]) -> float:
+def _of_law(p: Params, rng: np.random.Generator, options: dict[str, Any]) -> float:
     what = p["measure"]
-    law: Any = MixtureScore([0.0, 0.0])
+    density: Any = MixtureScore([0.0, 0.0])
     if what == "series":
-        x, law = _series(rng, N_SERIES[0]), MixtureScore([0.0])
+        x, density = _series(rng, N_SERIES[0]), MixtureScore([0.0])
     elif what == "learnt":
         x, others = rng.standard_normal(N_FIRST), rng.standard_normal(N_LEARNT)
-        law = ExponentialFamilyDensity(FEATURES_LEARNT).fit(others)
+        density = ExponentialFamilyDensity(FEATURES_LEARNT).fit(others)
     elif what == "groups":
-        given["groups"] = labels = _groups(rng, N_GROUPS[0])
+        options["groups"] = labels = _groups(rng, N_GROUPS[0])
         x = _around_means(rng, labels) / 1.25**0.5
     else:
         x = rng.standard_normal((sum(N_BUCKETED) if what == "buckets" else N_FIRST, 2))
-    return fit_test(x, law, n_draws=p["n_permutations"], **given).p_value
+    return fit_test(x, density, n_draws=p["n_permutations"], **options).p_value
 
 
 def _statistic(name: str, what: str) -> Any:  # noqa: ANN401 - of three questions
@@ -267,7 +217,7 @@ def _statistic(name: str, what: str) -> Any:  # noqa: ANN401 - of three question
     if name in TWO_SAMPLE and what == "buckets":
         fields["exact"] = False  # of so few points kernels of all pairs would be the default
     if name in FIT and what == "series":
-        fields["memory"] = MEMORY
+        fields["correlation_length"] = MEMORY
     return STATISTICS[name](**fields) if fields else name
 
 
@@ -341,9 +291,3 @@ VARIABLES: Mapping[str, Any] = {
     "bags": lambda rng, _: ([*chain(*_bags(rng))], rng.standard_normal(sum(N_BAGS))),
     "series": lambda rng, n: [_series(rng, N_SERIES[0]) for _ in range(n)],
 }
-
-
-def _away(rates: NDArray[Any], alpha: float, n: NDArray[Any]) -> NDArray[Any]:
-    """Return the standard errors that rates are above α."""
-    found: NDArray[Any] = (rates - alpha) / (alpha * (1 - alpha) / n) ** 0.5
-    return found

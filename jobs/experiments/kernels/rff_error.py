@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
@@ -21,27 +20,16 @@ from threadpoolctl import threadpool_limits
 from bagbasis import RandomFourierFeatures
 
 from ....core.arrays import Floats
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, table
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, Curve, lines
-from ..kit.timing import exponent
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Curves
 
 N_POINTS, WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 RADIUS = 3.0  # b of the interval that 000 gives numbers for
 AT_RADIUS = RADII.index(RADIUS)
 QUANTILES = np.linspace(0, 1, 101)  # of largest errors that are kept for Figure 3.5
-SURVIVAL_FEATURES = 500  # D of 000, Figure 3.5
-DRAWN_OVER_RADIUS = {50: BLUE, 200: ORANGE, 1000: GREY, 10_000: GREEN}  # D, and its color
 FORMS = ("paired", "phase")
-NAMES = {"paired": "paired (ours)", "phase": "phase (scikit-learn's RBFSampler)"}
-COLORS = {"paired": BLUE, "phase": ORANGE}
-PAPER_SQUARE = {"paired": 0.66, "phase": 0.83}  # D · E‖f‖² in 000, §3.5
-# Intervals of the exponent of D in E max error in 000, §3.5.
-PAPER_EXPONENT = {"paired": (-0.502, -0.496), "phase": (-0.503, -0.497)}
 
 
 class Sizes(Scale):
@@ -58,15 +46,7 @@ class FeatureError(Experiment[Sizes]):
     title = "Errors of random Fourier features"
     source = "000, §3.5"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{N_POINTS:,} points on [−5, 5], {len(s.n_features)} numbers of features from "
-            f"{min(s.n_features)} to {max(s.n_features):,}, {s.n_repeats:,} repeats of each; the "
-            "paper has these points, 20 numbers of features from 50 to 10,000, and 1,000 repeats."
-        )
+    pictures = (Curves(file="features.png", x="n_features", y="*.square", log="xy", label="E‖f‖²"),)
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -77,104 +57,13 @@ class FeatureError(Experiment[Sizes]):
         n_features, n_repeats = p["n_features"], p["n_repeats"]
         seeds = np.random.SeedSequence([self.seed, n_features]).generate_state(n_repeats)
         errors = {"paired": paired_errors, "phase": phase_errors}
-        found: dict[str, list[Errors]] = {form: [] for form in FORMS}
+        by_form: dict[str, list[Errors]] = {form: [] for form in FORMS}
         with threadpool_limits(1):  # of products of so few rows more threads wait for each other
             for done, seed in enumerate(seeds.tolist(), 1):
                 for form in FORMS:
-                    found[form].append(errors[form](n_features, seed))
+                    by_form[form].append(errors[form](n_features, seed))
                 progress(done, n_repeats)
-        return {form: _summary(found[form]) for form in FORMS}
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Make the table of mean maximum errors, and squared errors times D, on [−3, 3]."""
-        rows = by_features(results)
-        columns = {"D": "n_features", "E max error, paired": "paired.most", "phase": "phase.most"}
-        columns["paired / phase"] = "ratio"
-        made = table("Errors on [−3, 3], σ = 1", rows, columns, _remarks(rows))
-        names, cells = list(made.columns), [list(row) for row in made.rows]
-        for form in FORMS:
-            names += [f"D · E‖f‖², {form}", "paper"]
-            for row, value in zip(cells, rows[f"{form}.scaled"], strict=True):
-                row += [float(value), PAPER_SQUARE[form]]
-        return [Table(made.title, names, cells, made.remarks)]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        rows = by_features(results)
-        self._draw_over_features(rows)
-        self._draw_over_radius(rows)
-
-    def _draw_over_features(self, rows: pd.DataFrame) -> None:
-        """Draw 000, Figure 3.4, and the squared error beside it."""
-        n, expected = column(rows, "n_features"), expected_squares()
-        largest, squares = [], []
-        levels: dict[str, float] = {}
-        for form, aside in (("paired", 0.98), ("phase", 1.02)):  # so that bars are seen
-            name, (low, high), color = NAMES[form], PAPER_EXPONENT[form], COLORS[form]
-            most, scaled = (column(rows, f"{form}.{key}") for key in ("most", "scaled"))
-            label = f"{name}: ∝ D^{exponent(n, most):.3f} (000: {low} … {high})"
-            spread = 2 * column(rows, f"{form}.largest_error")
-            largest.append(Curve(n, most, label, color, "o-", spread))
-            spread = 2 * n * column(rows, f"{form}.square_error")
-            squares.append(Curve(aside * n, scaled, f"{name}, measured", color, "o", spread))
-            exact = f"exact expectation: {expected[form]:.4f}"
-            squares.append(Curve([n[0], n[-1]], [expected[form]] * 2, exact, color, "-"))
-            levels[f"000, {form}: {PAPER_SQUARE[form]}"] = PAPER_SQUARE[form]
-        title = "Gaussian kernel on [−3, 3], σ = 1 (bars: two standard errors)"
-        with self.picture("features.png", title, 2, 12.5, 5.0) as (_, [left, right]):
-            lines(left, largest, "number of features D",
-                  "mean of the largest error |z(x)ᵀz(y) − k(x, y)|", log="xy")  # fmt: skip
-            lines(right, squares, "number of features D", "D × mean squared error", log="x",
-                  levels=levels)  # fmt: skip
-            right.set_ylim(0.5, 1.15)
-
-    def _draw_over_radius(self, rows: pd.DataFrame) -> None:
-        """Draw 000, Figures 3.3 and 3.5."""
-        at = rows.set_index("n_features")
-        curves, survival = [], []
-        for form, style in zip(FORMS, (".-", ".--"), strict=True):
-            for n, color in DRAWN_OVER_RADIUS.items():
-                if n in at.index:
-                    errors = at.loc[n, f"{form}.largest"]
-                    curves.append(Curve(RADII, errors, f"D = {n:,}, {form}", color, style))
-            quantiles = at.loc[SURVIVAL_FEATURES, f"{form}.quantiles"]
-            mean, color = float(at[f"{form}.most"][SURVIVAL_FEATURES]), COLORS[form]
-            survival.append(Curve(quantiles, 1 - QUANTILES, NAMES[form], color, "-"))
-            survival.append(Curve([mean] * 2, [0, 1], f"its mean, {mean:.4f}", color, ":"))
-        title = "Largest error of random features of the Gaussian kernel"
-        with self.picture("radius.png", title, 2, 12.5, 5.0) as (_, [left, right]):
-            lines(left, curves, "radius b of the interval [−b, b], in bandwidths σ",
-                  "mean of the largest error within b", log="y", legend={"ncols": 2})  # fmt: skip
-            left.set_ylim(bottom=8e-4)
-            lines(right, survival, f"ε (D = {SURVIVAL_FEATURES}, b = 3)",
-                  "share of draws with a largest error above ε")  # fmt: skip
-
-
-def by_features(results: Sequence[Result]) -> pd.DataFrame:
-    """Return a row per D: E max error on [−3, 3] and D · E‖f‖² of both forms, their ratio."""
-    rows = frame(results)
-    for form in FORMS:
-        rows[f"{form}.most"] = rows[f"{form}.largest"].str[AT_RADIUS]
-        rows[f"{form}.scaled"] = rows["n_features"] * rows[f"{form}.square"]
-    rows["ratio"] = rows["paired.most"] / rows["phase.most"]
-    return rows
-
-
-def mean_square(rows: pd.DataFrame, form: str) -> float:
-    """D · E‖f‖² of all draws of frequencies together, whose relative variance is one at all D."""
-    return float(np.average(rows[f"{form}.scaled"], weights=rows["n_repeats"]))
-
-
-def _remarks(rows: pd.DataFrame) -> list[str]:
-    notes, expected = [], expected_squares()
-    for form, proposition in zip(FORMS, ("3.4", "3.5"), strict=True):
-        low, high = PAPER_EXPONENT[form]
-        notes += remarks(
-            "rff-error", "form", name=NAMES[form], square=mean_square(rows, form), low=low,
-            proposition=proposition, expected=expected[form], paper=PAPER_SQUARE[form], high=high,
-            slope=exponent(column(rows, "n_features"), column(rows, f"{form}.most")),
-        )  # fmt: skip
-    better = all((rows[f"paired.{key}"] < rows[f"phase.{key}"]).all() for key in ("most", "scaled"))
-    return [*notes, *remarks("rff-error", "both", better=better, worse=not better)]
+        return {form: _summary(by_form[form]) for form in FORMS}
 
 
 @dataclass(frozen=True)
@@ -236,17 +125,6 @@ def grid() -> Grid:
         inside = np.flatnonzero(np.abs(points) <= radius)
         within.append(slice(int(inside[0]), int(inside[-1]) + 1))
     return Grid(points, differences, np.exp(-0.5 * differences**2), tuple(within))
-
-
-def expected_squares() -> dict[str, float]:
-    """D · E‖f‖²_μ by Propositions 3.4 and 3.5 of 000, over the pairs of points of [−3, 3]."""
-    n, squared = _n_within(), grid().kernel ** 2  # k(2Δ) = k(Δ)⁴
-    weights = _pairs_at_distance(n)
-    of_form = {
-        "paired": 1 + squared**2 - 2 * squared,
-        "phase": 1 + 0.5 * squared**2 - squared,
-    }
-    return {form: float(weights @ values[:n]) for form, values in of_form.items()}
 
 
 def paired_errors(n_features: int, seed: int) -> Errors:

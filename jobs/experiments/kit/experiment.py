@@ -1,4 +1,4 @@
-"""The base of experiments: declared measures, their points, then tables and pictures."""
+"""The base of experiments: declared measures, their points, and their pictures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import product
@@ -14,14 +13,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from bagbasis.execution.lanes import lane_cores
-
-from ...configs import JobConfig, load_config, read_yaml
+from ...configs.config import JobConfig, load_config, read_yaml
 from ...files import plain
-from ...pictures import new_figure, save_figure
 from ...terminal import Callback
+from .plots import Picture
 
 Params = Mapping[str, Any]
 
@@ -97,12 +93,11 @@ class Measure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the report, with remarks that stand below it."""
+    """A table of the report."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    remarks: Sequence[str] = ()
 
 
 class Scale(JobConfig):
@@ -121,6 +116,8 @@ class Experiment(ABC, Generic[S]):
         As in the registry; a heading; where the paper has it.
     kind : type
         The class of its scales.
+    pictures : sequence of Picture
+        Pictures of the frame of all results.
     alone : bool
         Whether it measures this machine, so that it must run without a cluster.
     scale : {"small", "paper"}
@@ -130,16 +127,13 @@ class Experiment(ABC, Generic[S]):
         Seed for everything that is drawn.
     out_dir : Path
         For stores and models in folders of its own, and for the pictures.
-    cores : int
-        Number of cores of the machine that the points were measured on.
-    pictures : list of Path
-        Those that were drawn.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     kind: ClassVar[type[Any]]
+    pictures: ClassVar[Sequence[Picture]] = ()
     alone: ClassVar[bool] = False
     settings: S
 
@@ -148,54 +142,19 @@ class Experiment(ABC, Generic[S]):
         self.settings = load_config(self.kind, given=scales(self.name)[scale])
         self.seed = seed
         self.out_dir = out_dir
-        self.cores = lane_cores()
-        self.pictures: list[Path] = []
 
     @property
-    @abstractmethod
     def size(self) -> str:
-        """How large this scale is beside the paper's, in a sentence."""
+        """The settings of the scale, in a line."""
+        return "; ".join(f"{name}: {value}" for name, value in self.settings.model_dump().items())
 
     @abstractmethod
     def measures(self) -> Sequence[Measure]:
         """Return what is measured, in order; a point may use files that one before it left."""
 
-    @abstractmethod
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Return the tables of all points, with the paper's numbers beside ours."""
-
-    @abstractmethod
-    def draw(self, results: Sequence[Result]) -> None:
-        """Draw each picture within `picture`."""
-
     def points(self) -> list[tuple[Point, Measure]]:
         """Return the points of all measures, in order."""
         return [(point, measure) for measure in self.measures() for point in measure.points()]
-
-    @contextmanager
-    def picture(
-        self,
-        name: str,
-        title: str,
-        n_panels: int,
-        width: float,
-        height: float = 4.8,
-        *,
-        sharex: bool = False,
-        sharey: bool = False,
-    ) -> Iterator[tuple[Figure, Any]]:
-        """Give a figure and its axes, shape (n_panels,), and save it as ``name`` after the block.
-
-        Parameters
-        ----------
-        width, height : float
-            Inches.
-        """
-        figure = new_figure(width, height)
-        axes = np.atleast_1d(figure.subplots(1, n_panels, sharex=sharex, sharey=sharey))
-        figure.suptitle(title)
-        yield figure, axes
-        self.pictures.append(save_figure(figure, self.out_dir / name))
 
     def rng(self, *key: int) -> np.random.Generator:
         """Return the generator of the seed and a key."""

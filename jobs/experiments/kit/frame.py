@@ -1,19 +1,17 @@
-"""From results to tables: one data frame of all points, pivots of it, and Markdown."""
+"""From results to tables: one tidy data frame of all points, and a table of each measure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bagbasis.core.arrays import Floats
-
 from .experiment import Result, Table
 
-Column = str | Callable[[pd.DataFrame], Any]
-"""The name of a frame's column, or what makes one of the frame."""
+REPEATS = ("repeat", "data_seed")  # parameters over which a table has medians
+MOST_COLUMNS = 10  # of values in a table; more stand below each other
 
 
 def select(results: Sequence[Result], **params: object) -> list[Result]:
@@ -24,9 +22,9 @@ def select(results: Sequence[Result], **params: object) -> list[Result]:
 def frame(results: Sequence[Result], **params: object) -> pd.DataFrame:
     """Return a row per result that has these parameters; its parameters and values are the columns.
 
-    The values of nested mappings become columns such as ``js.coefficients.r2``; lists stay what
-    they are. A value takes the place of a parameter of the same name. ``took`` is the seconds that
-    the point took.
+    The values of nested mappings become columns such as ``js.coefficients.r2``; lists of numbers
+    stay what they are. A value takes the place of a parameter of the same name. ``took`` is the
+    seconds that the point took.
     """
     rows = [
         {**flat(r.params), **flat(r.values), "took": r.seconds} for r in select(results, **params)
@@ -35,74 +33,61 @@ def frame(results: Sequence[Result], **params: object) -> pd.DataFrame:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one, keys joined by dots."""
-    found: dict[str, Any] = {}
+    """Return nested mappings, and lists of mappings, as one mapping with keys joined by dots."""
+    joined: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
+            joined |= flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list) and value and all(isinstance(x, Mapping) for x in value):
+            columns = {name: [part.get(name) for part in value] for name in value[0]}
+            joined |= flat(columns, f"{prefix}{key}.")
         else:
-            found[f"{prefix}{key}"] = value
-    return found
+            joined[f"{prefix}{key}"] = value
+    return joined
 
 
-def column(rows: pd.DataFrame, name: str) -> Floats:
-    """Return a column of numbers."""
-    return rows[name].to_numpy(dtype=float)
+def summary(results: Sequence[Result], measure: str = "") -> Table:
+    """Return the table of a measure: the parameters that vary, and its numbers.
 
-
-def pair(rows: pd.DataFrame, x: str, y: str) -> tuple[Floats, Floats]:
-    """Two columns of the rows that have both."""
-    if y not in rows:
-        return np.empty(0), np.empty(0)
-    rows = rows.dropna(subset=[x, y])
-    return column(rows, x), column(rows, y)
-
-
-def table(
-    title: str,
-    rows: pd.DataFrame,
-    columns: Mapping[str, Column],
-    remarks: Sequence[str] = (),
-) -> Table:
-    """Return a table with a row per row of a frame; cells that the frame lacks are empty."""
-    cells = [_cells(rows, source) for source in columns.values()]
-    return Table(title, list(columns), [list(row) for row in zip(*cells, strict=True)], remarks)
-
-
-def whole_table(title: str, rows: pd.DataFrame, remarks: Sequence[str] = ()) -> Table:
-    """Return a frame as a table, with all of its columns under their own names."""
-    return table(title, rows, {str(name): str(name) for name in rows}, remarks)
-
-
-def _cells(rows: pd.DataFrame, source: Column) -> list[Any]:
-    if callable(source):
-        values = source(rows)
+    Lists of numbers stand as their mean, and repeats as their median.
+    """
+    results = select(results, measure=measure) if measure else results
+    values = pd.DataFrame([_numbers(flat(r.values)) for r in results])
+    params = pd.DataFrame([{k: _text(v) for k, v in flat(r.params).items()} for r in results])
+    varying = [
+        name for name in params if name not in REPEATS and params[name].nunique(dropna=False) > 1
+    ]
+    index = [params[name] for name in varying if name not in values]
+    if index:
+        medians = values.groupby(index, sort=False, dropna=False).median()
     else:
-        values = rows[source] if source in rows else [None] * len(rows)
-    return [_cell(value) for value in values]
+        medians = values.median().to_frame().T
+    if len(medians.columns) > MOST_COLUMNS:
+        long = pd.Series(medians.stack(future_stack=True))
+        medians = long.rename_axis([*medians.index.names, "number"]).dropna().to_frame("value")
+    rows = medians.reset_index() if index or "value" in medians else medians
+    rows = rows.drop(columns=[name for name in rows if name in ("index", "level_0", None)])
+    cells = [[_cell(cell) for cell in row] for row in rows.itertuples(index=False)]
+    return Table(measure.capitalize() or "Results", [str(name) for name in rows], cells)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the numbers among values, and the means of lists of numbers."""
+    numbers = {}
+    for name, value in values.items():
+        if isinstance(value, list) and value and all(isinstance(x, (int, float)) for x in value):
+            numbers[name] = float(np.mean(value))
+        elif isinstance(value, (int, float)):
+            numbers[name] = float(value)
+    return numbers
+
+
+def _text(value: object) -> object:
+    """Return what can stand in an index: lists and mappings as texts."""
+    return str(value) if isinstance(value, (list, dict)) else value
 
 
 def _cell(value: object) -> object:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and np.isnan(value) else value
-
-
-def pivot(
-    rows: pd.DataFrame, index: str, columns: str, values: Mapping[str, str]
-) -> tuple[list[str], dict[Any, list[Any]]]:
-    """Columns ``"RMSE, 4,000"`` per text of ``values`` and value of ``columns``; cells per index.
-
-    Both keep the order in which they first appear; a cell that is not there is None.
-    """
-    across = list(dict.fromkeys(rows[columns]))
-    names = [f"{text}, {value:,}" for text in values for value in across]
-    found: dict[Any, list[Any]] = {}
-    for key, group in rows.groupby(index, sort=False):
-        at = group.set_index(columns)
-        found[key] = [
-            _cell(at.loc[value, name]) if value in at.index else None
-            for name in values.values()
-            for value in across
-        ]
-    return names, found

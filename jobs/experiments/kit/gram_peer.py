@@ -48,7 +48,7 @@ class GramPeer:
         """
         k = self.n_neighbours
         own = divergence_matrix(training, divergence="symmetric_kl", k=k)
-        cross = divergence_matrix(test, training, "symmetric_kl", k=k)
+        cross = divergence_matrix(test, training, divergence="symmetric_kl", k=k)
         return self.predict_from(own, cross, targets)
 
     def predict_from(

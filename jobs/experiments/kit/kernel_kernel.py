@@ -23,7 +23,7 @@ from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.execution.lanes import lane
 
 from ....core.arrays import Floats
-from ...configs import Section
+from ...configs.config import Section
 from .learning import Learner, Training, count
 from .timing import least_in_turn
 
@@ -94,11 +94,11 @@ def fit_double_basis(training: Training, few: Training, c: Candidates, seed: int
 def fit_kernel_kernel(training: Training, few: Training, c: Candidates) -> Fitted:
     """Return the Kernel-Kernel estimator of the best bandwidths; embeddings are kept in memory."""
     begun = time.perf_counter()
-    found = []
+    scores = []
     for bandwidth in c.bandwidths:
         smoother = KernelSmoother(KernelDensityEmbedding(bandwidth)).fit(*few)
-        found.append((float(smoother.bandwidth_scores_.min()), bandwidth))
-    bandwidth = min(found)[1]
+        scores.append((float(smoother.bandwidth_scores_.min()), bandwidth))
+    bandwidth = min(scores)[1]
     smoother = KernelSmoother(KernelDensityEmbedding(bandwidth), in_memory=True).fit(*training)
     choice = {
         "density_bandwidth": bandwidth,
@@ -163,12 +163,12 @@ def measure_times(
 
     ``training`` is what the smoother was fitted to.
     """
-    batch, one, lean = test[:n_queries], test[:1], LeanSmoother(smoother, training)
+    batch, single, lean = test[:n_queries], test[:1], LeanSmoother(smoother, training)
     calls: dict[str, Callable[[], Any]] = {
         "2be_batch": lambda: model.predict(batch),
         "kk_batch": lambda: smooth(smoother, batch),
-        "2be_single": lambda: model.predict(one),
-        "kk_single": lambda: lean.predict(one),
+        "2be_single": lambda: model.predict(single),
+        "kk_single": lambda: lean.predict(single),
     }
     seconds = least_in_turn(calls, N_ROUNDS)
     n_batch = len(batch)

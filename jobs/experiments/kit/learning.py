@@ -27,7 +27,7 @@ from bagbasis.core.arrays import Floats
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.datasets import Dataset
 
-from ...configs import Section
+from ...configs.config import Section
 
 Training = tuple[Bags | BagStore, Any]
 """Bags with their targets, or a store with its own and None."""

@@ -1,156 +1,192 @@
-"""Pictures of measurements: lines and bars, with the same labels, scales and legends everywhere."""
+"""Pictures of an experiment's frame, declared by the names of its columns.
+
+An experiment lists its `Curves`, `Bars` and `Images`; each draws one file. Repeats are drawn as
+their median, with their range where there are several.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
-from ...pictures import BLUE, GREY, ORANGE, plain_log
+from bagbasis.core.arrays import Floats
 
-__all__ = ["AT_ENDS", "BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
+from ...pictures.evaluation import new_figure
 
-AT_ENDS = "at ends"
-LINE_HEIGHT = 0.045  # of a panel's height: of a label at the end of a line
-STAR = 12  # points: of what a paper prints, so that it is seen beside lines
-GREEN, PURPLE, RED, BLACK = "#5a9e6f", "#8064a2", "#c0392b", "black"
+PANEL = (5.0, 4.2)  # inches
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A line through points, or points alone.
+@dataclass(frozen=True, kw_only=True)
+class Picture(ABC):
+    """A file with a panel per value of a column.
 
     Attributes
     ----------
-    x, y : sequences of numbers
-    label : str or None
-        In the legend.
-    color, style : str
-        The style is matplotlib's: ``"o-"`` has dots and a line.
-    spread : array_like or None
-        Half the length of the bars at the points, or two of these: below and above.
-    more : mapping
-        Further properties of matplotlib's `Line2D`.
-    """
-
-    x: Any
-    y: Any
-    label: str | None = None
-    color: str = BLUE
-    style: str = "o-"
-    spread: Any = None
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-
-def lines(
-    axis: Axes,
-    curves: Sequence[Curve],
-    x: str,
-    y: str,
-    *,
-    log: str = "",
-    ticks: Sequence[float] | NDArray[Any] = (),
-    levels: Mapping[str, float] | None = None,
-    title: str = "",
-    legend: Mapping[str, Any] | str | None = None,
-) -> None:
-    """Draw curves on a panel and label it.
-
-    Parameters
-    ----------
-    x, y : str
-        Labels of the axes.
+    file : str
+    y : str or tuple of str
+        Names of the columns that are drawn, or a pattern: ``*`` stands for any text, the label.
+    measure : str
+        Measure whose rows are drawn; "" where the experiment has one alone.
+    panels, by : str
+        Columns of whose values there is a panel, or a curve or a colour, each.
+    where : mapping
+        Values that other columns must have.
     log : str
-        The axes that are logarithmic: "x", "y" or "xy".
-    ticks : sequence of float
-        All that the x axis has; none: matplotlib's own.
-    levels : mapping from label to y
-        Heights of dotted horizontal lines.
-    legend : mapping or "at ends", optional
-        Of `Axes.legend`; or labels stand beside the last points of the curves.
+        Logarithmic axes: "x", "y" or "xy".
+    label : str
+        What the values are.
     """
-    for curve in curves:
-        label = None if legend == AT_ENDS else curve.label
-        look = {"color": curve.color, "label": label, **curve.more}
-        if curve.style == "*":
-            look.setdefault("markersize", STAR)
-        if curve.spread is None:
-            axis.plot(curve.x, curve.y, curve.style, **look)
-        else:
-            axis.errorbar(curve.x, curve.y, curve.spread, fmt=curve.style, capsize=3, **look)
-    for label, level in (levels or {}).items():
-        axis.axhline(level, color=BLACK, linestyle=":", linewidth=1, label=label)
-    if "x" in log:
-        axis.set_xscale("log")
-    if "y" in log:
-        axis.set_yscale("log")
-    if len(ticks):
-        axis.set_xticks(list(ticks), labels=[f"{tick:,g}" for tick in ticks], fontsize=8)
-        axis.set_xticks([], minor=True)
-    finish(axis, x, y, title, legend if isinstance(legend, Mapping) else None)
-    if legend == AT_ENDS:
-        _label_ends(axis, [curve for curve in curves if curve.label])
+
+    file: str
+    y: str | tuple[str, ...]
+    measure: str = ""
+    panels: str = ""
+    by: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    log: str = ""
+    label: str = ""
+
+    def draw(self, rows: pd.DataFrame, title: str) -> Figure:
+        """Return the figure of an experiment's frame."""
+        wanted = {"measure": self.measure, **self.where} if self.measure else self.where
+        for name, value in wanted.items():
+            rows = rows[rows[name] == value]
+        panels = list(_groups(rows, self.panels))
+        figure = new_figure(PANEL[0] * len(panels), PANEL[1])
+        figure.suptitle(title)
+        axes = np.atleast_1d(figure.subplots(1, len(panels)))
+        for axis, (name, part) in zip(axes, panels, strict=True):
+            axis.set_title(name)
+            self.fill(axis, part)
+        return figure
+
+    @abstractmethod
+    def fill(self, axis: Axes, rows: pd.DataFrame) -> None:
+        """Draw the rows of one panel."""
+
+    def series(self, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield a label and the rows of all that a panel compares, with the numbers as "value"."""
+        for group, part in _groups(rows, self.by):
+            for label, name in _columns(part, self.y).items():
+                present = part[part[name].notna()]
+                yield ", ".join(filter(None, [label, group])), present.assign(value=present[name])
+
+    def finish(self, axis: Axes) -> None:
+        """Set scales, grid and legend of a panel."""
+        if "x" in self.log:
+            axis.set_xscale("log")
+        if "y" in self.log:
+            axis.set_yscale("log")
+        axis.grid(alpha=0.25)
+        if any(axis.get_legend_handles_labels()[1]):
+            axis.legend(fontsize=8)
 
 
-def _label_ends(axis: Axes, curves: Sequence[Curve]) -> None:
-    """Write labels right of the panel, at the height of the last points, none over another."""
-    to_panel = axis.transData + axis.transAxes.inverted()
-    ends = [float(to_panel.transform((curve.x[-1], curve.y[-1]))[1]) for curve in curves]
-    height = -np.inf
-    for i in np.argsort(ends, kind="stable").tolist():
-        height = max(ends[i], height + LINE_HEIGHT)
-        look = {"color": curves[i].color, "fontsize": 8, "va": "center"}
-        axis.text(1.02, height, curves[i].label, transform=axis.transAxes, **look)
+@dataclass(frozen=True, kw_only=True)
+class Curves(Picture):
+    """Lines over a column ``x``; without it over the positions in cells that are lists."""
+
+    x: str = ""
+
+    def fill(self, axis: Axes, rows: pd.DataFrame) -> None:
+        for label, part in self.series(rows):
+            if self.x:
+                groups = part.assign(value=part["value"].map(np.mean)).groupby(self.x)["value"]
+                at: list[Any] = list(groups.groups)
+                drawn = groups.agg(["median", "min", "max"]).to_numpy().T
+            else:
+                cells = np.array([np.atleast_2d(cell).mean(axis=0) for cell in part["value"]])
+                at = list(range(1, cells.shape[1] + 1))
+                drawn = np.array([np.median(cells, axis=0), cells.min(axis=0), cells.max(axis=0)])
+            look: dict[str, Any] = {"capsize": 2, "markersize": 4, "label": label}
+            axis.errorbar(at, drawn[0], _spread(drawn), fmt="o-", **look)
+        axis.set(xlabel=self.x, ylabel=self.label)
+        self.finish(axis)
 
 
-def bars(
-    axis: Axes,
-    groups: Sequence[str],
-    series: Mapping[str, Sequence[float | None]],
-    y: str,
-    *,
-    colors: Sequence[str] = (BLUE, ORANGE, GREY, GREEN),
-    spread: Mapping[str, Any] | None = None,
-    fmt: str = "",
-) -> None:
-    """Draw bars of several series side by side in groups.
+@dataclass(frozen=True, kw_only=True)
+class Bars(Picture):
+    """Bars of columns in groups by the values of ``x``; without it a bar for each column."""
 
-    Parameters
-    ----------
-    groups : sequence of str
-        Below the axis.
-    series : mapping from a label to a height per group
-        None where there is no bar.
-    spread : mapping from a label to distances below and above each height
-    fmt : str
-        Format of the numbers above the bars; "" writes none.
-    """
-    width = 0.8 / len(series)
-    for k, ((label, heights), color) in enumerate(zip(series.items(), colors, strict=False)):
-        at = np.arange(len(groups)) + width * (k - (len(series) - 1) / 2)
-        drawn = [0.0 if height is None else height for height in heights]
-        error = (spread or {}).get(label)
-        found = axis.bar(at, drawn, 0.95 * width, color=color, label=label, yerr=error, capsize=3)
-        if fmt:
-            axis.bar_label(found, fmt=fmt, fontsize=8)
-    axis.set_xticks(range(len(groups)), labels=list(groups))
-    finish(axis, "", y)
+    x: str = ""
+
+    def fill(self, axis: Axes, rows: pd.DataFrame) -> None:
+        series = dict(self.series(rows))
+        if not self.x:
+            drawn = np.array([_range(part["value"]) for part in series.values()]).T
+            axis.barh(list(series), drawn[0], xerr=_spread(drawn), capsize=3)
+            axis.set_xlabel(self.label)
+            if self.log:
+                axis.set_xscale("log")
+            return
+        groups = [name for name, _ in _groups(rows, self.x)]
+        width = 0.8 / len(series)
+        for k, (label, part) in enumerate(series.items()):
+            at = np.arange(len(groups)) + width * (k - (len(series) - 1) / 2)
+            cells = [part["value"][part[self.x].map(str) == group] for group in groups]
+            drawn = np.array([_range(cell) for cell in cells]).T
+            axis.bar(at, drawn[0], 0.95 * width, yerr=_spread(drawn), capsize=3, label=label)
+        axis.set_xticks(range(len(groups)), labels=groups, rotation=30, ha="right", fontsize=8)
+        axis.set_ylabel(self.label)
+        self.finish(axis)
 
 
-def finish(
-    axis: Axes, x: str, y: str, title: str = "", legend: Mapping[str, Any] | None = None
-) -> None:
-    """Label a panel; a legend where anything has a label."""
-    if x:
-        axis.set_xlabel(x)
-    if y:
-        axis.set_ylabel(y)
-    if title:
-        axis.set_title(title, fontsize=10)
-    axis.grid(alpha=0.25)
-    if axis.get_legend_handles_labels()[1]:
-        axis.legend(**{"fontsize": 8, "loc": "best", **(legend or {})})
+@dataclass(frozen=True, kw_only=True)
+class Images(Picture):
+    """The matrices in the columns of the first row that has them, side by side."""
+
+    def draw(self, rows: pd.DataFrame, title: str) -> Figure:
+        """Return the figure of an experiment's frame."""
+        columns = _columns(rows, self.y)
+        cells = rows.dropna(subset=list(columns.values())).iloc[0]
+        figure = new_figure(3.2 * len(columns), 3.6)
+        figure.suptitle(title)
+        axes = np.atleast_1d(figure.subplots(1, len(columns)))
+        for axis, (label, name) in zip(axes, columns.items(), strict=True):
+            axis.imshow(np.asarray(cells[name], dtype=float), cmap="gray")
+            axis.set_title(label, fontsize=10)
+            axis.set_axis_off()
+        return figure
+
+    def fill(self, axis: Axes, rows: pd.DataFrame) -> None:
+        raise NotImplementedError
+
+
+def _groups(rows: pd.DataFrame, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    if not name:
+        yield "", rows
+        return
+    for value, part in rows.groupby(name, sort=False):
+        yield str(value), part
+
+
+def _columns(rows: pd.DataFrame, names: str | tuple[str, ...]) -> dict[str, str]:
+    """Return columns by their labels: of a pattern the text that its star stands for."""
+    known = [str(name) for name in rows if rows[name].notna().any()]
+    if isinstance(names, tuple):
+        return {name: name for name in names if name in known}
+    expression = re.escape(names).replace(r"\*", "(.+)")
+    matches = [re.fullmatch(expression, name) for name in known]
+    return {(match[1] if match.groups() else ""): match[0] for match in matches if match}
+
+
+def _range(cells: Iterable[Any]) -> tuple[float, float, float]:
+    """Return the median of numbers, or of the means of lists, the least and the largest."""
+    values = [float(np.mean(cell)) for cell in cells]
+    return (float(np.median(values)), min(values), max(values)) if values else (np.nan,) * 3
+
+
+def _spread(drawn: Floats) -> Floats | None:
+    """Return lengths of error bars from medians and ranges; None where nothing was repeated."""
+    middle, low, high = drawn
+    if np.array_equal(low, high, equal_nan=True):
+        return None
+    return np.array([middle - low, high - middle])

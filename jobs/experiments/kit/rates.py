@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -34,14 +33,8 @@ def shares(
     tests: Mapping[str, Test], n_tests: int, level: float, progress: Callback
 ) -> dict[str, float]:
     """Return the share of data sets 0, 1, … in which each test's p-value is at most the level."""
-    found = {}
+    rates = {}
     for k, (name, test) in enumerate(tests.items()):
         values = p_values(n_tests, test, part_of(progress, k * n_tests, len(tests) * n_tests))
-        found[name] = float((values <= level).mean())
-    return found
-
-
-def share_error(share: Any, n_tests: Any) -> Any:  # noqa: ANN401 - numbers or columns of them
-    """Return the standard error of a share of tests; of 0 and 1 that of half a test."""
-    inner = np.clip(share, 0.5 / n_tests, 1 - 0.5 / n_tests)
-    return (inner * (1 - inner) / n_tests) ** 0.5
+        rates[name] = float((values <= level).mean())
+    return rates

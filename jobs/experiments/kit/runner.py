@@ -19,8 +19,10 @@ from bagbasis.execution.tasks import current_client
 
 from ...files import plain, write_report
 from ...markdown import markdown_table
+from ...pictures.evaluation import save_figure
 from ...terminal import Terminal
 from .experiment import Experiment, Measure, Point, Result, Table, digest
+from .frame import frame, summary
 from .machine import machine, versions
 
 RESULT, TABLE, POINTS = "result.json", "table.md", "points"
@@ -110,24 +112,11 @@ def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
     return report, points
 
 
-def write_tables(
-    experiment: Experiment[Any], results: Sequence[Result], report: dict[str, Any]
-) -> list[Table]:
-    """Write ``result.json`` and ``table.md`` with the tables of the results; returns these."""
-    experiment.cores = report["machine"]["cores"]
-    tables = experiment.tables(results)
-    report["tables"] = [vars(table) for table in tables]
-    write_report(experiment.out_dir / RESULT, report)
-    with writing(experiment.out_dir / TABLE) as temporary:
-        temporary.write_text(render(experiment, tables, report))
-    return tables
-
-
 def render(experiment: Experiment[Any], tables: Sequence[Table], report: Mapping[str, Any]) -> str:
-    """Render tables with their remarks, links to the pictures, and where it was measured."""
+    """Render tables, links to the pictures, and where it was measured."""
     parts = [f"# {experiment.title}", introduction(experiment, report)]
     for table in tables:
-        parts += [f"## {table.title}", markdown_table(table.columns, table.rows), *table.remarks]
+        parts += [f"## {table.title}", markdown_table(table.columns, table.rows)]
     parts += [f"![{name}]({name})" for name in report["pictures"]]
     where, packages = report["machine"], report["versions"]
     parts.append(
@@ -153,7 +142,13 @@ def _report(
     where: Mapping[str, Any],
     console: Terminal,
 ) -> dict[str, Any]:
-    experiment.draw(results)
+    rows = frame(results)
+    pictures = [
+        save_figure(picture.draw(rows, experiment.title), experiment.out_dir / picture.file)
+        for picture in experiment.pictures
+    ]
+    measures = dict.fromkeys(result.params.get("measure", "") for result in results)
+    tables = [summary(results, measure) for measure in measures]
     report = {
         "experiment": experiment.name,
         "source": experiment.source,
@@ -162,18 +157,15 @@ def _report(
         "seed": experiment.seed,
         **where,
         "seconds": sum(result.seconds for result in results),
-        "tables": [],
+        "tables": [vars(table) for table in tables],
         "points": [_record(result) for result in results],
-        "pictures": [path.name for path in experiment.pictures],
+        "pictures": [path.name for path in pictures],
     }
-    for table in write_tables(experiment, results, report):
+    write_report(experiment.out_dir / RESULT, report)
+    with writing(experiment.out_dir / TABLE) as temporary:
+        temporary.write_text(render(experiment, tables, report))
+    for table in tables:
         console.table(table.title, table.columns, table.rows)
-        for remark in table.remarks:
-            console.line(f"  {remark}")
-    for path in [
-        *experiment.pictures,
-        experiment.out_dir / TABLE,
-        experiment.out_dir / RESULT,
-    ]:
+    for path in [*pictures, experiment.out_dir / TABLE, experiment.out_dir / RESULT]:
         console.line(str(path))
     return report

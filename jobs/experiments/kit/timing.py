@@ -9,16 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bagbasis.execution.lanes import use_cores
-
-DISTURBED = (
-    "The machine was not kept free of other work: a single time out of line with its neighbours "
-    "may be a disturbed one."
-)
 
 
 @dataclass(frozen=True)
@@ -86,17 +79,6 @@ def one_thread() -> Iterator[None]:
     """Limit BLAS and lanes to one thread, so that work is timed and not thread sharing."""
     with threadpool_limits(1), use_cores(1):
         yield
-
-
-def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
-    """Return the exponent b of the power law c · size^b that fits best, in logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-
-
-def upper_exponent(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> float:
-    """Return the exponent over the upper half of the sizes, where what is fixed matters least."""
-    upper = slice(min(len(sizes) // 2, len(sizes) - 2), None)
-    return exponent(sizes[upper], values[upper])
 
 
 def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:

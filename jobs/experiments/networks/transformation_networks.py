@@ -1,12 +1,11 @@
 """`TransformationNetworks`: conditionals times transformations, and anomalies (004, ch. 8).
 
-The paper's two synthetic laws, all combinations that the scale names. Anomalies: digits of one
-class among those of another, by densities of their principal components.
+The paper's two synthetic distributions, all combinations that the scale names. Anomalies: digits of
+one class among those of another, by densities of their principal components.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,11 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.correlated_points import LAWS
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import select
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, PURPLE, bars
-from ..kit.verdicts import SURE, listing
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Bars
 
-TITLES = {"lam": "LAM", "ram": "RAM", "tied": "TIED", "multi_ind": "MultiInd",
-          "single_ind": "SingleInd"}  # fmt: skip
-INDEPENDENT = ("multi_ind", "single_ind")
-PRINTED = {  # best of two parts, best of one, tables 8.2 and 8.3; d = 32
-    "Markovian": (16.216, 15.589),
-    "star": (16.042, 8.247),
-}
 N_COMPONENTS_PCA = 8
 USUAL, STRANGE = (0, 1, 2, 3, 4), (8,)
 SHARE = 0.1
@@ -51,21 +39,22 @@ class Sizes(Scale):
 
 
 class TransformationNetworks(Experiment[Sizes]):
-    """See the module; a point is one network on one law."""
+    """See the module; a point is one network on one distribution."""
 
     name = "transformation-networks"
     title = "Transformation autoregressive networks"
     source = "004, ch. 8"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"d = {s.d}, {s.n_train:,} points, {s.n_steps:,} steps, {s.n_components} components, "
-            f"{len(s.conditionals)} × {len(s.transformations)} combinations, for d = 32, 100,000 "
-            "points, 30,000 steps, 40 components and 5 × 14."
-        )
+    pictures = (
+        Bars(
+            file="densities.png",
+            measure="density",
+            x="conditional",
+            y="log",
+            by="transformation",
+            panels="law",
+        ),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -77,11 +66,11 @@ class TransformationNetworks(Experiment[Sizes]):
             "transformation": s.transformations,
             "conditional": s.conditionals,
         }
-        found = {"n_steps": s.n_steps, "n_hidden": s.n_hidden, "seed": self.seed,
+        options = {"n_steps": s.n_steps, "n_hidden": s.n_hidden, "seed": self.seed,
                  "n_repeats": s.n_anomalies}  # fmt: skip
         return [
             Measure("density", self._density, "{law} {transformation} {conditional}", over, shared),
-            Measure("anomalies", self._anomalies, "anomalies", {}, found),
+            Measure("anomalies", self._anomalies, "anomalies", {}, options),
         ]
 
     def _density(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -107,7 +96,7 @@ class TransformationNetworks(Experiment[Sizes]):
         from bagbasis.neural import TANDensity
 
         images, classes = load_digits(return_X_y=True)
-        found: dict[str, list[float]] = {"TAN": [], "isolation forest": [], "normal law": []}
+        precisions: dict[str, list[float]] = {"TAN": [], "isolation forest": [], "normal law": []}
         for i in range(p["n_repeats"]):
             rng = self.rng(i, 5)
             usual = rng.permutation(np.flatnonzero(np.isin(classes, USUAL)))
@@ -129,58 +118,6 @@ class TransformationNetworks(Experiment[Sizes]):
                 "normal law": np.einsum("ni,ij,nj->n", gaps, np.linalg.inv(np.cov(x.T)), gaps),
             }
             for name, score in scores.items():
-                found[name].append(float(average_precision_score(planted, score)))
+                precisions[name].append(float(average_precision_score(planted, score)))
             progress(i + 1, p["n_repeats"])
-        return {"precision": {name: float(np.mean(values)) for name, values in found.items()}}
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        s, found = self.settings, []
-        for law in LAWS:
-            of_law = select(results, measure="density", law=law)
-            value = {(r.params["transformation"], r.params["conditional"]): r for r in of_law}
-            rows = [
-                [t, *(value[t, c].values["log"] for c in s.conditionals)] for t in s.transformations
-            ]
-            best = [
-                max((r for r in of_law if _is_two(r) == two), key=_log) for two in (True, False)
-            ]
-            gap = best[0].values["log"] - best[1].values["log"]
-            error = float(np.hypot(*(r.values["error"] for r in best)))
-            text = remarks(
-                self.name, "density", two=best[0].point.label, one=best[1].point.label, gap=gap,
-                error=error, printed=PRINTED[law][0] - PRINTED[law][1],
-                ahead=gap > SURE * error, level=not gap > SURE * error,
-            )  # fmt: skip
-            columns = ["transformation", *(TITLES[c] for c in s.conditionals)]
-            found.append(Table(f"Mean log density of test points: {law}", columns, rows, text))
-        [anomalies] = select(results, measure="anomalies")
-        rows = [[name, value] for name, value in anomalies.values["precision"].items()]
-        text = remarks(self.name, "anomalies", share=SHARE, usual=listing([str(c) for c in USUAL]))
-        title = "Anomalies by density: average precision"
-        return [*found, Table(title, ["score", "average precision"], rows, text)]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        s = self.settings
-        colors = (BLUE, ORANGE, GREEN, GREY, PURPLE)
-        with self.picture("densities.png", "Mean log density", len(LAWS), 11.0) as (_, axes):
-            for axis, law in zip(axes, LAWS, strict=True):
-                series = {
-                    TITLES[c]: [
-                        select(
-                            results, measure="density", law=law, transformation=t, conditional=c
-                        )[0].values["log"]
-                        for t in s.transformations
-                    ]
-                    for c in s.conditionals
-                }
-                bars(axis, s.transformations, series, law, colors=colors)
-
-
-def _is_two(result: Result) -> bool:
-    """Whether a network has a transformation and an autoregressive conditional."""
-    p = result.params
-    return p["transformation"] != "none" and p["conditional"] not in INDEPENDENT
-
-
-def _log(result: Result) -> float:
-    return float(result.values["log"])
+        return {"precision": {name: float(np.mean(values)) for name, values in precisions.items()}}

@@ -6,7 +6,7 @@ consist of points that are each ordinary; training and test bags contain them al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,21 +25,16 @@ from bagbasis import (
 from bagbasis.core.arrays import Floats
 from bagbasis.datasets import Digits
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, select
+from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import draw_bags
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, PURPLE, RED, bars, finish
-from ..kit.verdicts import SURE, lead, listing, standard_error
+from ..kit.plots import Bars
 
 OURS = ("leverage", "Mahalanobis of features", "Mahalanobis of coefficients")
 PEERS = ("one-class SVM, our Gram", "isolation forest, moments")
 ALPHA = 1e-3  # λ per bag, of the leverage
 N_POINTS = 50
 N_PICTURED = 6  # strangest bags
-PICTURED = "shape"  # of these bags
 DIGITS = 10
 
 
@@ -62,15 +57,7 @@ class Anomalies(Experiment[Sizes]):
     title = "Collective anomalies among bags"
     source = "000, ch. 1, and 004, §8.4.4"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_repeats} data sets of {s.n_train:,} training and {s.n_test:,} test bags of each "
-            f"kind, {s.share:.0%} of them planted, D = {s.n_features}. The paper has single points "
-            "of three data sets, and prints no number."
-        )
+    pictures = (Bars(file="precision.png", x="data", y="precision.*", label="average precision"),)
 
     def measures(self) -> list[Measure]:
         over = {"data": list(DATA), "repeat": range(self.settings.n_repeats)}
@@ -83,57 +70,18 @@ class Anomalies(Experiment[Sizes]):
         parts = [rng.permutation(n) < round(s.share * n) for n in (s.n_train, s.n_test)]
         planted, bags = parts[1], DATA[p["data"]](np.concatenate(parts), rng)
         train, test = bags[: s.n_train], bags[s.n_train :]
-        found = score_bags(train, test, s, self.seed)
-        worst = np.argsort(-found[OURS[0]])[: N_PICTURED if p["repeat"] == 0 else 0]
+        scores = score_bags(train, test, s, self.seed)
+        worst = np.argsort(-scores[OURS[0]])[: N_PICTURED if p["repeat"] == 0 else 0]
         return {
-            "precision": {n: average_precision_score(planted, one) for n, one in found.items()},
+            "precision": {
+                n: average_precision_score(planted, method_scores)
+                for n, method_scores in scores.items()
+            },
             "strangest": [
                 {"points": test[int(i)].round(3).tolist(), "planted": bool(planted[i])}
                 for i in worst
             ],
         }
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        rows: list[list[Any]] = []
-        ahead: list[str] = []
-        behind: list[str] = []
-        level: list[str] = []
-        for data in DATA:
-            found = precisions(results, data)
-            ours = max(OURS, key=lambda name: found[name].mean())
-            peer = max(PEERS, key=lambda name: found[name].mean())
-            gap, error = lead(found[ours], found[peer])
-            (ahead if gap > SURE * error else behind if gap < -SURE * error else level).append(
-                f"{data} ({gap:+.2f} ± {error:.2f})"
-            )
-            for name, values in found.items():
-                rows.append([data, name, values.mean(), standard_error(values), values.min()])
-        columns = ["planted", "score", "average precision", "± standard error", "least"]
-        given = {"ahead": listing(ahead), "behind": listing(behind), "level": listing(level)}
-        text = remarks("anomalies", "all", share=self.settings.share, **given)
-        title = f"Average precision on test bags; by chance {self.settings.share:g}"
-        return [Table(title, columns, rows, text)]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        with self.picture("precision.png", "Collective anomalies", 1, 9.0) as (_, [axis]):
-            found = {data: precisions(results, data) for data in DATA}
-            series = {n: [found[d][n].mean() for d in DATA] for n in (*OURS, *PEERS)}
-            colors = (BLUE, GREEN, PURPLE, ORANGE, GREY)
-            bars(axis, list(DATA), series, "average precision", colors=colors)
-        [first, *_] = select(results, data=PICTURED)
-        title = f"The strangest bags of {PICTURED!r}, by leverage; planted ones in red"
-        shape = (N_PICTURED, 2.2 * N_PICTURED, 3.6)
-        with self.picture("strangest.png", title, *shape, sharex=True, sharey=True) as (_, axes):
-            for axis, bag in zip(axes, first.values["strangest"], strict=True):
-                color = RED if bag["planted"] else GREY
-                axis.plot(*np.array(bag["points"]).T, ".", color=color, markersize=4)
-                finish(axis, "", "")
-
-
-def precisions(results: Sequence[Result], data: str) -> dict[str, Floats]:
-    """Return the average precisions of each method on a kind of bags, one per data set."""
-    rows = frame(results, data=data)
-    return {name: column(rows, f"precision.{name}") for name in (*OURS, *PEERS)}
 
 
 def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Floats]:
@@ -171,8 +119,6 @@ def _rows(model: DoubleBasisRegressor, bags: Bags) -> Floats:
     return np.concatenate(blocks)
 
 
-# ---------------------------------------------------------------------- bags, some of them planted
-
 Planted = NDArray[np.bool_]
 
 
@@ -193,7 +139,7 @@ def _dependence(planted: Planted, rng: np.random.Generator) -> Bags:
 
 
 def _shape(planted: Planted, rng: np.random.Generator) -> Bags:
-    """Points of a normal law; planted ones have its mean and covariance, on a ring."""
+    """Points of a normal distribution; planted ones have its mean and covariance, on a ring."""
     points = rng.standard_normal((len(planted), N_POINTS, 2))
     ring = points / np.linalg.norm(points, axis=2, keepdims=True) * np.sqrt(2)
     points = np.where(planted[:, None, None], ring, points)

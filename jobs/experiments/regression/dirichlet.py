@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,9 @@ from ...terminal import Callback
 from ..kit.experiment import Params
 from ..kit.kernel_kernel import N_ROUNDS
 from ..kit.learning import mean_squares
-from ..kit.notes import remarks
-from ..kit.over_sizes import CONSTANT, WAYS, AtSize, OverSizes
+from ..kit.over_sizes import OverSizes
+from ..kit.plots import Curves
 from ..kit.timing import least_in_turn
-from ..kit.verdicts import numbers
 
 N_CATEGORIES = 3  # the paper does not say how many
 MOST_STEPS, MOST_HALVINGS = 100, 40  # of Newton's method, and of one step
@@ -37,11 +35,8 @@ class DirichletParameters(OverSizes):
     name = "dirichlet"
     title = "Dirichlet parameters of small samples"
     source = "004, §3.5.3"
-    target = "the parameters of a Dirichlet distribution"
-    unit = "parameter²"
+    pictures = (Curves(file="parameters.png", x="n_points", y="methods.*.mse", log="xy"),)
     classical = "MLE"
-    picture_name = "parameters.png"
-    subject = "Dirichlet parameters"
 
     def dataset(self, n_points: int, seed: int) -> Dirichlet:
         return Dirichlet(n_points=n_points, seed=seed, n_categories=N_CATEGORIES)
@@ -58,10 +53,10 @@ class DirichletParameters(OverSizes):
         alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
         estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))
         n_batch = min(self.settings.n_queries, n_bags)
-        one, batch = (offsets_of(np.full(count, n)) for count in (1, n_batch))
+        single, batch = (offsets_of(np.full(count, n)) for count in (1, n_batch))
         calls = {
             "batch": lambda: fit_dirichlets(proportions[: batch[-1]], batch),
-            "single": lambda: fit_dirichlets(proportions[:n], one),
+            "single": lambda: fit_dirichlets(proportions[:n], single),
         }
         seconds = least_in_turn(calls, N_ROUNDS)
         seconds["batch"] /= n_batch
@@ -72,47 +67,6 @@ class DirichletParameters(OverSizes):
                 "MLE, clipped": mean_squares(np.clip(estimates, *ALPHA_RANGE), alpha),
             }
         }
-
-    def remarks(self, sizes: Sequence[AtSize]) -> list[str]:
-        lower = "; ".join(
-            f"{name}: at n = {numbers([s.n_points for s in sizes if s.mse('2BE') < s.mse(name)])}"
-            for name in ("KK", "MLE", "MLE, clipped")
-        )
-        return remarks(
-            "over_sizes", "dirichlet", lower=lower, lowest=_lowest(sizes), level=_level(sizes),
-            range=ALPHA_RANGE, n_categories=N_CATEGORIES, where_fastest=_where_fastest(sizes),
-        )  # fmt: skip
-
-
-def _lowest(sizes: Sequence[AtSize]) -> str:
-    """Return where each method has the least error, without methods that never have it."""
-    found: dict[str, list[int]] = {}
-    for size in sizes:
-        best = min((name for name in size.methods if name != CONSTANT), key=size.mse)
-        found.setdefault(best, []).append(size.n_points)
-    return "; ".join(f"{name} at n = {numbers(n_points)}" for name, n_points in found.items())
-
-
-def _level(sizes: Sequence[AtSize]) -> str:
-    """Return where the errors of clipped likelihood and the 2BE are too close to rank."""
-    near = [
-        size.n_points
-        for size in sizes
-        if abs(size.mse("MLE, clipped") - size.mse("2BE")) <= 2 * size.methods["2BE"]["se"]
-    ]
-    return f"MLE, clipped at n = {numbers(near)}" if near else "none"
-
-
-def _where_fastest(sizes: Sequence[AtSize]) -> str:
-    """Return at which n maximum likelihood is faster than both learners, per way to predict."""
-    found = {}
-    for way, text in WAYS.items():
-        won = [s.n_points for s in sizes if s.time("MLE", way) == min(
-            s.time(name, way) for name in s.timed)]  # fmt: skip
-        found[text] = "at every n" if len(won) == len(sizes) else f"at n = {numbers(won)}"
-    if set(found.values()) == {"at every n"}:
-        return "it is the fastest at every n, in both ways"
-    return "it is the fastest " + ", ".join(f"{where} ({text})" for text, where in found.items())
 
 
 def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
@@ -172,10 +126,10 @@ def _step(alpha: Floats, mean_logs: Floats) -> Floats:
     worse = np.arange(len(alpha))
     for _ in range(MOST_HALVINGS):
         positive = (after[worse] > 0).all(axis=1)
-        kept = np.zeros(len(worse), dtype=bool)
+        accepted = np.zeros(len(worse), dtype=bool)
         inside = worse[positive]
-        kept[positive] = log_likelihood(after[inside], mean_logs[inside]) >= least[inside]
-        worse = worse[~kept]
+        accepted[positive] = log_likelihood(after[inside], mean_logs[inside]) >= least[inside]
+        worse = worse[~accepted]
         if not len(worse):
             return after
         step[worse] /= 2

@@ -33,14 +33,13 @@ from bagbasis.datasets import Digits, GMMComponents
 from bagbasis.models import Search, tune
 from bagbasis.models.tuning.leads import Losses, difference
 
-from ...configs import labels_of, section_of
+from ...configs.search_sections import labels_of
+from ...configs.sections import section_of
 from ...terminal import Callback
 from ..data.samples import Patches
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import draw_bags
-from ..kit.notes import remarks
-from ..kit.plots import Curve, lines
-from ..kit.verdicts import listing
+from ..kit.plots import Bars
 
 Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
 """Bags, targets and groups."""
@@ -70,11 +69,7 @@ class Embeddings(Experiment[Sizes]):
     title = "Which embedding, chosen by bags held out"
     source = "Not in the papers"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return f"{s.n_train:,} training and {s.n_test:,} test bags of each set, D = {s.n_features}."
+    pictures = (Bars(file="embeddings.png", y="methods.*.error", panels="data", label="error"),)
 
     def measures(self) -> list[Measure]:
         shared = {"seed": self.seed, **dict(self.settings)}
@@ -93,8 +88,8 @@ class Embeddings(Experiment[Sizes]):
         store = store.append(bags[train], np.column_stack([y, groups])[train])
         search = replace(Search.auto(), scale_multipliers=s.multipliers)
         holdout = {"fraction": 0.0, "groups": "group"}
-        found = tune(base, store, search=search, target="y", holdout=holdout, progress=progress)
-        predicted = {AUTO: found.model.predict(bags[test])}
+        tuned = tune(base, store, search=search, target="y", holdout=holdout, progress=progress)
+        predicted = {AUTO: tuned.model.predict(bags[test])}
         alone = replace(search, join=False, heads=None, choose=False)
         base.set_params(random_features=NystroemFeatures(n_features=min(s.n_features, n_train)))
         singles = tune(base, store, search=alone, target="y", holdout=holdout, progress=progress)
@@ -109,55 +104,31 @@ class Embeddings(Experiment[Sizes]):
         network = _network(is_class, s.network_steps, self.seed)
         network.fit(store, target="y", holdout=holdout, progress=progress)
         predicted[LEARNED] = network.predict(bags[test])
-        losses = {n: _losses(one.ravel(), y[test], is_class) for n, one in predicted.items()}
-        winner = found.candidates[found.winner]
-        sections = [section_of(one) for one in found.embeddings]
+        losses = {
+            n: _losses(prediction.ravel(), y[test], is_class) for n, prediction in predicted.items()
+        }
+        winner = tuned.candidates[tuned.winner]
+        sections = [section_of(embedding) for embedding in tuned.embeddings]
         return {
             "winner": labels_of(sections)[winner.embedding],
             "constant": float(_constant(y[train], y[test], is_class)),
             "methods": {
                 name: dict(
-                    zip(("behind", "se"), difference(losses[AUTO], one, groups[test]), strict=True),
-                    error=float(one.values.mean()),
+                    zip(
+                        ("behind", "se"),
+                        difference(losses[AUTO], method_losses, groups[test]),
+                        strict=True,
+                    ),
+                    error=float(method_losses.values.mean()),
                 )
-                for name, one in losses.items()
+                for name, method_losses in losses.items()
             },
         }
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        rows = []
-        for r in results:
-            for name, m in r.values["methods"].items():
-                shown = f"auto: {r.values['winner']}" if name == AUTO else name
-                gap = m["behind"] / m["se"] if m["se"] else 0.0
-                rows.append([r.params["data"], shown, m["error"] / r.values["constant"], gap])
-        columns = ["bags", "method", "error / constant's", "behind auto, standard errors"]
-        behind = [f"{row[0]}: {row[1]} {-row[3]:.1f}" for row in rows if row[3] < 0]
-        worst = max((-row[3] for row in rows if row[1] in SINGLES), default=0.0)
-        learned = any(LEARNED in r.values["methods"] for r in results)  # older results have none
-        told = {"ahead": listing(behind), "worst": worst, "singles": worst > 1, "learned": learned}
-        text = remarks("embeddings", "all", **told)
-        return [Table("Test error of embeddings chosen by groups held out", columns, rows, text)]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        names = [n for n in (AUTO, *SINGLES, *PEERS, LEARNED) if n in results[0].values["methods"]]
-        with self.picture("embeddings.png", "Test errors by method", 1, 8.0) as (_, [axis]):
-            curves = [
-                Curve(
-                    np.arange(len(results)) + 0.1 * (i - 3),
-                    [r.values["methods"][name]["error"] / r.values["constant"] for r in results],
-                    name, f"C{i}", "o",
-                )
-                for i, name in enumerate(names)
-            ]  # fmt: skip
-            beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}  # on no point
-            lines(axis, curves, "bags", "error over that of the best constant", legend=beside)
-            axis.set_xticks(range(len(results)), labels=[r.params["data"] for r in results])
 
 
 def _by_error(scores: Sequence[dict[int, Any]]) -> list[int]:
     """Return the candidates by their errors on the last rung that each reached, best first."""
-    reached = {c: (r, -one.error) for r, found in enumerate(scores) for c, one in found.items()}
+    reached = {c: (r, -score.error) for r, rung in enumerate(scores) for c, score in rung.items()}
     return sorted(reached, key=lambda c: reached[c])
 
 
@@ -176,8 +147,8 @@ def _network(is_class: bool, n_steps: int, seed: int) -> Any:  # noqa: ANN401 - 
     return kind(n_steps=n_steps, validate_every=every, decay_steps=decay, seed=seed)
 
 
-def _losses(found: NDArray[Any], y: NDArray[np.float64], is_class: bool) -> Losses:
-    values = (found != y).astype(float) if is_class else (found - y) ** 2
+def _losses(predicted: NDArray[Any], y: NDArray[np.float64], is_class: bool) -> Losses:
+    values = (predicted != y).astype(float) if is_class else (predicted - y) ** 2
     return Losses(np.arange(len(y)), values, np.ones(len(y)))
 
 

@@ -5,7 +5,6 @@ The clusters are generated, with and without galaxies of the field among them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,12 @@ from sklearn.linear_model import LinearRegression
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
 from bagbasis.core.arrays import Floats
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.halos import APERTURE, LARGEST_VELOCITY, Clusters, clusters
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame
+from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.gram_peer import GramPeer
 from ..kit.learning import Learner
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, RED, STAR, bars
-from ..kit.verdicts import lead_text, standard_error
+from ..kit.plots import Bars
 
 JS, L2, JOINT = OURS = ("JS, |v|", "L2, |v|", "JS, |v| and R")
 POWER, CLEANED, RICHNESS, BOOSTING, BOTH, GRAM = PEERS = (
@@ -36,13 +31,13 @@ POWER, CLEANED, RICHNESS, BOOSTING, BOTH, GRAM = PEERS = (
     "sKL by neighbours, |v|",
 )
 KINDS = {"members alone": False, "with interlopers": True}
-PAPER = {POWER: (0.180, 0.434), GRAM: (0.118, 0.177)}  # RMSE, in the order of `KINDS`
-SHOWN = {POWER: GREY, CLEANED: ORANGE, BOOSTING: GREEN, JS: BLUE}
 ALPHAS = tuple(10.0 ** np.arange(-8.0, 0.5, 0.5))  # per bag: often the least of the usual ones
 QUANTILES = np.arange(0.05, 1, 0.1)  # of each coordinate, for gradient boosting
 RATE = 0.1  # of its trees' shares
 N_STEPS = 200  # of expectation maximisation
-LEAST = 0.3  # least σ_v: the likelihood has no bound if a normal law narrows around one galaxy
+LEAST = (
+    0.3  # least σ_v: the likelihood has no bound if a normal distribution narrows around one galaxy
+)
 CENTRAL = (0.16, 0.84)  # the quantiles that 68 % of the errors lie between
 
 
@@ -85,15 +80,7 @@ class HaloMass(Experiment[Sizes]):
     title = "Masses of dark-matter halos"
     source = "000, §5.1"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_repeats} generated catalogues of {s.n_train:,} training and {s.n_test:,} test "
-            f"clusters, D = {s.n_features:,}. The paper has 5,028 halos of the MultiDark "
-            "simulation, each seen from three directions and more, in folds."
-        )
+    pictures = (Bars(file="errors.png", y="rmse.*", panels="kind", label="RMSE, dex"),)
 
     def measures(self) -> list[Measure]:
         over = {"repeat": range(self.settings.n_repeats), "kind": list(KINDS)}
@@ -105,7 +92,7 @@ class HaloMass(Experiment[Sizes]):
         s, has_interlopers = self.settings, KINDS[p["kind"]]
         every = clusters(s.n_train + s.n_test, has_interlopers, self.rng(p["repeat"]))
         train, test = every[: s.n_train], every[s.n_train :]
-        found = {
+        predicted = {
             **by_power_laws(train, test, has_interlopers),
             **by_boosting(train, test, s.n_trees, self.seed),
             GRAM: _by_gram(train[: s.n_gram], test),
@@ -115,57 +102,13 @@ class HaloMass(Experiment[Sizes]):
             bags, queries = (c.bags if name == JOINT else c.velocities for c in (train, test))
             few, training = s.choose_features, (bags, train.log_mass)
             choice = learner.choose(candidates, s.multipliers, training, few, ALPHAS)
-            found[name] = learner.fit_choice(choice, training, s.n_features).predict(queries)
+            predicted[name] = learner.fit_choice(choice, training, s.n_features).predict(queries)
             progress(done + 1, len(OURS))
-        errors = {name: found[name] - test.log_mass for name in (*OURS, *PEERS)}
+        errors = {name: predicted[name] - test.log_mass for name in (*OURS, *PEERS)}
         return {
             "rmse": {name: np.sqrt(np.mean(e**2)) for name, e in errors.items()},
             "width": {name: np.ptp(np.quantile(e, CENTRAL)) / 2 for name, e in errors.items()},
         }
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return [self._table(results, kind) for kind in KINDS]
-
-    def _table(self, results: Sequence[Result], kind: str) -> Table:
-        rows, found = frame(results, kind=kind), errors_of(results, kind)
-        which = list(KINDS).index(kind)
-        shown = {GRAM: f"{GRAM}, {self.settings.n_gram:,} training clusters"}
-        cells = [
-            [shown.get(name, name), e.mean(), standard_error(e),
-             column(rows, f"width.{name}").mean(),
-             PAPER[name][which] if name in PAPER else None]
-            for name, e in found.items()
-        ]  # fmt: skip
-        peers = {"power": POWER, "cleaned": CLEANED, "boosting": BOOSTING, "l2": L2, "gram": GRAM,
-                 "richness": RICHNESS}  # fmt: skip
-        leads: dict[str, Any] = {
-            key: lead_text(found[peer], found[JS], 3) for key, peer in peers.items()
-        }
-        leads["joint"] = lead_text(found[BOTH], found[JOINT], 3)
-        ratio = found[JS].mean() / found[POWER].mean()
-        leads |= {"ratio": ratio, "paper": PAPER[GRAM][which] / PAPER[POWER][which]}
-        text = remarks(self.name, kind, n_gram=self.settings.n_gram, **leads)
-        text += remarks(self.name, "both") if which else []
-        columns = ["method", "RMSE, dex", "± standard error", "half of 68 %, dex", "RMSE, paper"]
-        return Table(f"Errors of log10 of the mass: {kind}", columns, cells, text)
-
-    def draw(self, results: Sequence[Result]) -> None:
-        title = "Root mean squared error of the mass; stars: power law and regression in the paper"
-        with self.picture("errors.png", title, 1, 9.0) as (_, [axis]):
-            found = {kind: errors_of(results, kind) for kind in KINDS}
-            series = {n: [found[kind][n].mean() for kind in KINDS] for n in SHOWN}
-            bars(axis, list(KINDS), series, "dex", colors=tuple(SHOWN.values()))
-            middles = {
-                c.get_label(): [b.get_x() + b.get_width() / 2 for b in c] for c in axis.containers
-            }
-            for name, theirs in zip((POWER, JS), PAPER.values(), strict=True):
-                axis.plot(middles[name], theirs, "*", color=RED, markersize=STAR)
-
-
-def errors_of(results: Sequence[Result], kind: str) -> dict[str, Floats]:
-    """Return the root mean squared errors of each method, one per catalogue."""
-    rows = frame(results, kind=kind)
-    return {name: column(rows, f"rmse.{name}") for name in (*OURS, *PEERS)}
 
 
 def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dict[str, Floats]:
@@ -185,8 +128,8 @@ def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dic
 def velocity_spread(bags: Bags, has_interlopers: bool) -> Floats:
     """Return σ_v of each bag, the root mean square of |v|, which ends at `LARGEST_VELOCITY`.
 
-    With interlopers it is that of the normal part of a mixture of a normal and a uniform law,
-    fitted by maximum likelihood.
+    With interlopers it is that of the normal part of a mixture of a normal and a uniform
+    distribution, fitted by maximum likelihood.
     """
     n, owner = len(bags), np.repeat(np.arange(len(bags)), bags.sizes)
     squares = bags.points[:, 0] ** 2
@@ -210,15 +153,15 @@ def by_boosting(train: Clusters, test: Clusters, n_trees: int, seed: int) -> dic
         np.array([np.quantile(bag, QUANTILES, axis=0).T.ravel() for bag in c.bags])
         for c in (train, test)
     )
-    found = {}
+    predicted = {}
     for name, n in ((BOOSTING, len(QUANTILES)), (BOTH, 2 * len(QUANTILES))):
         trees = HistGradientBoostingRegressor(
             learning_rate=RATE, max_iter=n_trees, random_state=seed
         )
-        found[name] = trees.fit(x[:, :n], train.log_mass).predict(new[:, :n])
-    return found
+        predicted[name] = trees.fit(x[:, :n], train.log_mass).predict(new[:, :n])
+    return predicted
 
 
 def _by_gram(train: Clusters, test: Clusters) -> Floats:
-    found, _ = GramPeer().predict(train.velocities, train.log_mass[:, None], test.velocities)
-    return found[:, 0]
+    predicted, _ = GramPeer().predict(train.velocities, train.log_mass[:, None], test.velocities)
+    return predicted[:, 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +21,10 @@ from bagbasis.core.arrays import Floats
 from bagbasis.data.labelled.labelled import box_of_bags
 from bagbasis.datasets import Digits, GMMComponents
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import column, frame, select
+from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import ALPHAS, Learner, Model, draw_bags
-from ..kit.notes import remarks
-from ..kit.plots import BLACK, Curve, bars, finish, lines
-from ..kit.verdicts import SURE, lead, listing, standard_error
+from ..kit.plots import Bars, Curves
 
 MEDIAN, TUNED, LEARNED = METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the median that the second one is chosen from
@@ -36,14 +32,6 @@ SYNTHETIC = "6.4.1"
 TRUE_FREQUENCIES = 250  # that the synthetic responses are made of
 TEST_SHARE = 0.25  # of a bundled set
 LAGS = np.linspace(0, 8, 201)  # where kernels are compared
-# 004, tables 6.1 and 6.2: errors of random kitchen sinks and of BaNK, both with 768 features
-PAPER = {
-    "concrete": (0.1313, 0.1195), "noise": (0.6974, 0.3359), "prop": (6e-4, 8.9e-6),
-    "bike": (0.1832, 0.0496), "tom's": (0.0479, 0.0083), "cte": (0.0886, 0.0101),
-    "music": (0.8333, 0.7042), "twitter": (0.3837, 0.0981), "pima": (0.332, 0.263),
-    "diabetic": (0.3312, 0.279), "eeg": (0.0706, 0.0686), "space": (0.0022, 0.0009),
-    "susy": (0.2009, 0.2005), "skin": (0.1135, 0.0004),
-}  # fmt: skip
 
 
 class Sizes(Scale):
@@ -75,15 +63,10 @@ class LearnedSpectrum(Experiment[Sizes]):
     title = "Frequencies that are learnt (BaNK)"
     source = "004, §6.4"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_synthetic:,} rows of the synthetic set (the paper: 1,000), up to {s.n_bags:,} "
-            f"bags of others, D = {s.n_features} (500 and 768), {s.n_sweeps} sweeps, "
-            f"{s.n_repeats} draws or splits of each."
-        )
+    pictures = (
+        Bars(file="errors.png", x="data", y="error.*", label="error"),
+        Curves(file="kernel.png", y="drawn.*", where={"data": SYNTHETIC}),
+    )
 
     def measures(self) -> list[Measure]:
         over = {"data": list(DATA), "repeat": range(self.settings.n_repeats)}
@@ -103,68 +86,6 @@ class LearnedSpectrum(Experiment[Sizes]):
             if p["repeat"] == 0:
                 found["drawn"] = {name: one.round(4).tolist() for name, one in kernels.items()}
         return found
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        rows: list[list[Any]] = []
-        verdicts: dict[str, list[str]] = {"ahead": [], "behind": [], "level": []}
-        for data in DATA:
-            found = errors_of(results, data)
-            best = min((MEDIAN, TUNED), key=lambda name: found[name].mean())
-            gap, error = lead(found[best], found[LEARNED])
-            sure = abs(gap) > SURE * error and len(found[LEARNED]) > 1
-            verdict = ("ahead" if gap > 0 else "behind") if sure else "level"
-            verdicts[verdict].append(f"{data} ({gap:+.3f} ± {error:.3f})")
-            rows += [[data, name, one.mean(), standard_error(one)] for name, one in found.items()]
-        kernels = frame(results, data=SYNTHETIC)
-        more = [[name, column(kernels, f"kernel.{name}").mean()] for name in METHODS]
-        given = {name: listing(texts) for name, texts in verdicts.items()}
-        given["widths"] = listing([f"{width:g}" for width in WIDTHS])
-        columns = ["bags", "frequencies", "error / constant's", "± standard error"]
-        paper = [[name, *pair, pair[1] / pair[0]] for name, pair in PAPER.items()]
-        return [
-            Table(
-                "Error on bags held out, D alike",
-                *(columns, rows, remarks("learned-spectrum", "all", **given)),
-            ),
-            Table(
-                "Error of the kernel, 6.4.1",
-                *(["frequencies", "root mean square"], more, remarks("learned-spectrum", "kernel")),
-            ),
-            Table(
-                "The paper's errors (MSE, then error rates), 768 features",
-                *(["set", "random kitchen sinks", "BaNK", "ratio"], paper),
-                remarks("learned-spectrum", "paper"),
-            ),
-        ]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        drawn = select(results, data=SYNTHETIC, repeat=0)[0].values["drawn"]
-        with self.picture("kernel.png", "The kernel of 6.4.1", 1, 7.0) as (_, [axis]):
-            colors = dict(zip(METHODS, (GREY, ORANGE, BLUE), strict=True))
-            curves = [Curve(LAGS, drawn[name], name, colors[name]) for name in METHODS]
-            curves.append(Curve(LAGS, _true_kernel(LAGS), "true (the paper's)", BLACK, "--"))
-            lines(axis, curves, "distance", "kernel")
-        title = "Error of learnt frequencies over that of Gaussian ones"
-        with self.picture("errors.png", title, 2, 13.0) as (_, [ours, theirs]):
-            found = {data: errors_of(results, data) for data in DATA}
-            series = {
-                f"over {name}": [
-                    f[LEARNED].mean() / (f[name].mean() or 1.0) for f in found.values()
-                ]
-                for name in (MEDIAN, TUNED)
-            }
-            bars(ours, list(DATA), series, "ratio", colors=(GREY, BLUE))
-            bars(theirs, list(PAPER), {"the paper": [b / a for a, b in PAPER.values()]}, "ratio")
-            for axis in (ours, theirs):
-                axis.axhline(1.0, color=BLACK, linestyle=":")
-                axis.tick_params(axis="x", rotation=60)
-            finish(theirs, "", "ratio", "the paper: BaNK over random kitchen sinks")
-
-
-def errors_of(results: Sequence[Result], data: str) -> dict[str, Floats]:
-    """Return the errors of each method on a set, one per repeat."""
-    rows = frame(results, data=data)
-    return {name: column(rows, f"error.{name}") for name in METHODS}
 
 
 def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
@@ -187,20 +108,17 @@ def fit_all(problem: Problem, sizes: Sizes, seed: int) -> dict[str, Model]:
     }
 
 
-def _error(problem: Problem, found: NDArray[Any]) -> float:
+def _error(problem: Problem, predicted: NDArray[Any]) -> float:
     """Return the mean squared error over a constant's, or the error rate over it."""
     truth, y = problem.truth, problem.y
     if not problem.is_class:
-        return float(np.mean((found - truth) ** 2) / np.mean((truth - y.mean()) ** 2))
+        return float(np.mean((predicted - truth) ** 2) / np.mean((truth - y.mean()) ** 2))
     values, counts = np.unique(y, return_counts=True)
-    return float(np.mean(found != truth) / np.mean(truth != values[counts.argmax()]))
+    return float(np.mean(predicted != truth) / np.mean(truth != values[counts.argmax()]))
 
 
 def _rms(values: Floats) -> float:
     return float(np.sqrt(np.mean(values**2)))
-
-
-# ---------------------------------------------------------------------- bags
 
 
 def _true_kernel(lags: Floats) -> Floats:

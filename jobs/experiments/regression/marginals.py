@@ -18,24 +18,17 @@ from sklearn.linear_model import RidgeClassifierCV
 
 from bagbasis import Bags, DoubleBasisClassifier, MomentsEmbedding
 
-from ...pictures import BLUE, ORANGE
 from ...terminal import Callback
 from ..data.samples import Patches
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import select
+from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import Geometries, Learner, describe, describe_all
-from ..kit.notes import remarks
-from ..kit.plots import BLACK, finish
-from ..kit.verdicts import MEANING, PICKED, lead, lead_text, order_verdict
-from .gmm_components import HDD
+from ..kit.plots import Bars
 
 Labelled = tuple[Bags, NDArray[np.int64]]
 
 N_FILTERS = 64  # dimensions; the paper has 512
 FILTERS = {"independent": False, "dependent": True}
 LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)  # of embeddings of unit variance
-BESIDE = ("MMD", "L2", "Hist JS", "moments")
-WAYS = {"linear": "linear", "rbf": "random features (RBF)"}
 
 
 class Sizes(Scale):
@@ -72,21 +65,18 @@ class Marginals(Experiment[Sizes]):
     title = "High-dimensional bags, one embedding per dimension"
     source = "001, §5.4"
     kind = Sizes
+    pictures = (
+        Bars(
+            file="marginals.png",
+            x="method",
+            y=("linear", "rbf"),
+            panels="filters",
+            label="accuracy",
+        ),
+    )
     axis: ClassVar[str] = "filters"  # the parameter that says which images
     shown: ClassVar[str] = "{filters} filters"
     images: ClassVar[Sequence[str]] = tuple(FILTERS)
-    anew: ClassVar[str] = "classes"  # what a repeat draws
-    beside: ClassVar[Sequence[str]] = BESIDE
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_classes} classes, {s.n_train} training and {s.n_test} test images each, "
-            f"{s.n_points} points in {s.n_filters} dimensions, D = {s.n_features:,}; the paper has "
-            "15 classes, 100 training and 199 test images each, 400 to 1,000 points in 512 "
-            "dimensions, of photographs."
-        )
 
     def measures(self) -> list[Measure]:
         shared = {key: value for key, value in self.settings if key != "geometries"}
@@ -122,70 +112,6 @@ class Marginals(Experiment[Sizes]):
         n_train, n_test = s.n_classes * s.n_train, s.n_classes * s.n_test
         return _drawn(patches, n_train, 0), _drawn(patches, n_test, 1)
 
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Make a table of the accuracies of all methods per kind of filters."""
-        return [self._table(results, kind) for kind in self.images]
-
-    def draw(self, results: Sequence[Result]) -> None:
-        """Draw how far methods lie from the best HDD, each with the better of its classifiers."""
-        n = len(results[0].values["rbf"])
-        text = f", means of {n} repeats ± one standard error" if n > 1 else ""
-        dims = self.settings.n_filters
-        title = f"Bags in {dims} dimensions: the lead over the best HDD on the same images{text}"
-        width = 5.4 * len(self.images)
-        with self.picture(f"{self.name}.png", title, len(self.images), width) as (_, axes):
-            for axis, kind in zip(axes, self.images, strict=True):
-                of_kind, shown = self._of_kind(results, kind)
-                ways = [shares_of(of_kind, way) for way in WAYS]
-                better = {one: max((of[one] for of in ways), key=np.mean) for one in ways[0]}
-                best = max(HDD, key=lambda one: better[one].mean())
-                leads = {one: lead(better[one], better[best]) for one in better}
-                order = sorted((one for one in leads if one != best), key=lambda one: leads[one][0])
-                means, errors = (100 * np.array([leads[one][k] for one in order]) for k in (0, 1))
-                colors = [BLUE if one in HDD else ORANGE for one in order]
-                axis.barh(order, means, xerr=errors, color=colors, capsize=3)
-                axis.axvline(0, color=BLACK, linewidth=1)
-                share = 100 * better[best].mean()
-                finish(axis, f"accuracy − that of {best}, {share:.1f} %, in points", "",
-                       f"{shown} (HDD blue)")  # fmt: skip
-
-    def _of_kind(self, results: Sequence[Result], kind: str) -> tuple[list[Result], str]:
-        """Return the results of one kind of images, and what people see of its name."""
-        chosen = {self.axis: kind}
-        return select(results, **chosen), self.shown.format(**chosen)
-
-    def _table(self, results: Sequence[Result], kind: str) -> Table:
-        of_kind, shown = self._of_kind(results, kind)
-        found = {way: shares_of(of_kind, way) for way in WAYS}
-        n_repeats = len(of_kind[0].values["rbf"])
-        rows: list[list[Any]] = []
-        for method in found["rbf"]:
-            shares = [found[way][method] for way in WAYS]
-            deviations = [float(each.std(ddof=1)) if n_repeats > 1 else None for each in shares]
-            means = [float(each.mean()) for each in shares]
-            rows.append(
-                [method, *(v for both in zip(means, deviations, strict=True) for v in both)]
-            )
-        columns = ["", "linear", "standard deviation", "RBF", "standard deviation"]
-        notes = [
-            *remarks(self.name, kind),
-            *(note for way, text in WAYS.items() for note in self._verdict(found[way], text)),
-            *remarks(self.name, "both", meaning=MEANING, picked=PICKED),
-        ]
-        repeats = f"{n_repeats} repeat{'s' * (n_repeats > 1)} with other {self.anew}"
-        return Table(f"{shown}: accuracy on test images, {repeats}", columns, rows, notes)
-
-    def _verdict(self, shares: dict[str, NDArray[np.float64]], way: str) -> list[str]:
-        """Return the lead of the best HDD over each other method, on the same images."""
-        best = max(HDD, key=lambda method: shares[method].mean())
-        leads = [f"{other} {lead_text(shares[best], shares[other], 3)}" for other in self.beside]
-        claims = [(best, "≥", "MMD")]
-        claims += [(one, "≫", other) for one in (best, "MMD") for other in ("L2", "Hist JS")]
-        return remarks(
-            "marginals", "verdict", way=way, best=best, accuracy=shares[best].mean(),
-            leads=", ".join(leads), verdict=order_verdict(shares, claims, 3),
-        )  # fmt: skip
-
 
 def linear_accuracy(
     candidates: Sequence[Any], train: Labelled, test: Labelled
@@ -210,8 +136,3 @@ def linear_accuracy(
 @lru_cache(maxsize=2)
 def _drawn(patches: Patches, n: int, index: int) -> Labelled:
     return patches.images(n, index)
-
-
-def shares_of(results: Sequence[Result], way: str) -> dict[str, NDArray[np.float64]]:
-    """Return accuracies of each method, shape (n_repeats,), "linear" or "rbf"."""
-    return {r.params["method"]: np.array(r.values[way]) for r in results}

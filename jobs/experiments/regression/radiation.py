@@ -5,7 +5,6 @@ On generated background that changes with time, and sources injected into it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,16 +15,12 @@ from sklearn.linear_model import RidgeCV
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis.core.arrays import Floats
 
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.photons import BOX, SOURCES, background, energies, inject
 from ..data.samples import bags_by_owner
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import select
+from ..kit.experiment import Experiment, Measure, Params, Scale
 from ..kit.learning import Learner, Model
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, PURPLE, RED, Curve, lines
-from ..kit.verdicts import SURE, lead, listing, standard_error
+from ..kit.plots import Bars
 
 LIST_MODE, SHARE = OURS = ("list mode regression", "share of source photons")
 COUNTS, WINDOWS, COMPONENTS, FILTER = PEERS = (
@@ -35,8 +30,6 @@ COUNTS, WINDOWS, COMPONENTS, FILTER = PEERS = (
     "matched filter",
 )
 METHODS = (*OURS, *PEERS)
-COLORS = dict(zip(METHODS, (BLUE, GREEN, GREY, ORANGE, PURPLE, RED), strict=True))
-PICTURED = "Cs-137"  # the source of the paper's figure 5.8
 RATES = (1e-3, 1e-2, 1e-1)  # of false alarms
 N_BINS = 128  # of spectra, alike in roots of energies: a blur's deviation there is one bin
 N_COMPONENTS = 5  # of spectra; the background is made of four
@@ -70,16 +63,9 @@ class Radiation(Experiment[Sizes]):
     title = "Detecting sources of radiation"
     source = "000, §5.4"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_repeats} drives of {s.n_train:,} seconds of generated background to learn from, "
-            f"{s.n_quiet:,} to set the alarm by and {s.n_test:,} with each of {len(s.sources)} "
-            f"sources at each strength, D = {s.n_features:,}. The paper has four hours of measured "
-            "background and 40 sources."
-        )
+    pictures = (
+        Bars(file="detection.png", x="source", y="power.*", label="share that is detected"),
+    )
 
     def measures(self) -> list[Measure]:
         s = self.settings
@@ -108,81 +94,6 @@ class Radiation(Experiment[Sizes]):
                 found[name].append([float((scores > level).mean()) for level in alarms[name]])
             progress(done, 1 + len(s.strengths))
         return {"power": found}
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return [self._over_strengths(results), self._over_sources(results)]
-
-    def _over_strengths(self, results: Sequence[Result]) -> Table:
-        strengths = self.settings.strengths
-        found = {name: powers(results, PICTURED, name)[..., 0] for name in METHODS}
-        rows = [
-            [name, *(cell for of in each.T for cell in (of.mean(), standard_error(of)))]
-            for name, each in found.items()
-        ]
-        columns = ["method", *(c for s in strengths for c in (f"{s:g} photons per second", "±"))]
-        title = f"{PICTURED}: share of seconds in which it is found, {RATES[0]:g} false alarms"
-        text = remarks(self.name, "strengths", n_bins=N_BINS, **self._verdicts(results))
-        return Table(title, columns, rows, text)
-
-    def _over_sources(self, results: Sequence[Result]) -> Table:
-        s = self.settings
-        rows: list[list[Any]] = []
-        for source in s.sources:
-            found = self._typical(results, source)
-            best = max(PEERS, key=lambda name: found[name].mean())
-            gap, error = lead(found[SHARE], found[best])
-            rows.append([source, *(found[name].mean() for name in METHODS), best, gap, error])
-        columns = ["source", *METHODS, "best peer", f"lead of {SHARE!r}", "± standard error"]
-        title = f"{s.typical:g} photons per second of each source, {RATES[0]:g} false alarms"
-        return Table(title, columns, rows, remarks(self.name, "sources"))
-
-    def _typical(self, results: Sequence[Result], source: str) -> dict[str, Floats]:
-        """Return the powers of each method at the least rate and the typical strength."""
-        k = self.settings.strengths.index(self.settings.typical)
-        return {name: powers(results, source, name)[:, k, 0] for name in METHODS}
-
-    def _verdicts(self, results: Sequence[Result]) -> dict[str, str]:
-        """Say at which sources ours lead total counts, as in the paper, and the best peer."""
-        said: dict[str, list[str]] = {
-            "counts": [],
-            "ahead": [],
-            "level": [],
-            "behind": [],
-            "worse": [],
-        }
-        for source in self.settings.sources:
-            found = self._typical(results, source)
-            gap, error = lead(found[LIST_MODE], found[COUNTS])
-            if gap > SURE * error:
-                said["counts"].append(source)
-            best = max(PEERS, key=lambda name: found[name].mean())
-            gap, error = lead(found[LIST_MODE], found[best])
-            if gap < -SURE * error:
-                said["worse"].append(f"{source} ({gap:+.2f} ± {error:.2f})")
-            gap, error = lead(found[SHARE], found[best])
-            verdict = "level" if abs(gap) <= SURE * error else "ahead" if gap > 0 else "behind"
-            said[verdict].append(f"{source} ({gap:+.2f} ± {error:.2f})")
-        return {key: listing(texts) for key, texts in said.items()}
-
-    def draw(self, results: Sequence[Result]) -> None:
-        """Draw 000, Figures 5.8 and 5.9."""
-        s = self.settings
-        title = f"Sources found at {s.typical:g} photons per second"
-        with self.picture("detection.png", title, 2, 13.0) as (_, [left, right]):
-            k, at = s.strengths.index(s.typical), np.arange(len(s.sources))
-            found = {name: powers(results, PICTURED, name)[:, k].mean(axis=0) for name in METHODS}
-            curves = [Curve(RATES, found[name], name, COLORS[name]) for name in METHODS]
-            lines(left, curves, "false alarms per second", "share found", log="x", title=PICTURED)
-            typical = {source: self._typical(results, source) for source in s.sources}
-            curves = []
-            for name in METHODS:
-                if name != COUNTS:
-                    gaps = [lead(of[name], of[COUNTS]) for of in typical.values()]
-                    mean, error = np.transpose(gaps)
-                    curves.append(Curve(at, mean, None, COLORS[name], "o", error))
-            lines(right, curves, "", "more than total counts", levels={"": 0.0},
-                  title=f"{RATES[0]:g} false alarms")  # fmt: skip
-            right.set_xticks(at, labels=s.sources, rotation=45)
 
 
 class Detectors:
@@ -276,11 +187,6 @@ def spectra(bags: Bags) -> Floats:
     """Return the numbers of photons per bin, shape (n_bags, N_BINS)."""
     flat = np.bincount(owners(bags) * N_BINS + bins(bags), minlength=len(bags) * N_BINS)
     return flat.reshape(len(bags), N_BINS).astype(float)
-
-
-def powers(results: Sequence[Result], source: str, method: str) -> Floats:
-    """Return shares of seconds in which a source is found, (n_repeats, n_strengths, n_rates)."""
-    return np.array([r.values["power"][method] for r in select(results, source=source)])
 
 
 @lru_cache(maxsize=3)

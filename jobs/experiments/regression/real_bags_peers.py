@@ -30,7 +30,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from bagbasis import Bags
 from bagbasis.core.arrays import Floats
-from bagbasis.models.heads.summaries import MomentsAndExtremes
+from bagbasis.models.bag_summaries import MomentsAndExtremes
 
 from ..data.real.recipe import Kind, LabelledSet
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from bagbasis import MomentsEmbedding
 
-from ..data.scenes import IMAGES, WINDOW, Filters
-from .marginals import BESIDE, Labelled, Marginals, Sizes
+from ..data.scenes import IMAGES, Filters
+from ..kit.plots import Bars
+from .marginals import Labelled, Marginals, Sizes
 
 N_FILTERS = 24
 MEANS = "means"
@@ -38,21 +39,18 @@ class Scenes(Marginals):
     name = "scenes"
     title = "Scenes by the patches of their images"
     kind = SceneSizes
+    pictures = (
+        Bars(
+            file="scenes.png",
+            x="method",
+            y=("linear", "rbf"),
+            panels="images",
+            label="accuracy",
+        ),
+    )
     axis = "images"
     shown = "{images}"
     images = tuple(IMAGES)
-    anew = "images"
-    beside = (*BESIDE, MEANS)
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        return (
-            f"{s.n_classes} classes, {s.n_train} training and {s.n_test} test images each, of "
-            f"{WINDOW} × {WINDOW} pixels, {s.n_points} patches, {N_FILTERS} filters, D = "
-            f"{s.n_features:,}; the paper has 4,485 photographs of 15 classes, 100 training images "
-            "each, and at 400 to 1,000 places the 512 filters of a deep network."
-        )
 
     def draw_images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:
         """Return training and test images; filters are those of the former."""

@@ -6,7 +6,7 @@ vortices of a flow, which a classifier of bags has learnt from other flows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,10 @@ import numpy as np
 from bagbasis.search import Field, PatternSearch
 
 from ....core.arrays import Floats
-from ...pictures import BLUE, GREY, ORANGE
 from ...terminal import Callback
 from ..data.patterns import PROBLEMS, THRESHOLD, Pattern
-from ..kit.experiment import Experiment, Measure, Params, Result, Scale, Table
-from ..kit.frame import select
-from ..kit.notes import remarks
-from ..kit.plots import GREEN, Curve, lines
-from ..kit.verdicts import MEANING, lead_text, order_verdict
+from ..kit.experiment import Experiment, Measure, Params, Scale
+from ..kit.plots import Curves
 
 OURS, LEVELS, UNCERTAIN, RANDOM = METHODS = (
     "expected reward",
@@ -29,19 +25,9 @@ OURS, LEVELS, UNCERTAIN, RANDOM = METHODS = (
     "uncertainty",
     "random",
 )
-COLORS = (BLUE, GREEN, ORANGE, GREY)
 BETA, EPSILON = 6.25, 0.1  # of level sets, as the paper has them
 N_DRAWS = 60  # draws of f, for the chances by which windows are flagged
 EACH = 5  # queries after which they are
-# What the paper says of its figures 7.2 and 7.5; "early" is after 5 and 10 queries
-CLAIMS = {
-    "plumes": [(OURS, ">", LEVELS), (LEVELS, ">", UNCERTAIN), (LEVELS, ">", RANDOM)],
-    "vortices": [(OURS, ">", UNCERTAIN), (OURS, ">", RANDOM)],
-}
-CROSSED = [
-    (f"{RANDOM}, early", ">", f"{UNCERTAIN}, early"),
-    (f"{UNCERTAIN}, at the end", ">", f"{RANDOM}, at the end"),
-]
 
 
 class Sizes(Scale):
@@ -64,17 +50,7 @@ class ActiveSearch(Experiment[Sizes]):
     title = "Active search for patterns"
     source = "000, ch. 7"
     kind = Sizes
-
-    @property
-    def size(self) -> str:
-        s = self.settings
-        n = len(range(0, s.side - s.window + 1, s.stride)) ** 2
-        return (
-            f"{s.n_repeats} generated fields of each kind, {s.side} × {s.side} places, {n} windows "
-            f"of {s.window} × {s.window}, {s.n_first} observations at random and {s.n_queries} "
-            "chosen. The paper has 15 runs: of a pond with 6,000 measured places, and of one "
-            "simulated flow with 2,500 places and 400 windows of 11 × 11."
-        )
+    pictures = (Curves(file="recall.png", y="*.recall", panels="problem", label="recall"),)
 
     def measures(self) -> list[Measure]:
         over = {"problem": list(PROBLEMS), "repeat": range(self.settings.n_repeats)}
@@ -103,7 +79,12 @@ class ActiveSearch(Experiment[Sizes]):
         if method == OURS:
             n = None if pattern.is_exact else self.settings.n_candidates
             return PatternSearch(
-                field, pattern.classifier, THRESHOLD, n, n_draws=N_DRAWS, seed=self.seed
+                field,
+                pattern.classifier,
+                threshold=THRESHOLD,
+                n_candidates=n,
+                n_draws=N_DRAWS,
+                seed=self.seed,
             )
         scores: dict[str, Score] = {
             LEVELS: LevelSets(pattern),
@@ -111,54 +92,6 @@ class ActiveSearch(Experiment[Sizes]):
             RANDOM: lambda field: rng.random(field.n_places),
         }
         return Search(field, scores[method])
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        made = []
-        n = self.settings.n_queries
-        columns = ["observed where", "mean recall", "±", f"after {n // 2}", f"after {n}", "±",
-                   "precision", "±"]  # fmt: skip
-        for problem in PROBLEMS:
-            found = {m: recalls(results, problem, m) for m in METHODS}
-            rows: list[list[Any]] = []
-            for method, r in found.items():
-                precision = [
-                    q.values[method]["precision"] for q in select(results, problem=problem)
-                ]
-                rows.append([
-                    method, *_mean(r.mean(axis=1)), r[:, r.shape[1] // 2 - 1].mean(),
-                    *_mean(r[:, -1]), *_mean(np.array(precision)),
-                ])  # fmt: skip
-            of = {m: r.mean(axis=1) for m, r in found.items()}
-            parts = {
-                f"{m}, {when}": found[m][:, span].mean(axis=1)
-                for m in (RANDOM, UNCERTAIN)
-                for when, span in (("early", slice(0, 2)), ("at the end", slice(-1, None)))
-            }
-            verdict = order_verdict({**of, **parts}, [*CLAIMS[problem], *CROSSED], 2)
-            matching = [r.values["n_matching"] for r in select(results, problem=problem)]
-            text = remarks(
-                self.name, problem, verdict=verdict, meaning=MEANING, n=np.mean(matching),
-                levels=lead_text(of[OURS], of[LEVELS], 2),
-            )  # fmt: skip
-            made.append(Table(f"Recall of matching windows: {problem}", columns, rows, text))
-        return made
-
-    def draw(self, results: Sequence[Result]) -> None:
-        s = self.settings
-        queries = s.n_first + np.arange(EACH, s.n_queries + 1, EACH)
-        title = "Recall of matching windows, with standard errors"
-        with self.picture("recall.png", title, len(PROBLEMS), 12.0, sharey=True) as (_, axes):
-            for axis, problem in zip(axes, PROBLEMS, strict=True):
-                curves = []
-                for method, color in zip(METHODS, COLORS, strict=True):
-                    found = recalls(results, problem, method)
-                    mean, error = _mean(found)
-                    curves.append(Curve(queries, mean, method, color, "-"))
-                    axis.fill_between(queries, mean - error, mean + error, color=color, alpha=0.2)
-                claimed = [f"{a} {relation} {b}" for a, relation, b in CLAIMS[problem]]
-                head = f"{problem}; the paper: {'; '.join(claimed)}"
-                lines(axis, curves, "observations", "recall" if axis is axes[0] else "", title=head)
-                axis.title.set_fontsize(8)
 
 
 Score = Callable[[Field], Floats]
@@ -229,13 +162,3 @@ def matching(pattern: Pattern) -> Any:  # noqa: ANN401 - a mask
     """Return which regions match, by the classifier's judgement of the complete f."""
     every = np.arange(len(pattern.classifier.regions))
     return pattern.classifier.salience(pattern.truth[None], every)[0] > THRESHOLD
-
-
-def recalls(results: Sequence[Result], problem: str, method: str) -> Floats:
-    """Return the recalls of a method, shape (n_repeats, n_queries / EACH)."""
-    return np.array([r.values[method]["recall"] for r in select(results, problem=problem)])
-
-
-def _mean(values: Floats) -> tuple[Any, Any]:
-    """Return the mean over repeats and its standard error."""
-    return values.mean(axis=0), values.std(axis=0, ddof=1) / len(values) ** 0.5

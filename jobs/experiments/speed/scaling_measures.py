@@ -39,7 +39,7 @@ from bagbasis.models.ridge.penalties import Penalties
 from bagbasis.models.ridge.ridge import solve, solve_gcv
 from bagbasis.models.ridge.sums import StatisticsBuilder
 
-from ...configs import Section
+from ...configs.config import Section
 from ...terminal import Callback
 from ..kit.experiment import Params
 from ..kit.machine import peak_memory

@@ -1,14 +1,16 @@
-"""Values of pandas beside ids of bags: they are put in the order of the ids, or refused."""
+"""Values with ids beside ids of bags: they are put in the order of the ids, or refused."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.errors import DataError, warn
-from .ids import BagIds
+from .frames import is_table
+from .ids import BagIds, plain_id
 
 if TYPE_CHECKING:
     from pandas import Index
@@ -22,6 +24,38 @@ def has_index(values: object) -> bool:
     return pandas is not None and isinstance(values, (pandas.Series, pandas.DataFrame))
 
 
+def series_of(values: Any) -> Any:  # noqa: ANN401 - as given
+    """Return a mapping of ids to values as a Series; anything else, as a data set, as it is."""
+    if not isinstance(values, Mapping) or is_table(values):
+        return values
+    import pandas as pd  # noqa: PLC0415 - most values are no mappings
+
+    return pd.Series(list(values.values()), list(values))
+
+
+def with_id_columns_as_index(values: Any, ids: BagIds) -> Any:  # noqa: ANN401 - of pandas
+    """Return a table that has the id columns of the bags as a DataFrame with these as its index.
+
+    Tables of polars and Arrow become DataFrames. Anything else is returned as it is.
+    """
+    columns = getattr(values, "column_names", getattr(values, "columns", ()))
+    if not ids.columns or isinstance(columns, str) or not set(ids.columns) <= set(columns):
+        return values
+    frame = values if has_index(values) else values.to_pandas()
+    return frame.set_index(list(ids.columns))
+
+
+def ids_of_index(index: Index[Any]) -> BagIds | None:
+    """Return the ids that an index gives bags; None where a label is missing or there twice."""
+    if (
+        not index.is_unique
+        or index.set_names(list(range(index.nlevels))).to_frame().isna().to_numpy().any()
+    ):
+        return None
+    names = [name for name in index.names if isinstance(name, str)]
+    return BagIds.of_keys(index.tolist(), names if len(names) == index.nlevels else ())
+
+
 def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - of pandas
     """Return a Series or DataFrame with its rows in the order of ids.
 
@@ -30,37 +64,41 @@ def in_order_of(values: Any, ids: BagIds, what: str) -> Any:  # noqa: ANN401 - o
     Raises
     ------
     DataError
-        An index that has an id twice, or other ids than the bags. An index 0, 1, … n − 1 beside
-        other ids is none that names bags: such values are taken in their order, with a warning.
+        An index that has an id twice, or other ids than the bags. An index 0, 1, … n − 1, of the
+        values or of a Series of bags, beside other ids names no bags: such values are taken in
+        their order, with a warning.
     """
-    wanted, given = _index_of(ids), _levels_in_order(values.index, ids)
-    if len(given) == len(wanted) and given.equals(wanted):
+    wanted, levels = _index_of(ids), _levels_in_order(values.index, ids)
+    if "bytes" in (levels.inferred_type, *(level.inferred_type for level in _levels(levels))):
+        levels = levels.map(plain_id)
+    if len(levels) == len(wanted) and levels.equals(wanted):
         return values
-    is_plain = _is_plain(given, len(wanted))
-    twice = given.duplicated()
+    is_plain = _is_plain(levels, len(wanted))
+    twice = levels.duplicated()
     if twice.any():
-        again = _plain(given[int(np.argmax(twice))])
+        again = _of_python(levels[int(np.argmax(twice))])
         raise DataError(
             f"{what}: its index has {again!r} twice, and a bag has one value; give one row per "
             f"bag, or {BY_PLACE}"
         )
-    places = given.get_indexer(wanted)
+    places = levels.get_indexer(wanted)
     without = np.flatnonzero(places < 0)
-    if len(given) == len(wanted) and not len(without):
+    if len(levels) == len(wanted) and not len(without):
         return values.iloc[places]
-    if is_plain:
+    if is_plain or (counts_bags(ids) and len(levels) == len(wanted)):
+        index = f"0 to {len(levels) - 1}" if is_plain else f"{_of_python(levels[0])!r}, …"
         warn(
-            f"{what} has the index 0 to {len(given) - 1}, and the bags have the ids "
-            f"{_plain(wanted[0])!r}, …: its values are taken in the order of the bags; give it "
+            f"{what} has the index {index}, and the bags have the ids "
+            f"{_of_python(wanted[0])!r}, …: its values are taken in the order of the bags; give it "
             f"the ids as its index, or {BY_PLACE}"
         )
         return values
-    unknown = np.flatnonzero(wanted.get_indexer_for(given) < 0)
-    parts = [f"the bag with id {_plain(wanted[i])!r} has no row" for i in without[:1].tolist()]
-    parts += [f"no bag has the id {_plain(given[i])!r}" for i in unknown[:1].tolist()]
+    unknown = np.flatnonzero(wanted.get_indexer_for(levels) < 0)
+    parts = [f"the bag with id {_of_python(wanted[i])!r} has no row" for i in without[:1].tolist()]
+    parts += [f"no bag has the id {_of_python(levels[i])!r}" for i in unknown[:1].tolist()]
     raise DataError(
         f"{what}: its index and the ids of the bags differ: {', and '.join(parts)} "
-        f"({len(given)} rows, {len(wanted)} bags); take the rows of these bags, or {BY_PLACE}"
+        f"({len(levels)} rows, {len(wanted)} bags); take the rows of these bags, or {BY_PLACE}"
     )
 
 
@@ -88,14 +126,14 @@ def responses_in_order(responses: Any, ids: BagIds | None) -> Any:  # noqa: ANN4
     if theirs == list(range(len(theirs))):
         warn(
             f"responses have the ids 0 to {len(theirs) - 1}, and the bags have the ids "
-            f"{_plain(wanted[0])!r}, …: responses are taken in the order of the bags; give them "
-            "the ids of the bags, or a list of arrays"
+            f"{_of_python(wanted[0])!r}, …: responses are taken in the order of the bags; give "
+            "them the ids of the bags, or a list of arrays"
         )
         return responses
     raise DataError(
         f"responses: their ids and the ids of the bags differ: the bag with id "
-        f"{_plain(without[0])!r} has no response; give the responses of these bags, or a list of "
-        "arrays in the order of the bags"
+        f"{_of_python(without[0])!r} has no response; give the responses of these bags, or a list "
+        "of arrays in the order of the bags"
     )
 
 
@@ -115,12 +153,23 @@ def _levels_in_order(index: Any, ids: BagIds) -> Any:  # noqa: ANN401 - a MultiI
     return index
 
 
+def _levels(index: Index[Any]) -> list[Index[Any]]:
+    return list(getattr(index, "levels", ()))
+
+
+def counts_bags(ids: BagIds) -> bool:
+    """Return whether ids that have no column only count the bags, as the index of a Series may."""
+    return not ids.columns and ids.values.tolist() == list(range(len(ids)))
+
+
 def _is_plain(index: Index[Any], n_bags: int) -> bool:
-    """Whether an index only counts the rows, as pandas makes where none is given."""
+    """Return whether an index only counts the rows, as pandas makes where none is given."""
     values = index.to_numpy()
     return values.dtype.kind == "i" and np.array_equal(values, np.arange(n_bags))
 
 
-def _plain(key: Any) -> Any:  # noqa: ANN401
-    """Return an id as messages show it: a number of Python, not of numpy."""
+def _of_python(key: Any) -> Any:  # noqa: ANN401
+    """Return an id as messages show it: with numbers of Python, not of numpy."""
+    if isinstance(key, tuple):
+        return tuple(map(_of_python, key))
     return key.item() if isinstance(key, np.generic) else key

@@ -58,14 +58,16 @@ def arrow_lists(points: NDArray[Any], offsets: Integers) -> Any:  # noqa: ANN401
 def plain_column(column: Any) -> Any:  # noqa: ANN401 - no types
     """Return an array of Arrow with a plain type, which Parquet can store and DuckDB reads.
 
-    Views of lists become lists, runs their values, UUIDs texts, extension types their storage, and
-    views of texts in dictionaries, which polars' categories have, texts.
+    Views of lists become lists, tensors lists in lists, runs their values, UUIDs texts, extension
+    types their storage, and views of texts in dictionaries, which polars' categories have, texts.
     """
     pa = library()
     kind = column.type
     if isinstance(kind, pa.UuidType):
-        texts = [None if one is None else str(one) for one in column.to_pylist()]
+        texts = [None if value is None else str(value) for value in column.to_pylist()]
         return pa.array(texts, pa.string())
+    if isinstance(kind, pa.FixedShapeTensorType) and len(kind.shape) > 1:
+        return _nested_lists(column)
     if isinstance(kind, pa.BaseExtensionType):
         return plain_column(column.storage)
     if pa.types.is_run_end_encoded(kind):
@@ -78,6 +80,22 @@ def plain_column(column: Any) -> Any:  # noqa: ANN401 - no types
         texts = column.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
     return column
+
+
+def _nested_lists(tensors: Any) -> Any:  # noqa: ANN401 - no types
+    """Return tensors of several dimensions, whose storage is flat, as lists in lists."""
+    pa = library()
+    kind, storage = tensors.type, tensors.storage
+    if kind.permutation not in (None, list(range(len(kind.shape)))):
+        raise DataError(
+            f"a column has tensors whose dimensions are in the order {kind.permutation}; give "
+            "lists in lists, or leave the column out"
+        )
+    values = storage.values.slice(storage.offset * kind.storage_type.list_size)
+    for size in reversed(kind.shape[1:]):
+        values = pa.FixedSizeListArray.from_arrays(values, size)
+    values = values.slice(0, len(storage) * kind.shape[0])
+    return pa.FixedSizeListArray.from_arrays(values, kind.shape[0], mask=storage.is_null())
 
 
 def plain_table(table: Any) -> Any:  # noqa: ANN401 - no types

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...core import ListOf, None_, Text, checked, is_iterable
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Floats, Integers, check_dtype
 from ...core.errors import BagbasisError, DataError, shown
-from ...core.params import check_dtype
+from .alignment import has_index, ids_of_index, series_of
 from .arrow_arrays import POINTS, arrow_lists, arrow_stream, arrow_table, split_arrow
 from .awkward_arrays import join_lists, split_lists
 from .box import range_of
@@ -21,13 +21,14 @@ from .frames import (
     bags_of_frame,
     check_no_table,
     is_groups,
+    names_of_columns,
     names_of_table,
     points_frame,
     ragged_dataset,
 )
 from .html import html_table
 from .ids import BagIds, Ids, as_ids, comparable
-from .precision import check_integers_apart
+from .precision import check_integers_apart, has_integers
 
 if TYPE_CHECKING:
     from awkward import Array
@@ -75,7 +76,9 @@ class Ragged(Sequence[np.ndarray]):
         made._keep(points, offsets_of(sizes))
         of_bags = None if ids is None else ids.values
         check_finite(made.points, made.offsets, of_bags, cls.OWNER, names)
-        return made.named(names).with_ids(ids)
+        if names is not None:
+            made = made.named(names)
+        return made if ids is None else made.with_ids(ids)
 
     @classmethod
     def trusted(
@@ -107,8 +110,20 @@ class Ragged(Sequence[np.ndarray]):
             raise DataError(f"{len(names)} names for {self.n_dims} coordinates: {shown(names)}")
         return self.trusted(self.points, self.offsets, names, self.bag_ids)
 
-    def with_ids(self, ids: BagIds | None) -> Self:
-        """Return the same sets with other ids, or without any."""
+    def with_ids(self, ids: BagIds | IdsLike | None) -> Self:
+        """Return the same sets with other ids, or without any.
+
+        Parameters
+        ----------
+        ids : sequence of int or str, shape (n_sets,), or None
+
+        Raises
+        ------
+        DataError
+            Another number of ids, or values that are neither 64-bit integers nor texts.
+        """
+        if ids is not None and not isinstance(ids, BagIds):
+            ids = BagIds(comparable(as_ids(ids, len(self))[0]))
         return self.trusted(self.points, self.offsets, self.coordinate_names, ids)
 
     @property
@@ -181,12 +196,24 @@ class Ragged(Sequence[np.ndarray]):
             points = self.points[offsets[0] : offsets[-1]]
             some = ids and ids.take(slice(start, max(start, stop)))
             return self.trusted(points, offsets - offsets[0], self.coordinate_names, some)
-        index = np.arange(len(self))[key]
+        index = self._index_of(key)
         sizes = self.sizes[index]
         offsets = offsets_of(sizes)
         rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
         some = ids and ids.take(index)
         return self.trusted(self.points[rows], offsets, self.coordinate_names, some)
+
+    def _index_of(self, key: object) -> Integers:
+        """Return the positions of several sets; IndexError for what names none."""
+        if isinstance(key, (tuple, range)):
+            key = list(key)
+        try:
+            index: Integers = np.arange(len(self))[cast(Any, key)]  # refused below
+        except (IndexError, TypeError) as error:
+            raise IndexError(f"{shown(key)} is not an index of {len(self)} bags") from error
+        if index.ndim != 1:
+            raise IndexError(f"{shown(key)} is not an index: give integers, a mask or a slice")
+        return index
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield each set as a view of shape (n_i, n_dims)."""
@@ -226,8 +253,8 @@ class Ragged(Sequence[np.ndarray]):
         ``permutation_importance``; estimators of ours read it as bags.
         """
         column = np.empty((len(self), 1), dtype=object)
-        for i, one in enumerate(self):
-            column[i, 0] = one
+        for i, bag in enumerate(self):
+            column[i, 0] = bag
         return column
 
     def to_arrow(self) -> Table:
@@ -308,6 +335,23 @@ class Bags(Ragged):
     DataError
         Wrong shapes, an empty bag, or a coordinate that is NaN or infinite; names the bag and
         the row within it.
+
+    See Also
+    --------
+    BagStore : Bags on disk, which need not fit in memory.
+    as_bags : Makes bags of lists of arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import Bags
+    >>> bags = Bags(np.arange(10.0).reshape(5, 2), offsets=[0, 2, 5], ids=['a', 'b'])
+    >>> bags.sizes
+    array([2, 3])
+    >>> bags[1]
+    array([[4., 5.],
+           [6., 7.],
+           [8., 9.]])
     """
 
     __slots__ = ()
@@ -354,10 +398,13 @@ class Bags(Ragged):
         n_dims = parts[0].shape[1]
         for i, part in enumerate(parts):
             if part.shape[1] != n_dims:
-                raise DataError(f"bag {i} has dimension {part.shape[1]}, bag 0 has {n_dims}")
+                raise DataError(
+                    f"bag {i} has dimension {part.shape[1]}, bag 0 has {n_dims}; all bags need the "
+                    "same number of columns"
+                )
         sizes = np.array([len(part) for part in parts], dtype=np.int64)
         points = np.concatenate(parts)
-        if any(map(_has_integers, arrays)):
+        if any(map(has_integers, arrays)):
             check_integers_apart("bags", *range_of(points), [True] * n_dims, names or ())
         if dtype is not None:
             with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
@@ -443,12 +490,14 @@ class Bags(Ragged):
         """
         names = [id_column] if isinstance(id_column, str) else id_column
         points, sizes, columns, ids = bags_of_frame(frame, names, coordinates)
-        return cls._of_table(points, sizes, columns, ids)
+        return cls._of_table(points, sizes, names_of_columns(columns), ids)
 
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)
         if len(empty):
-            raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")
+            raise DataError(
+                f"bag {empty[0]} is empty; a bag needs at least one point, so leave it out"
+            )
 
 
 class Stored:
@@ -462,7 +511,17 @@ class Stored:
 
 
 def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
-    """Return Bags as they are, or make them from a list of arrays."""
+    """Return Bags as they are, or make them from a list of arrays.
+
+    The keys of a mapping, and the index of a Series where it names each bag, are ids of the bags.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import as_bags
+    >>> len(as_bags([np.zeros((3, 2)), np.zeros((5, 2))]))
+    2
+    """
     if isinstance(data, Bags):
         return data
     if is_groups(data):
@@ -471,10 +530,13 @@ def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
         raise DataError("expected bags, got a sparse matrix; pass a list of arrays (.toarray())")
     if isinstance(data, np.ndarray) and data.dtype == object and data.shape[1:] == (1,):
         data = data[:, 0]  # `Ragged.to_column`
+    series: Any = series_of(data)
+    if has_index(series) and series.ndim == 1:
+        return Bags.from_list(series.tolist()).with_ids(ids_of_index(series.index))
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
         raise DataError(
             f"expected bags, got one array of shape {data.shape}; pass a list with one "
-            "(n_points, n_dims) array per bag, or Bags"
+            "(n_points, n_dims) array per bag, or Bags; for a single bag pass [bag]"
         )
     return Bags.from_list(data)
 
@@ -526,10 +588,3 @@ def offsets_of(sizes: Integers) -> Integers:
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
-
-
-def _has_integers(bag: object) -> bool:
-    """Return whether an array, or a column of a pandas frame, has integers."""
-    own = getattr(bag, "dtypes", None)
-    dtypes = [getattr(bag, "dtype", None)] if own is None else list(own)
-    return any(getattr(one, "kind", "") in ("i", "u") for one in dtypes)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import Integer, ListOf, None_, Pair, Real, Text, checked, keep_checked
-from ...core.arrays import Integers
+from ...core.arrays import Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
-from ...core.params import as_array
 
 BOUNDS = ListOf(Pair(Real(), Real()), 1)
 MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
@@ -26,7 +25,15 @@ SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right
 
 @dataclass(frozen=True)
 class Box:
-    """An axis-aligned box, lo < hi in every dimension, in the units of the data."""
+    """An axis-aligned box, lo < hi in every dimension, in the units of the data.
+
+    Examples
+    --------
+    >>> from bagbasis import Box
+    >>> box = Box((0.0, -1.0), (1.0, 1.0))
+    >>> box.n_dims
+    2
+    """
 
     lo: Annotated[tuple[float, ...], ListOf(Real())]
     hi: Annotated[tuple[float, ...], ListOf(Real())]

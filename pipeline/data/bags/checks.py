@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Integers
+from ...core.arrays import Integers, as_array
 from ...core.errors import DataError
-from ...core.params import as_array
 from .frames import numbers_of_frame
+from .precision import check_array_apart
 
 IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
 
@@ -55,6 +55,7 @@ def as_points(points: ArrayLike) -> NDArray[Any]:
     array = as_array("points", points)
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
+    check_array_apart("points", array, is_whole=True)
     return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
 
 
@@ -77,7 +78,7 @@ def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
     if bag.ndim != 2 or bag.shape[1] == 0:
         raise DataError(f"{name} has shape {bag.shape}; expected (n_points, n_dims)")
     if len(bag) == 0 and not empty:
-        raise DataError(f"{name} is empty; a bag needs at least one point")
+        raise DataError(f"{name} is empty; a bag needs at least one point, so leave it out")
     return bag.astype(_float_dtype(bag, name), copy=False)
 
 

@@ -15,7 +15,7 @@ Names = Sequence[str] | None
 
 def checked_names(names: Iterable[object] | None, n_dims: int) -> tuple[str, ...] | None:
     """Return names of coordinates; None unless there is a text for each coordinate."""
-    texts = () if names is None else tuple(names)
+    texts = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()
     if len(texts) != n_dims or not all(isinstance(name, str) for name in texts):
         return None
     return tuple(str(name) for name in texts)

@@ -11,6 +11,13 @@ from ...core.errors import DataError
 
 logger = logging.getLogger(__name__)
 
+_HEADS = {
+    "honoured": "what is done",
+    "refused": "what to do",
+    "warned": "what to do",
+    "ignored": "why",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class FormatRules:
@@ -47,6 +54,15 @@ class FormatRules:
     def __post_init__(self) -> None:
         """Add the rules to those of all formats."""
         self.ALL[self.name] = self
+
+    def section(self) -> str:
+        """Return the part of the page "What is read from each format" that states the rules."""
+        lines = ["Read by " + ", ".join(f"`{call}`" for call in self.calls) + "."]
+        for kind, head in _HEADS.items():
+            if rows := getattr(self, kind):
+                lines += ["", f"| {kind} | {head} |", "|---|---|"]
+                lines += [f"| {name} | {text} |".replace("$", r"\$") for name, text in rows.items()]
+        return "\n".join(lines)
 
     def refusal(self, attribute: str, place: str, problem: str) -> DataError:
         """Return the error for an attribute that is refused: place, problem, what to do."""

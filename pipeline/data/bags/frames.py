@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...core.errors import DataError, closest, needing_extra, shown, warn
 from .arrow_arrays import FOREIGN, library, plain_table
 from .box import range_of
 from .coordinates import Names
-from .ids import BagIds
+from .ids import BagIds, plain_id
 from .packed_attributes import decoded_dataset
 from .precision import check_integers_apart
 
@@ -41,11 +41,15 @@ def is_groups(data: object) -> bool:
     return any(module and isinstance(data, getattr(module, name)) for module, name in modules)
 
 
+def is_table(data: object) -> bool:
+    """Return whether data are a table of some library, and no list."""
+    is_list = isinstance(data, (list, tuple, np.ndarray))
+    return not is_list and any(hasattr(data, name) for name in TABLES)
+
+
 def check_no_table(data: object) -> None:
     """Raise DataError for a table in place of a list of bags: its rows would each be a bag."""
-    if isinstance(data, (list, tuple, np.ndarray)):
-        return
-    if any(hasattr(data, name) for name in TABLES):
+    if is_table(data):
         raise DataError(
             f"expected bags, got a table ({type(data).__module__}.{type(data).__qualname__}): make "
             "bags of its rows by Bags.from_frame(table, id_column=…), or a store by "
@@ -69,10 +73,13 @@ def arrow_reader(frame: Frame) -> Any:  # noqa: ANN401 - no types
             raise DataError("the data set has ragged arrays: make a store by BagStore.from_xarray")
         frame = decoded_dataset(frame).to_dataframe()
     if pandas and isinstance(frame, pandas.DataFrame):
-        named = [one for one in frame.index.names if one is not None and one not in frame.columns]
+        named = [
+            level for level in frame.index.names if level is not None and level not in frame.columns
+        ]
         if named:
             frame = frame.reset_index(level=named)
         _check_names(frame)
+        _check_zones(frame, pandas)
         frame = _as_texts(frame, pandas)
         with _readable():
             return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
@@ -100,6 +107,20 @@ def _check_names(frame: Frame) -> None:
         raise DataError(f"two columns are called {again!r}; rename one")
 
 
+def _check_zones(frame: Frame, pandas: Any) -> None:  # noqa: ANN401 - the module
+    """Raise DataError for a column of times with a zone beside times without, of no known zone."""
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind == "O" and pandas.api.types.infer_dtype(frame[name]) == "datetime":
+            times = frame[name].dropna()
+            is_naive = [time.tzinfo is None for time in times]
+            if len(set(is_naive)) > 1:
+                row = times.index[is_naive.index(True)]
+                raise DataError(
+                    f"column {name!r} has times with a zone, and times without, such as that of "
+                    f"row {row!r}; give all times a zone"
+                )
+
+
 def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
     """Return a frame with periods as their texts, where Arrow has their numbers since 1970.
 
@@ -111,16 +132,20 @@ def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
             made[name] = frame[name].astype("string")
         elif isinstance(dtype, pandas.SparseDtype):
             made[name] = frame[name].sparse.to_dense()
-    return frame.assign(**{str(name): column for name, column in made.items()}) if made else frame
+    if made:
+        frame = frame.copy(deep=False)
+        for name, column in made.items():  # names may be numbers
+            frame[name] = column
+    return frame
 
 
 def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
     """Return the frame of a groupby and its keys; None for keys that are no names of columns."""
     if hasattr(groups, "obj"):
-        frame, given = groups.obj, groups.keys
+        frame, grouped_by = groups.obj, groups.keys
     else:
-        frame, given = groups.df, list(groups.by)
-    keys = [given] if isinstance(given, str) else given
+        frame, grouped_by = groups.df, list(groups.by)
+    keys = [grouped_by] if isinstance(grouped_by, str) else grouped_by
     named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
     return frame, list(keys) if named else None
 
@@ -129,8 +154,34 @@ def names_of_table(table: object) -> list[str] | None:
     """Return the names of the columns of a frame, or of an Arrow table; None of anything else."""
     columns = getattr(table, "column_names", None)
     columns = getattr(table, "columns", None) if columns is None else columns
-    names = [] if columns is None or isinstance(columns, str) else list(columns)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    return names_of_columns([] if columns is None or isinstance(columns, str) else list(columns))
+
+
+def names_of_columns(columns: Sequence[object]) -> list[str] | None:
+    """Return the names of columns as texts; None where they are no texts or whole numbers.
+
+    The numbers 0, 1, … are those of a frame that nobody gave names: they are no names.
+
+    Raises
+    ------
+    DataError
+        These numbers in another order, whose bags would be taken for bags in the right order.
+    """
+    numbers = [
+        int(name) for name in columns if isinstance(name, Integral) and not isinstance(name, bool)
+    ]
+    texts = [name for name in columns if isinstance(name, str)]
+    if not columns or len(numbers) + len(texts) < len(columns):
+        return None
+    default = list(range(len(columns)))
+    if numbers == default:
+        return None
+    if sorted(numbers) == default:
+        raise DataError(
+            f"the columns are the numbers 0 to {len(columns) - 1} in another order, "
+            f"{shown(numbers)}; sort them, or give them names"
+        )
+    return [str(name) for name in columns]
 
 
 def bags_of_frame(
@@ -164,7 +215,14 @@ def bags_of_frame(
     lists = [name for name in chosen if _has_lists(rows[name])]
     if lists:
         rows = _exploded(rows, lists, list(chosen))
+    for name in ids:
+        if rows[name].dtype == object:
+            rows[name] = rows[name].map(plain_id)
     missing = rows[list(ids)].isna().any(axis=1).to_numpy()
+    for name in ids:
+        if rows[name].dtype.kind not in "biufmM":
+            is_empty = [isinstance(key, str) and not key for key in rows[name].to_list()]
+            missing = missing | np.array(is_empty, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
     try:
@@ -198,7 +256,7 @@ def _of_groups(
         frames = [frame.to_pandas() for frame in frames]
     chosen = list(coordinates or (name for name in frames[0].columns if name not in keys))
     points = [numbers_of_frame(frame[chosen]) for frame in frames]
-    sizes = np.array([len(one) for one in points], dtype=np.int64)
+    sizes = np.array([len(bag) for bag in points], dtype=np.int64)
     whole = np.concatenate(points)
     _check_apart(whole, frames[0][chosen])
     return whole, sizes, chosen, ids
@@ -206,7 +264,7 @@ def _of_groups(
 
 def _check_apart(points: NDArray[Any], frame: Frame) -> None:
     """Raise DataError for a column of integers that float64 would merge."""
-    are_integers = [getattr(one, "kind", "O") in "iu" for one in frame.dtypes]
+    are_integers = [getattr(dtype, "kind", "O") in "iu" for dtype in frame.dtypes]
     if any(are_integers) and len(points):
         check_integers_apart("table", *range_of(points), are_integers, [*map(str, frame.columns)])
 
@@ -223,6 +281,11 @@ def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list
     with _readable(f"the table cannot be grouped by {what}"):
         parts = list(groups)
         for key, frame in parts:
+            if not len(frame):
+                raise DataError(
+                    f"groupby: the {bag_of_key(key)} has no rows, as a category that is not used; "
+                    "group with observed=True"
+                )
             if any(map(_is_missing, key if isinstance(key, tuple) else (key,))):
                 raise DataError(
                     f"groupby: a group of {len(frame)} rows has no {what}, and would be one bag; "
@@ -240,7 +303,7 @@ def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list
 
 
 def _is_missing(key: object) -> bool:
-    return not isinstance(key, str) and str(key) in ("None", "nan", "NaT", "<NA>")
+    return not key if isinstance(key, str) else str(key) in ("None", "nan", "NaT", "<NA>")
 
 
 def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -264,7 +327,7 @@ def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[s
     whole, order = _rows_in_order(groups, [frame for _, frame in parts])
     sizes = np.array([len(frame) for _, frame in parts], dtype=np.int64)
     ends = np.cumsum(sizes)
-    found: dict[str, Any] = {}
+    taken: dict[str, Any] = {}
     for name in names:
         if name not in whole.columns:
             known = list(map(str, whole.columns))
@@ -278,8 +341,8 @@ def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[s
                 f"column {name!r} has several values in the {bag_of_key(parts[bag][0])}, and a bag "
                 "has one label, group or weight; give one value per bag"
             )
-        found[name] = values.iloc[ends - sizes].reset_index(drop=True)
-    return [name for name in columns if name not in names], found
+        taken[name] = values.iloc[ends - sizes].reset_index(drop=True)
+    return [name for name in columns if name not in names], taken
 
 
 def bag_of_key(key: object) -> str:
@@ -324,10 +387,10 @@ def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
         again = frame.columns[frame.columns.duplicated()][0]
         raise DataError(f"{place}two columns are called {again!r}; rename one")
     dtypes = list(frame.dtypes)
-    dtype = np.float32 if dtypes and all(one == np.float32 for one in dtypes) else np.float64
-    if all(getattr(one, "kind", "O") in "biuf" for one in dtypes):
-        found: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
-        return found
+    dtype = np.float32 if dtypes and all(own == np.float32 for own in dtypes) else np.float64
+    if all(getattr(own, "kind", "O") in "biuf" for own in dtypes):
+        numbers: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
+        return numbers
     columns = [_numbers_of(frame[column], f"{place}column {column!r}") for column in frame]
     return np.column_stack(columns)
 
@@ -344,29 +407,32 @@ def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pa
         return numbers
     values = column.dropna()
     is_time = kind == "M" or (
-        kind == "O" and len(values) and all(isinstance(one, date) for one in values)
+        kind == "O" and len(values) and all(isinstance(value, date) for value in values)
     )
     try:
         if is_time:
             instants = pd.to_datetime(values, utc=True).dt.tz_localize(None)
             moments = instants.to_numpy().astype("M8[us]")
             known = moments.astype(np.int64) / MICROSECONDS_PER_DAY
-        elif kind == "O" and all(isinstance(one, (Real, Decimal)) for one in values):
-            known = np.array([float(one) for one in values], dtype=np.float64)
+        elif kind == "O" and all(isinstance(value, (Real, Decimal)) for value in values):
+            known = np.array([float(value) for value in values], dtype=np.float64)
         else:
             raise TypeError
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what} has {column.dtype}, no numbers: choose coordinates=") from error
-    found = np.full(len(column), np.nan)
-    found[column.notna().to_numpy()] = known
-    return found
+        raise DataError(
+            f"{what} has {column.dtype}, not numbers; name the numeric columns with "
+            "coordinates=[...] or groupby(...)[[...]], or encode it (pandas.get_dummies)"
+        ) from error
+    numbers = np.full(len(column), np.nan)
+    numbers[column.notna().to_numpy()] = known
+    return numbers
 
 
 def _has_lists(column: Any) -> bool:  # noqa: ANN401 - of pandas
     """Return whether a column's values are lists: its first one is."""
     if getattr(column.dtype, "kind", "O") != "O":
         return False
-    first = next((one for one in column if one is not None), None)
+    first = next((value for value in column if value is not None), None)
     return isinstance(first, (list, np.ndarray))
 
 
@@ -378,7 +444,7 @@ def _exploded(rows: Frame, lists: list[str], chosen: list[str]) -> Frame:
             f"column {lists[0]!r} has lists, {other!r} has none; give all coordinates as lists, a "
             "row per bag, or as numbers, a row per point"
         )
-    sizes = [[-1 if one is None else len(one) for one in rows[name]] for name in lists]
+    sizes = [[-1 if cell is None else len(cell) for cell in rows[name]] for name in lists]
     for row, of_row in enumerate(zip(*sizes, strict=True)):
         if len({*of_row}) > 1:
             raise DataError(f"row {row}: lists of coordinates differ in length: {list(of_row)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 
@@ -14,6 +14,18 @@ def html_table(title: str, rows: Mapping[str, object]) -> str:
         for name, value in rows.items()
     )
     return f"<div><b>{escape(title)}</b><table>{cells}</table></div>"
+
+
+def html_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table in HTML with a heading for each column; texts are escaped."""
+    head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in columns)
+    cells = "".join(
+        "<tr>"
+        + "".join(f"<td style='text-align:left'>{escape(_text(cell))}</td>" for cell in row)
+        + "</tr>"
+        for row in rows
+    )
+    return f"<div><b>{escape(title)}</b><table><tr>{head}</tr>{cells}</table></div>"
 
 
 def _text(value: object) -> str:

@@ -10,12 +10,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.arrays import as_array
 from ...core.errors import DataError
-from ...core.params import as_array
 
 Ids = NDArray[Any]
 LARGEST_ID = 2**63 - 1
 LONGEST_ID = 2**15 - 2**3  # bytes of a text: 65,536 of them are one chunk, of less than 2 GiB
+
+
+def plain_id(key: Any) -> Any:  # noqa: ANN401
+    r"""Return the text of an id of bytes, as DuckDB has it, and any other id as it is.
+
+    Printable characters of ASCII are as they are; other bytes, quotes and backslashes are as
+    ``\xC3``.
+    """
+    if isinstance(key, tuple):
+        return tuple(plain_id(part) for part in key)
+    if not isinstance(key, bytes):
+        return key
+    return "".join(
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in "\\'\"" else f"\\x{byte:02X}"
+        for byte in key
+    )
 
 
 def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
@@ -24,9 +40,12 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
     Raises
     ------
     DataError
-        Another length, or values that are neither 64-bit integers nor (Unicode) strings.
+        Another length, or values that are neither 64-bit integers nor (Unicode) strings; bytes
+        are the texts of `plain_id`.
     """
     array = as_array("ids", ids)
+    if array.dtype.kind in "SO" and array.ndim == 1:
+        array = np.array([plain_id(key) for key in np.asarray(ids, object).tolist()], dtype=object)
     if array.dtype.kind == "U" and not isinstance(ids, np.ndarray):
         array = np.array(ids, dtype=object)  # numpy's texts lose NULs at the end, and take numbers
     if array.shape != (n_bags,):
@@ -65,7 +84,7 @@ class BagIds:
         """Return the ids of bags by their keys; a tuple of one value is that value."""
         single = [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
         values = np.empty(len(single), dtype=object)
-        values[:] = single
+        values[:] = [plain_id(key) for key in single]
         return cls(values, tuple(columns))
 
     def __len__(self) -> int:
@@ -115,12 +134,12 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
     DataError
         An id that is not there, one given twice, or ids of another kind.
     """
-    array, given = as_ids(wanted, as_array("ids", wanted).size)
+    array, wanted_kind = as_ids(wanted, as_array("ids", wanted).size)
     if not len(array):
         return np.empty(0, dtype=np.int64)
-    if given != kind:
-        raise DataError(f"the store has {kind} ids, got {given}")
-    ids, array = (comparable(one) for one in (ids, array))
+    if wanted_kind != kind:
+        raise DataError(f"the store has {kind} ids, got {wanted_kind}")
+    ids, array = (comparable(side) for side in (ids, array))
     order = np.argsort(ids, kind="stable")
     at = np.minimum(np.searchsorted(ids[order], array), max(0, len(ids) - 1))
     positions: NDArray[np.int64] = order[at] if len(ids) else at

@@ -257,13 +257,13 @@ def _valid_range(attributes: Mapping[str, Any], rules: FormatRules, place: str) 
     """Return the least and the largest valid value, as Python's numbers; None for none."""
     ends: list[Any] = []
     for j, name in enumerate(("valid_min", "valid_max")):
-        given = np.ravel(attributes.get(name, ()))
+        limit = np.ravel(attributes.get(name, ()))
         pair = np.ravel(attributes.get("valid_range", ()))
-        is_wrong = given.size > 1 or pair.size not in (0, 2)
-        if is_wrong or given.dtype.kind not in "iuf" or pair.dtype.kind not in "iuf":
+        is_wrong = limit.size > 1 or pair.size not in (0, 2)
+        if is_wrong or limit.dtype.kind not in "iuf" or pair.dtype.kind not in "iuf":
             shown = {key: attributes[key] for key in KEYS[2:] if key in attributes}
             raise rules.refusal("attribute of another type", place, f"there is {shown}")
-        end = given if given.size else pair[j : j + 1]
+        end = limit if limit.size else pair[j : j + 1]
         ends.append(end[0].item() if end.size else None)
     return ends[0], ends[1]
 

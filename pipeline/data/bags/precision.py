@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Floats
 from ...core.errors import DataError
+from .box import range_of
 
 STEPS = 2**12  # fewer steps of float32 within the range of a coordinate merge points
 
@@ -86,6 +87,82 @@ def check_integers_apart(
             f"near {largest[j]:.17g}, where float64 has steps of {step[j]:g}; subtract an offset "
             "such as the least value from the integers, or leave the coordinate out"
         )
+
+
+def has_integers(bag: object) -> bool:
+    """Return whether an array, a column of a pandas frame, or the first of nested lists has any."""
+    if isinstance(bag, (list, tuple)):
+        first: Any = bag
+        while isinstance(first, (list, tuple)) and first:
+            first = first[0]
+        return isinstance(first, (int, np.integer))
+    own = [getattr(bag, "dtype", None)]
+    dtypes = list(getattr(bag, "dtypes", own)) if hasattr(bag, "columns") else own
+    return any(getattr(dtype, "kind", "") in ("i", "u") for dtype in dtypes)
+
+
+class IntegerRange:
+    """The range of the integers among many arrays, which float64 may merge only as a whole.
+
+    Parameters
+    ----------
+    place : str
+        What messages call the points.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._ends: tuple[Floats, Floats] | None = None
+
+    def add(self, original: object, points: NDArray[Any]) -> None:
+        """Take the range of points, shape (n, d), where they were integers.
+
+        Parameters
+        ----------
+        original : array_like
+            Points as they were given.
+        points : ndarray
+            The same points as floats.
+        """
+        if not len(points) or not has_integers(original):
+            return
+        lo, hi = (end.astype(np.float64) for end in range_of(points))
+        if self._ends is not None and len(self._ends[0]) == len(lo):
+            lo, hi = np.minimum(lo, self._ends[0]), np.maximum(hi, self._ends[1])
+        self._ends = lo, hi
+
+    def check(self, names: Sequence[str] = ()) -> None:
+        """Raise DataError where float64 merges the integers; see `check_integers_apart`."""
+        if self._ends is not None:
+            check_integers_apart(self.place, *self._ends, [True] * len(self._ends[0]), names)
+
+
+def check_array_apart(place: str, array: object, is_whole: bool) -> None:
+    """Raise DataError for an array of integers that float64 would merge.
+
+    Parameters
+    ----------
+    place : str
+        What messages call the points.
+    array : array, shape (n, d) or (n,)
+        Points as they were given; other types than integers of 64 bits are never refused.
+    is_whole : bool
+        Whether these are all points; of a single bag, equal values say nothing about others.
+    """
+    dtype: Any = getattr(array, "dtype", None)
+    if getattr(dtype, "kind", "") not in ("i", "u") or getattr(dtype, "itemsize", 0) < 8:
+        return
+    points = np.asarray(array)
+    if points.dtype.kind == "O":  # a nullable column of pandas
+        present = [value for value in points.ravel().tolist() if isinstance(value, int)]
+        points = np.array(present, dtype=np.uint64 if dtype.kind == "u" else np.int64)
+    if not points.size or points.ndim not in (1, 2):
+        return
+    points = points[:, None] if points.ndim == 1 else points
+    ends = points.min(axis=0), points.max(axis=0)
+    lo, hi = (end.astype(np.float64) for end in ends)
+    counts = (is_whole | (ends[0] < ends[1])).tolist()
+    check_integers_apart(place, lo, hi, counts, ())
 
 
 def too_coarse(

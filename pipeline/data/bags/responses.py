@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...core import Integer, None_, checked
-from ...core.arrays import Integers
+from ...core.arrays import Integers, check_dtype
 from ...core.errors import DataError, shown
-from ...core.params import check_dtype
 from .bags import Bags, Ragged, in_one_order, offsets_of
 from .box import MOST_DIMS
 from .checks import IdsLike, as_bag
 from .coordinates import Names
 from .frames import names_of_table
 from .ids import as_ids
+from .precision import IntegerRange, check_array_apart
 
 MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB
 
@@ -42,6 +42,14 @@ class Responses(Ragged):
     DataError
         Wrong shapes, offsets that decrease, or a coordinate that is NaN or infinite; names the
         bag and the row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import Responses
+    >>> responses = Responses(np.ones((5, 1)), offsets=[0, 2, 2, 5])
+    >>> responses.sizes
+    array([2, 0, 3])
     """
 
     __slots__ = ()
@@ -113,6 +121,13 @@ def as_responses(
     DataError
         Another number of bags, another dimension, no response at all where ``n_dims`` is not
         given, or values that are not finite numbers; names the bag and the row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import as_responses
+    >>> as_responses([np.zeros((3, 1)), None], n_bags=2).sizes
+    array([3, 0])
     """
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
         raise DataError(
@@ -139,6 +154,7 @@ def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
 
     ``name`` is what messages call the bag.
     """
+    check_array_apart(f"{Responses.OWNER}{name}", item, is_whole=False)
     points = None if item is None else as_bag(item, f"{Responses.OWNER}{name}", empty=True)
     return None if points is None or not len(points) else points
 
@@ -151,6 +167,7 @@ def _join_responses(
     )
     parts, sizes = list[NDArray[Any]](), np.zeros(len(items), dtype=np.int64)
     of_each, owners = list[Names](), list[str]()
+    integers = IntegerRange("responses")
     for i, item in enumerate(items):
         part = as_response(item, f"bag {names[i]}")
         if part is None:
@@ -160,6 +177,7 @@ def _join_responses(
             raise DataError(
                 f"{Responses.OWNER}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
             )
+        integers.add(item, part)
         parts.append(part)
         of_each.append(names_of_table(item))
         owners.append(f"{Responses.OWNER}bag {names[i]}")
@@ -168,5 +186,6 @@ def _join_responses(
         raise DataError("no bag has a response, so their dimension is not known")
     if not parts:
         return Responses.none(len(items), n_dims)
+    integers.check()
     parts, columns = in_one_order(parts, of_each, owners.__getitem__)
     return Responses.trusted(np.concatenate(parts), offsets_of(sizes), columns)

@@ -1,10 +1,10 @@
-"""Values per bag with an index of pandas, in the order of the bags that they are given with."""
+"""Values per bag with ids, in the order of the bags that they are given with."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-from ..bags.alignment import has_index, in_order_of
+from ..bags.alignment import has_index, in_order_of, series_of, with_id_columns_as_index
 from ..bags.bags import Bags
 from ..bags.ids import BagIds
 from ..store.store import BagStore
@@ -13,13 +13,15 @@ Values = TypeVar("Values")
 
 
 def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
-    """Return values per bag in the order of the bags, by the index of a pandas Series or frame.
+    """Return values per bag in the order of the bags, by their ids.
 
+    These are the index of a Series or DataFrame of pandas, the columns of a table (of pandas,
+    polars or Arrow) that are named as the id columns of the bags, or the keys of a mapping.
     Anything else, and anything beside bags without ids, is returned as it is.
 
     Parameters
     ----------
-    values : Series, DataFrame, or anything else
+    values : Series, table, mapping, or anything else
     data : Bags or BagStore
     what : str
         What messages call the values, as "y".
@@ -29,6 +31,11 @@ def aligned(values: Values, data: Bags | BagStore, what: str) -> Values:
     DataError
         An index that has other ids than the bags, see `in_order_of`.
     """
+    in_memory = data.bag_ids if isinstance(data, Bags) else None
+    if in_memory is not None:
+        table = with_id_columns_as_index(series_of(values), in_memory)
+        is_one_column = table is not values and table.ndim == 2 and table.shape[1] == 1
+        values = table.iloc[:, 0] if is_one_column else table
     if not has_index(values):
         return values
     ids = ids_of(data)

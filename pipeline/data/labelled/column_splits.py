@@ -26,15 +26,15 @@ class GroupSplit:
     seed: int
 
     def of(self, index: Integers) -> NDArray[np.bool_]:
-        """See `splits.Membership`."""
+        """Membership of some bags, shape (n,)."""
         return hash_values(self.column.at(index), self.seed) < self.below
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `splits.Membership`."""
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
         return hash_values(self.column.members(start, stop), self.seed) < self.below
 
     def to_dict(self) -> dict[str, Any]:
-        """See `splits.Membership`."""
+        """Return what decides, in types JSON knows."""
         return {"groups": self.column.name, "below": self.below, "seed": self.seed}
 
 
@@ -64,8 +64,8 @@ class GroupFolds:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what tells these folds from others."""
-        given = self.column.given
-        digest = None if given is None else hashlib.sha256(given.tobytes()).hexdigest()
+        values = self.column.given
+        digest = None if values is None else hashlib.sha256(values.tobytes()).hexdigest()
         return {"groups": self.column.name, "given": digest, "n": self.n_folds, "seed": self.seed}
 
 
@@ -77,13 +77,13 @@ class TimeSplit:
     after: float
 
     def of(self, index: Integers) -> NDArray[np.bool_]:
-        """See `splits.Membership`."""
+        """Membership of some bags, shape (n,)."""
         return np.asarray(self.column.at(index) > self.after)
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `splits.Membership`."""
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
         return np.asarray(self.column.members(start, stop) > self.after)
 
     def to_dict(self) -> dict[str, Any]:
-        """See `splits.Membership`."""
+        """Return what decides, in types JSON knows."""
         return {"time": self.column.name, "after": self.after}

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Integers
+from ...core.arrays import Integers, as_array
 from ...core.errors import DataError, ParameterError
-from ...core.params import as_array
 from ..bags.bags import Bags
 from ..store.store import BagStore
 from .alignment import aligned
@@ -58,9 +57,9 @@ class Column:
             values = as_array(what, aligned(column, data, what))
             if values.shape != (len(data),):
                 raise DataError(f"{what} has shape {values.shape}; expected ({len(data)},)")
-            found = cls(what, given=values)
-            found.members(0, len(data))  # none is missing
-            return found
+            made = cls(what, given=values)
+            made.members(0, len(data))  # none is missing
+            return made
         if not isinstance(data, BagStore):
             raise ParameterError(f"{what} names a target of a BagStore; give one value per bag")
         data.target_columns([column])
@@ -97,8 +96,8 @@ class Column:
     def at(self, index: Integers) -> NDArray[Any]:
         """Return the values of some bags, shape (n,); a store's values are read run by run."""
         if self.given is not None:
-            found: NDArray[Any] = self.given[index]
-            return found
+            values: NDArray[Any] = self.given[index]
+            return values
         steps = np.diff(index)
         ends = np.flatnonzero((steps < 1) | (steps > GAP)) + 1
         runs = [run for run in np.split(index, ends) if len(run)]
@@ -113,8 +112,15 @@ class Column:
 
 
 def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell NaN, NaT, None and the NA of pandas, which has no truth, from values."""
+    """Tell NaN, NaT, None, empty text and the NA of pandas, which has no truth, from values."""
+    if values.dtype.kind in "UST":
+        is_empty: NDArray[np.bool_] = np.strings.str_len(values) == 0
+        return is_empty
     if values.dtype.kind != "O":
         is_known: NDArray[np.bool_] = values == values
         return ~is_known
-    return np.array([v is None or str(v == v) != "True" for v in values.flat]).reshape(values.shape)
+    is_missing = [
+        not v if v is None or isinstance(v, (str, bytes)) else str(v == v) != "True"
+        for v in values.flat
+    ]
+    return np.array(is_missing, dtype=bool).reshape(values.shape)

@@ -57,16 +57,16 @@ class Holdout:
     mask: str | None = None
 
     @classmethod
-    def of(cls, given: HoldoutLike) -> Holdout:
+    def of(cls, holdout: HoldoutLike) -> Holdout:
         """Return what ``holdout=`` says; ParameterError for anything else."""
-        if isinstance(given, Holdout):
-            return given
-        if not isinstance(given, Mapping):
-            return cls(ShareOrZero.check("holdout", given))
-        unknown = sorted(map(str, set(given) - set(KEYS)))
-        if unknown or not given:
-            raise ParameterError(f"holdout is {shown(given)}; expected {EXPECTED}")
-        made = cls(**given)
+        if isinstance(holdout, Holdout):
+            return holdout
+        if not isinstance(holdout, Mapping):
+            return cls(ShareOrZero.check("holdout", holdout))
+        unknown = sorted(map(str, set(holdout) - set(KEYS)))
+        if unknown or not holdout:
+            raise ParameterError(f"holdout is {shown(holdout)}; expected {EXPECTED}")
+        made = cls(**holdout)
         if made.mask is not None:
             made.places()
         for key in ("groups", "time"):
@@ -94,7 +94,7 @@ class Holdout:
         """What a model keeps, in types JSON knows: the share, or all fields that are set."""
         if not self or (self.groups is None and self.after is None and self.mask is None):
             return float(self.fraction)
-        return {key: one for key, one in vars(self).items() if one is not None}
+        return {key: value for key, value in vars(self).items() if value is not None}
 
     def with_groups(self, groups: Column, bags: LabelledBags) -> Holdout:
         """Return a holdout of about the same share of the bags, as whole groups.
@@ -139,15 +139,15 @@ class Holdout:
         """
         if self.after is not None:
             refuse_offset(self.after)
-            found = replace(self, time=self.time or _only_column(bags))
-            split = found.split(bags)
+            resolved = replace(self, time=self.time or _only_column(bags))
+            split = resolved.split(bags)
             assert split is not None
             spans = range(bags.start, bags.end, 2**20)
             counts = [split.members(a, min(bags.end, a + 2**20)).sum() for a in spans]
             if not 0 < sum(counts) < bags.n_bags:
                 which = "all bags are" if sum(counts) else "no bag is"
-                raise DataError(f"{bags.url}: {which} after {self.after} by {found.time!r}")
-            return found
+                raise DataError(f"{bags.url}: {which} after {self.after} by {resolved.time!r}")
+            return resolved
         if self.groups is None or not self.fraction or self.below is not None:
             return self
         column = _column(bags, "groups", self.groups)
@@ -173,8 +173,10 @@ class Holdout:
         if self.groups is None:
             return Split(fraction, VALIDATION_SEED)
         column = _column(bags, "groups", self.groups)
-        kept = LabelledBags(bags.data, None, bags.start, bags.stop, self.split(bags))
-        return GroupSplit(column, _limit(kept, column, fraction, VALIDATION_SEED), VALIDATION_SEED)
+        training = LabelledBags(bags.data, None, bags.start, bags.stop, self.split(bags))
+        return GroupSplit(
+            column, _limit(training, column, fraction, VALIDATION_SEED), VALIDATION_SEED
+        )
 
 
 HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
@@ -195,6 +197,11 @@ def _only_column(bags: LabelledBags) -> str:
     names = () if isinstance(bags.data, Bags) else bags.data.target_names
     others = [name for name in names if name not in bags.target_names]
     if len(others) != 1:
+        if isinstance(bags.data, Bags):
+            raise ParameterError(
+                "holdout by time is for a BagStore with a column of times; fit to earlier bags, "
+                "and evaluate on the others"
+            )
         raise ParameterError(f"holdout has after, and no time: name its column, of {others}")
     return others[0]
 
@@ -240,8 +247,10 @@ def _limit(bags: LabelledBags, column: Column, fraction: float, seed: int) -> fl
     """
     counts: dict[float, int] = {}
     for start, stop, values in column.blocks(bags.start, bags.end):
-        kept = values if bags.left_out is None else values[~bags.left_out.members(start, stop)]
-        for value, n in zip(*np.unique(kept[kept == kept], return_counts=True), strict=True):
+        members = values if bags.left_out is None else values[~bags.left_out.members(start, stop)]
+        for value, n in zip(
+            *np.unique(members[members == members], return_counts=True), strict=True
+        ):
             counts[float(value)] = counts.get(float(value), 0) + int(n)
     sizes = np.array(list(counts.values()), dtype=np.int64)
     hashes = hash_values(np.array(list(counts)), seed)

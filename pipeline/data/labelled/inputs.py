@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.errors import DataError, ParameterError, shown
-from ...core.params import as_array
+from ...core.arrays import as_array
+from ...core.errors import DataError, ParameterError, plural, shown
 from ..bags.alignment import has_index, responses_in_order
 from ..bags.bags import Bags, Ragged, as_bags
 from ..bags.responses import Responses, as_responses
 from ..store.store import BagStore
-from ..store.targets import as_numbers
+from ..store.targets import as_numbers, warn_of_blank
 from .alignment import aligned
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
@@ -75,10 +75,19 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
     """
     values = as_targets(aligned(y, data, "y"))
     if values.dtype.kind == "O":
-        values = as_numbers(values, "y")
+        texts, advice = values, "expected numbers; for classes use DoubleBasisClassifier"
+        values = as_numbers(values, "y", advice)
+        warn_of_blank(texts, "y")
     if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
-        raise DataError(f"y has shape {values.shape}, there are {len(data)} bags")
+        raise DataError(f"{unequal('y', values, len(data))}; give one label for each bag")
     return LabelledBags(data, Targets((), values.reshape(len(data), -1))), values.ndim == 1
+
+
+def unequal(what: str, values: NDArray[Any], n_bags: int) -> str:
+    """Say that values are not one for each bag: "y has 59 values for 60 bags"."""
+    if values.ndim == 1:
+        return f"{what} has {len(values)} values for {n_bags} {plural('bag', n_bags)}"
+    return f"{what} has shape {values.shape} for {n_bags} bags"
 
 
 def as_targets(y: LabelsLike) -> NDArray[Any]:

@@ -186,8 +186,8 @@ class LabelledBags:
     def box(self) -> Box:
         """The store's, or what `box_of_bags` measures."""
         if isinstance(self.data, Bags):
-            kept = self.data if self.weightless is None else self.data[self._weighed()]
-            box = box_of_bags(kept)
+            weighed = self.data if self.weightless is None else self.data[self._weighed()]
+            box = box_of_bags(weighed)
         elif self.weightless is not None and self.data.meta.is_measured:
             box = self._box_of_weighed(self.data)
         else:
@@ -299,6 +299,11 @@ class LabelledBags:
                 for (a, b), block in self._labels_of(first, min(stop, first + LABELS_PER_READ)):
                     rows = np.flatnonzero(self._known(a, b, block) & ~self._skipped(a, b))
                     yield (a, b), rows, self._labels.take(block, rows)
+
+    def labelled_positions(self) -> Integers:
+        """Return the positions of the bags that `batches` would give; no points are read."""
+        positions = [start + rows for (start, _), rows, _ in self.label_blocks()]
+        return np.concatenate([np.empty(0, np.int64), *positions])
 
     @contextmanager
     def naming(self, index: Sequence[int] | NDArray[np.int64]) -> Iterator[None]:
@@ -421,8 +426,8 @@ class LabelledBags:
             return store.box
         every = replace(self, labels=None, left_out=None, only=None, start=0, stop=None)
         every = replace(every, coordinates=None)
-        found = [range_of(batch.bags.points) for batch in every.batches() if len(batch)]
-        lows, highs = zip(*found, strict=True)
+        ranges = [range_of(batch.bags.points) for batch in every.batches() if len(batch)]
+        lows, highs = zip(*ranges, strict=True)
         return measured_box(np.min(lows, axis=0), np.max(highs, axis=0))
 
     def _weightless(self, start: int, stop: int) -> NDArray[np.bool_]:

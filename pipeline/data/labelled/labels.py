@@ -75,7 +75,7 @@ class Targets:
     class_names: tuple[str, ...] = ()
 
     def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
-        """See `Labels`."""
+        """Return the labels of bags ``start:stop`` of a store."""
         if self.values is not None:
             values = self.values[start:stop].astype(np.float64)
             values[~store.present(start, stop)] = np.nan
@@ -89,24 +89,24 @@ class Targets:
         return values
 
     def given(self) -> NDArray[Any]:
-        """See `Labels`."""
+        """Return the labels of all bags in memory."""
         assert self.values is not None
         return self.values
 
     def known(self, block: NDArray[Any]) -> NDArray[np.bool_]:
-        """See `Labels`."""
+        """Which bags of a block have a label."""
         return np.asarray(~np.isnan(block).any(axis=1))
 
     def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `Labels`."""
+        """Which bags of a store have a label; no points of responses are read."""
         return self.known(self.read(store, start, stop))
 
     def take(self, block: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-        """See `Labels`."""
+        """Return the labels of ascending rows of a block, as a block."""
         return block[rows]
 
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
-        """See `Labels`."""
+        """Ranges whose bags and labels are read at a time."""
         return partitions(store, start, stop, max_bytes)
 
 
@@ -117,29 +117,29 @@ class ResponseBags:
     values: Responses | None = None
 
     def read(self, store: BagStore, start: int, stop: int) -> Responses:
-        """See `Labels`."""
+        """Return the labels of bags ``start:stop`` of a store."""
         return store.responses(start, stop)
 
     def given(self) -> Responses:
-        """See `Labels`."""
+        """Return the labels of all bags in memory."""
         assert self.values is not None
         return self.values
 
     def known(self, block: Responses) -> NDArray[np.bool_]:
-        """See `Labels`."""
+        """Which bags of a block have a label."""
         return np.asarray(block.sizes > 0)
 
     def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `Labels`."""
+        """Which bags of a store have a label; no points of responses are read."""
         has_response = np.diff(store.response_offsets(start, stop)) > 0
         return np.asarray(has_response & store.present(start, stop))
 
     def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
-        """See `Labels`."""
+        """Return the labels of ascending rows of a block, as a block."""
         return take_rows(block, rows)
 
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
-        """See `Labels`."""
+        """Ranges whose bags and labels are read at a time."""
         return pair_partitions(store, start, stop, max_bytes)
 
 

@@ -14,12 +14,15 @@ from .labels import Targets
 
 IN_MEMORY = RunSample(32, 32)  # bags that are compared with their labels
 STORED = RunSample(4, 8)  # of a store: a few reads beside those of the fit
+LEAST_LABELS = 5  # distinct ones that lie on a line by chance only where they are counts or classes
+SAME = 1 - 1e-8  # correlation of a float32 coordinate with a linear function of it
 
 
 def warn_of_leaks(source: LabelledBags, are_classes: bool) -> None:
-    """Warn of a coordinate that is constant in every bag and equals the label, or names the class.
+    """Warn of a coordinate that is constant in every bag and tells the label or the class.
 
-    A sample of the bags is compared; bags of one point say nothing.
+    It equals the label, is a linear function of it, or has one value for each class. A sample of
+    the bags is compared; bags of one point say nothing.
     """
     if not isinstance(source.labels, Targets):
         return
@@ -42,28 +45,34 @@ def warn_of_leaks(source: LabelledBags, are_classes: bool) -> None:
     values, y = np.concatenate(firsts), np.concatenate(labels)
     for j in np.flatnonzero(constant).tolist():
         for k in range(y.shape[1]):
-            if _is_label(values[:, j], y[:, k], are_classes):
-                _warn(source, j, k, y.shape[1])
+            link = _link(values[:, j], y[:, k], are_classes)
+            if link is not None:
+                _warn(source, j, k, y.shape[1], link)
                 break
 
 
-def _is_label(values: NDArray[Any], y: NDArray[Any], are_classes: bool) -> bool:
-    if len(np.unique(y)) < 2:
-        return False
+def _link(values: NDArray[Any], y: NDArray[Any], are_classes: bool) -> str | None:
+    """Return how values and labels go together, as "equals"; None where they do not."""
+    values, y = values[np.isfinite(y)], y[np.isfinite(y)]
+    if len(np.unique(y)) < 2 or np.ptp(values) == 0:
+        return None
     if np.array_equal(values, y.astype(values.dtype)):
-        return True
-    if not are_classes:
-        return False
-    pairs = len(np.unique(np.column_stack([values, y]), axis=0))
-    return pairs == len(np.unique(values)) == len(np.unique(y))
+        return "equals"
+    if are_classes:
+        n_pairs = len(np.unique(np.column_stack([values, y]), axis=0))
+        is_named = n_pairs == len(np.unique(values)) == len(np.unique(y))
+        return "has one value per class of" if is_named else None
+    if len(np.unique(y)) > LEAST_LABELS and abs(np.corrcoef(values, y)[0, 1]) > SAME:
+        return "is a linear function of"
+    return None
 
 
-def _warn(source: LabelledBags, coordinate: int, column: int, n_targets: int) -> None:
+def _warn(source: LabelledBags, coordinate: int, column: int, n_targets: int, link: str) -> None:
     names = source.coordinate_names
     called = repr(names[coordinate]) if names else str(coordinate)
     y = "y" if n_targets == 1 else f"column {column} of y"
     y = f"the target {source.target_names[column]!r}" if source.target_names else y
     warn(
-        f"coordinate {called} is constant in every bag and equals {y}: the model is told the "
+        f"coordinate {called} is constant in every bag and {link} {y}: the model is told the "
         "answer; leave the coordinate out, or name a grouped frame's column by target="
     )

@@ -43,11 +43,11 @@ class Split(Saved):
     seed: int
 
     def of(self, index: Integers) -> NDArray[np.bool_]:
-        """See `Membership`."""
+        """Membership of some bags, shape (n,)."""
         return hash_index(index.astype(np.uint64), self.seed) < self.fraction
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `Membership`."""
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
         return hash_index(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
 
 
@@ -79,7 +79,7 @@ class IndexFolds(Saved):
     seed: int = FOLD_SEED
 
     def of(self, index: Integers) -> Integers:
-        """See `Folds`."""
+        """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
         turns = hash_index((index // self.n_folds).astype(np.uint64), self.seed) * self.n_folds
         return (index + turns.astype(np.int64)) % self.n_folds
 

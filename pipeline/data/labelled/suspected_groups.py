@@ -31,16 +31,16 @@ def suspect_groups(store: BagStore, learnt: Collection[str], holdout: Holdout) -
         if name not in learnt:
             values = store.targets(0, n, (name,))[:, 0]
             if _recur(values[~np.isnan(values)]):
-                found = f"{n:,} bags have {len(np.unique(values)):,} values of {name!r}"
+                counted = f"{n:,} bags have {len(np.unique(values)):,} values of {name!r}"
                 remedy = f"holdout: {{fraction: 0.2, groups: {name}}}"
                 return (
-                    f"{found}: if bags of one value depend on each other, errors are told too "
+                    f"{counted}: if bags of one value depend on each other, errors are told too "
                     f"small; keep them together with {remedy}"
                 )
     ids: Sequence[Any] = list(store.ids(0, n))
-    if not all(isinstance(one, str) for one in ids):
+    if not all(isinstance(bag_id, str) for bag_id in ids):
         return None
-    beginnings = np.array([LAST_PART.sub("", one) for one in ids])
+    beginnings = np.array([LAST_PART.sub("", bag_id) for bag_id in ids])
     if not _recur(beginnings):
         return None
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -30,13 +31,17 @@ class Weights:
         Weights of bags; None: all 1.
     by_class : float64, shape (k,), optional
         What those of a bag of each class are multiplied by.
+    limits : float64, shape (2, k), optional
+        Least and largest label of each column that counts: others are outliers, and their bags
+        have the weight 0.
     """
 
     column: Column | None = None
     by_class: Floats | None = None
+    limits: Floats | None = None
 
     @classmethod
-    def of_bags(cls, data: Bags | BagStore, given: SampleWeight) -> Weights | None:
+    def of_bags(cls, data: Bags | BagStore, weights: SampleWeight) -> Weights | None:
         """Return the weights that ``sample_weight=`` gives; None for None.
 
         Raises
@@ -46,7 +51,7 @@ class Weights:
         ParameterError
             A column's name for bags in memory.
         """
-        return None if given is None else cls(Column.of(data, "sample_weight", given))
+        return None if weights is None else cls(Column.of(data, "sample_weight", weights))
 
     def of(self, index: Integers, y: Floats) -> Floats:
         """Return the weights of bags by their positions, and by their encoded labels (n, k).
@@ -59,7 +64,12 @@ class Weights:
         weights: Floats = np.ones(len(index))
         if self.column is not None:
             weights = as_weights(self.column.name, self.column.at(index), index)
-        return weights if self.by_class is None else weights * (y @ self.by_class)
+        if self.by_class is not None:
+            weights = weights * (y @ self.by_class)
+        if self.limits is not None:
+            low, high = self.limits
+            weights = weights * ((y >= low) & (y <= high)).all(axis=1)
+        return weights
 
     def without_weight(self, start: int, stop: int) -> ListedBags | None:
         """Return the bags of ``start:stop`` whose weight is 0; None for none, or for all of them.
@@ -75,16 +85,24 @@ class Weights:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a model of a store keeps, in types JSON knows."""
-        return {
+        values: dict[str, Any] = {
             "column": None if self.column is None else self.column.name,
             "by_class": None if self.by_class is None else self.by_class.tolist(),
         }
+        if self.limits is not None:  # JSON has no infinity
+            rows = self.limits.tolist()
+            values["limits"] = [[x if math.isfinite(x) else None for x in row] for row in rows]
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return what `to_dict` described, to be `bound` to a store."""
-        name, by_class = values["column"], values["by_class"]
-        return cls(name and Column(name), None if by_class is None else np.array(by_class, float))
+        name, by_class, limits = values["column"], values["by_class"], values.get("limits")
+        if limits is not None:
+            limits = np.array(limits, float)  # None is NaN
+            limits = np.where(np.isnan(limits), [[-np.inf], [np.inf]], limits)
+        classes = None if by_class is None else np.array(by_class, float)
+        return cls(name and Column(name), classes, limits)
 
     def bound(self, data: Bags | BagStore) -> Weights:
         """Return the weights with the column of a store."""

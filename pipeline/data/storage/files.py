@@ -191,11 +191,12 @@ def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
     FileNotFoundError
         Nothing is there.
     StoreError
-        It cannot be fetched or opened.
+        It cannot be fetched or opened, or is a pipe, a device or a socket.
     """
     url = normalize_url(url)
     path = local_path(url)
     if path is not None:
+        check_regular(path)
         with storage_errors(url, "cannot be read", passing=FileNotFoundError):
             yield path
         return
@@ -229,17 +230,27 @@ def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
         return None
 
 
-def check_regular(path: Path) -> None:
-    """Raise StoreError for a pipe, a device or a socket; what else is there is fine."""
+def check_regular(path: Path, kind: type[BagbasisError] = StoreError) -> None:
+    """Raise an error of a kind for a pipe, a device or a socket; what else is there is fine.
+
+    Whoever opens a pipe waits until somebody writes to it, and a device may never end.
+    """
     try:
         mode = path.stat().st_mode
     except OSError:  # who reads it learns why
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise StoreError(
+        raise kind(
             f"{os.fspath(path)}: not a regular file but a pipe, a device or a socket; replace it "
             "by the file that belongs there"
         )
+
+
+def check_local(url: str, kind: type[BagbasisError]) -> None:
+    """Raise an error of a kind for what `check_regular` refuses; remote URLs are fine."""
+    path = local_path(url)
+    if path is not None:
+        check_regular(path, kind)
 
 
 def write_json(
@@ -326,7 +337,7 @@ def read_json(
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}, not an object")
         return parse(values if format is None else format.strip(values))
-    except (AttributeError, TypeError, KeyError, ValueError) as error:
+    except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
         newer = newer_error(error, values if isinstance(values, dict) else {})
         if newer is not None:  # nothing is to be restored
             raise kind(f"{url}: {newer}") from newer

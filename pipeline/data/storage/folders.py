@@ -212,10 +212,10 @@ def _identity(url: str, last: str) -> object:
     try:
         if path is None:
             return read_bytes(f"{url}/{last}")
-        found = path.stat()
+        status = path.stat()
     except OSError:  # for `read` to explain
         return None
-    return found.st_dev, found.st_ino, found.st_ctime_ns  # a number may be given again later
+    return status.st_dev, status.st_ino, status.st_ctime_ns  # a number may be given again later
 
 
 def sync_folder(root: Path) -> None:

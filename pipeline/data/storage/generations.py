@@ -66,26 +66,30 @@ def _replace(url: str, metadata: dict[str, object], overwrite: bool) -> str | No
         return None
     hold = Hold(url)
     while True:
-        found = hold.read(GROUP) if overwrite else None
+        content = hold.read(GROUP) if overwrite else None
         try:
             hold.write(GROUP, json_bytes(metadata))
         except WriterBusyError:
             if not overwrite:
                 raise
         else:
-            return None if found is None else json.loads(found).get("attributes", {}).get(CURRENT)
+            return (
+                None if content is None else json.loads(content).get("attributes", {}).get(CURRENT)
+            )
 
 
-def _delete_others(url: str, kept: str, replaced: str | None) -> None:
+def _delete_others(url: str, current: str, replaced: str | None) -> None:
     """Delete all generations but one; of unfinished ones only those a day old."""
     with storage_errors(url, "cannot be deleted"):
         fs, root = filesystem(url)
         fs.invalidate_cache()  # others write there
-        found: dict[str, list[str]] = {}
+        paths_by_name: dict[str, list[str]] = {}
         for path in fs.find(root):
-            found.setdefault(path.removeprefix(f"{root}/").partition("/")[0], []).append(path)
-        for name, paths in found.items():
-            if name in (GROUP, kept):
+            paths_by_name.setdefault(path.removeprefix(f"{root}/").partition("/")[0], []).append(
+                path
+            )
+        for name, paths in paths_by_name.items():
+            if name in (GROUP, current):
                 continue
             if is_generation(name) and name != replaced:  # its writer may live
                 last = max(fs.modified(path) for path in paths)

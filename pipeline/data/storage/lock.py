@@ -175,8 +175,8 @@ def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
     with storage_errors(url, "cannot be written", NOTHING):
         fd = open_no_link(lock, os.O_RDWR | os.O_CREAT, mode)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise StoreError(f"{lock} is not a plain file of one name; remove it")
         yield fd
     finally:
@@ -268,8 +268,8 @@ def _put_if(fs: AbstractFileSystem, path: str, url: str, content: bytes, seen: V
             raise _changed(url) from error
     if isinstance(answer, dict) and "ETag" in answer:
         return str(answer["ETag"])
-    found = _version(url)  # before the content, as in `Hold.read`
-    return found if read_bytes(url) == content else OVERTAKEN
+    version = _version(url)  # before the content, as in `Hold.read`
+    return version if read_bytes(url) == content else OVERTAKEN
 
 
 def _changed(url: str) -> WriterBusyError:

@@ -38,8 +38,8 @@ def put_back(path: Path) -> None:
     if os.path.lexists(path):
         return
     with suppress(OSError):  # another process has put it back, or nobody may write there
-        left = sorted(_beside(path, REPLACED), key=lambda old: old.lstat().st_ctime_ns)
-        for old in left[-1:]:
+        replaced = sorted(_beside(path, REPLACED), key=lambda old: old.lstat().st_ctime_ns)
+        for old in replaced[-1:]:
             old.rename(path)
 
 
@@ -60,16 +60,16 @@ def sweep_within(folder: Path) -> None:
 
 
 def _delete_old(entries: Iterable[Path]) -> None:
-    for left in entries:
+    for entry in entries:
         with suppress(OSError):  # its writer has just finished
-            inside = left.rglob("*") if left.is_dir() else ()
-            last = max(entry.lstat().st_mtime for entry in (left, *inside))
+            inside = entry.rglob("*") if entry.is_dir() else ()
+            last = max(item.lstat().st_mtime for item in (entry, *inside))
             if time.time() - last < STALE_SECONDS:
                 continue
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left)
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
             else:
-                left.unlink()
+                entry.unlink()
 
 
 def _shortened(name: str) -> str:

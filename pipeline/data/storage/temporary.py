@@ -27,12 +27,12 @@ def temporary_folder(prefix: str, parent: str | None = None) -> Iterator[str]:
         Where the folder is made; default that of all temporary files (TMPDIR).
     """
     parent = os.path.abspath(parent or tempfile.gettempdir())
-    for left in Path(parent).glob(f"{prefix}*"):
+    for abandoned in Path(parent).glob(f"{prefix}*"):
         with suppress(OSError):  # no folder of this account, or one that is in use
-            if time.time() - left.lstat().st_mtime > SECONDS_UNTIL_HELD:
-                with locked_folder(left):
-                    shutil.rmtree(left, ignore_errors=True)
-                shutil.rmtree(left, ignore_errors=True)  # the lock's file, where that is in it
+            if time.time() - abandoned.lstat().st_mtime > SECONDS_UNTIL_HELD:
+                with locked_folder(abandoned):
+                    shutil.rmtree(abandoned, ignore_errors=True)
+                shutil.rmtree(abandoned, ignore_errors=True)  # the lock's file, where that is in it
     path = tempfile.mkdtemp(prefix=prefix, dir=parent)
     try:
         with locked_folder(path):

@@ -236,16 +236,16 @@ def _finish(url: str) -> bool:
     place = url.removeprefix(ICECHUNK)
     fs, root = filesystem(place)
     fs.invalidate_cache()  # others write there
-    found = {name.removeprefix(f"{root}/") for name in fs.find(root)}
-    if not found:
+    present = {name.removeprefix(f"{root}/") for name in fs.find(root)}
+    if not present:
         return False
     with tempfile.TemporaryDirectory() as folder:
         whole = _make_empty(url, Path(folder, "whole"))
-    if not found <= whole.keys():
+    if not present <= whole.keys():
         check_answers(place)
         raise StoreError(f"{url}: {NO_STORE}")
     hold = Hold(place)
-    for name in sorted(whole.keys() - found):
+    for name in sorted(whole.keys() - present):
         with suppress(WriterBusyError):
             hold.write(name, whole[name])
     return True

@@ -24,17 +24,23 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
         The URL holds credentials, or is a relative path and the working folder was deleted.
     ParameterError
         Neither text nor a path, an empty text, or one with a NUL, with a name that no filesystem
-        takes, or in the home of nobody.
+        takes or that has "::", or in the home of nobody.
     """
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ParameterError(f"{shown(url)} is no URL; expected a text or a path")
+        raise ParameterError(f"{shown(url)} is no URL; expected a string or a path")
     for scheme in ("file://", "local://"):
         text = text.removeprefix(scheme)
     is_remote = "://" in text or "::" in text
     is_path = text.startswith(("/", ".", "~"))
     if (is_remote or not is_path) and has_credentials(text):
         raise StoreError(f"{cut_url(text)}: the URL {NO_CREDENTIALS}")
+    first, is_chain, _ = text.partition("::")
+    if is_chain and "://" not in first and (is_path or first not in fsspec.available_protocols()):
+        raise ParameterError(
+            f"{shown(text)}: '::' in the name of a local file or folder reads as a chain of URLs; "
+            "give it another name"
+        )
     if is_remote:
         return text.rstrip("/")
     if any(len(part.encode("utf-8", "replace")) > MOST_BYTES for part in text.split("/")):

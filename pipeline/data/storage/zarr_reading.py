@@ -36,6 +36,7 @@ from .files import PAGE, check_regular, is_page
 MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 MOST_CHUNKS = 2**20  # in one object: its index takes 16 bytes for each
 MOST_RATIO = 256  # of text that LZ4 compresses; one byte of it stands for up to 255
+CHECKED_ZSTD = (ZstdCodec(), Crc32cCodec())  # of written arrays: a flipped bit fails the checksum
 BLOSC_HEADER, ZSTD_MAGIC = 16, b"\x28\xb5\x2f\xfd"
 
 
@@ -164,7 +165,9 @@ def _check_order(codecs: Sequence[Any], path: str, within_shard: bool = False) -
             if within_shard:
                 raise ValueError(f"{path!r} has shards within shards")
             _check_order(codec.codecs, path, within_shard=True)
-            if any(isinstance(one, (*COMPRESSORS, ShardingCodec)) for one in codec.index_codecs):
+            if any(
+                isinstance(inner, (*COMPRESSORS, ShardingCodec)) for inner in codec.index_codecs
+            ):
                 raise ValueError(f"{path!r} has shards with a compressed index")
 
 

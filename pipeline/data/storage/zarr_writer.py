@@ -172,9 +172,9 @@ class WriterStore(WrapperStore[Store]):
             self._folders.update(f for f in path.parents if f == root or root in f.parents)
 
     def _clear(self, root: Path) -> None:
-        kept = {root / GROUP, root / LOCK_NAME, (root / LOCK_NAME).parent}
+        own = {root / GROUP, root / LOCK_NAME, (root / LOCK_NAME).parent}
         for path in sorted(root.rglob("*"), reverse=True):  # what is in a folder before the folder
-            if path in kept:
+            if path in own:
                 continue
             self._still_ours()
             if path.is_dir() and not path.is_symlink():
@@ -217,10 +217,10 @@ def _end_tasks() -> None:
         return
 
     async def cancel() -> None:
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     running.set_exception_handler(lambda *_: None)
     with suppress(TimeoutError):  # a thread that hangs keeps its task

@@ -31,10 +31,10 @@ class ListedBags:
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Membership of bags start … stop − 1, shape (stop − start,)."""
-        found = np.zeros(stop - start, dtype=bool)
+        is_member = np.zeros(stop - start, dtype=bool)
         first, last = np.searchsorted(self.index, [start, stop])
-        found[self.index[first:last] - start] = True
-        return found
+        is_member[self.index[first:last] - start] = True
+        return is_member
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides, in types JSON knows."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ...core import Integer, ListOf, MappingOf, None_, Text, checked
+from ...core.arrays import check_dtype
 from ...core.errors import ParameterError, StoreError, shown
-from ...core.params import check_dtype
 from ..bags.box import MOST_DIMS
 from ..bags.packed_points import FRACTIONS, PACKED
 from ..storage.files import check_answers, storage_errors
@@ -48,7 +48,7 @@ NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARR
     chunk_points=Integer() | None_,
     response_dims=Integer(1, MOST_DIMS) | None_,
 )
-def check_parameters(
+def check_creation(
     n_dims: int,
     target_names: Sequence[str],
     class_names: Mapping[str, Sequence[str]],
@@ -85,12 +85,12 @@ def measured_arrays(
     ParameterError
         No box for dtype uint16, whose values are fractions of it.
     """
-    given = {POINTS.name: box}
+    boxes = {POINTS.name: box}
     if response_dims is not None:
-        given[RESPONSE_POINTS.name] = response_box
+        boxes[RESPONSE_POINTS.name] = response_box
     if box is None and np.dtype(dtype) == FRACTIONS:
         raise ParameterError("box is None; dtype uint16 holds fractions of a box: give box=")
-    missing = [name for name, one in given.items() if one is None]
+    missing = [name for name, bounds in boxes.items() if bounds is None]
     return {} if np.dtype(dtype) in PACKED else {name: [] for name in missing}
 
 
@@ -106,13 +106,13 @@ def check_place(url: str, overwrite: bool) -> None:
     if is_vacant(url):
         return
     try:
-        found = read_attributes(url).get(ATTRIBUTE)
+        attributes = read_attributes(url).get(ATTRIBUTE)
     except StoreError as error:
         check_answers(url.removeprefix(ICECHUNK))
         raise StoreError(f"{url}: {NO_STORE}") from error
-    if not isinstance(found, dict):
+    if not isinstance(attributes, dict):
         raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
-    if found.get("n_bags") and not overwrite:
+    if attributes.get("n_bags") and not overwrite:
         raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
     check_no_foreign_files(url, NODES)
 

@@ -51,6 +51,16 @@ def merge_stores(
         No store.
     StoreError
         As `BagStore.open` and `BagStore.create`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import BagStore, merge_stores
+    >>> for name in ('a.zarr', 'b.zarr'):
+    ...     store = BagStore.create(name, n_dims=2).append([np.ones((3, 2))], ids=[name])
+    >>> merged = merge_stores(['a.zarr', 'b.zarr'], 'both.zarr')
+    >>> list(merged.ids())
+    ['a.zarr', 'b.zarr']
     """
     opened = [s if isinstance(s, BagStore) else BagStore.open(s) for s in stores]
     if not opened:

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
+from zarr.errors import ContainsArrayError
 from zarr.storage import MemoryStore
 
 from ...core import (
@@ -128,8 +129,8 @@ class StoreMeta(Saved):
         if self.response_box is not None:
             values["response_box"] = self.response_box.bounds
             return {ATTRIBUTE: _with_checksum(WITH_RESPONSES.stamp(values))}
-        left = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
-        return {ATTRIBUTE: _with_checksum(FORMAT.stamp(left))}
+        fields = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
+        return {ATTRIBUTE: _with_checksum(FORMAT.stamp(fields))}
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
@@ -277,7 +278,9 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
             raise InterruptedStoreError(
                 f"{url}: no bag store yet, or one whose creation was interrupted; make it again"
             ) from error
-        raise StoreError(f"{url}: not a bag store ({type(error).__name__}: {error})") from error
+        is_other = isinstance(error, (FileNotFoundError, ContainsArrayError))
+        reason = "" if is_other else f" ({type(error).__name__}: {error})"
+        raise StoreError(f"{url}: not a bag store{reason}") from error
     return dict(group.attrs)
 
 

@@ -301,8 +301,8 @@ class Snapshot(Stored):
             try:
                 if self._store is None:  # Icechunk asks for the repository whenever it opens it
                     self._store = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
-                found = zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
-                self._arrays[name] = checked_array(found)
+                opened = zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
+                self._arrays[name] = checked_array(opened)
             except StoreError:
                 raise
             except Exception as error:  # Zarr raises anything for what it cannot parse
@@ -328,19 +328,19 @@ class Snapshot(Stored):
         StoreError
             Rows of another width or dtype than the attributes say, or a damaged chunk.
         """
-        found = self.array(array)
-        if found.shape[1:] != array.row_shape(self.meta):
+        stored = self.array(array)
+        if stored.shape[1:] != array.row_shape(self.meta):
             raise StoreError(
-                f"{self.url}: array {array.name!r} has rows of shape {found.shape[1:]}, not "
+                f"{self.url}: array {array.name!r} has rows of shape {stored.shape[1:]}, not "
                 f"{array.row_shape(self.meta)} as the attributes say"
             )
-        if not array.accepts(self.meta, found.dtype):
+        if not array.accepts(self.meta, stored.dtype):
             raise StoreError(
-                f"{self.url}: array {array.name!r} has dtype {found.dtype}, which the attributes "
+                f"{self.url}: array {array.name!r} has dtype {stored.dtype}, which the attributes "
                 "contradict; restore the store from a copy"
             )
         try:
-            return read_rows(found, start, stop)
+            return read_rows(stored, start, stop)
         except ChunkError as error:
             raise self.damage(array, error) from error
 
@@ -475,11 +475,11 @@ class Snapshot(Stored):
                 status = path.stat()
                 return status.st_dev, status.st_ino, status.st_ctime_ns
             fs, root = filesystem(self.url)
-            told = fs.info(f"{root}/{GROUP}")
+            info = fs.info(f"{root}/{GROUP}")
         except OSError:  # whoever computes the array is told
             return uuid.uuid4().hex
         named = [
-            str(told[key]) for key in ("ETag", "LastModified", "mtime", "created") if key in told
+            str(info[key]) for key in ("ETag", "LastModified", "mtime", "created") if key in info
         ]
         return named or uuid.uuid4().hex
 

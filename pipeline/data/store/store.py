@@ -23,8 +23,10 @@ from ...core import (
     Url,
     checked,
 )
+from ...core.annotations import Progress
+from ...core.arrays import as_array
 from ...core.errors import DataError, ParameterError, WriterBusyError
-from ...core.params import as_array
+from ..bags.alignment import counts_bags, has_index
 from ..bags.bags import Bags, as_bags
 from ..bags.box import Box
 from ..bags.checks import IdsLike
@@ -35,12 +37,12 @@ from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot, delete_history
 from .changes import relabellings, removals
-from .creation import check_parameters, check_place, create_store, measured_arrays
+from .creation import check_creation, check_place, create_store, measured_arrays
 from .exchange.exports import Exported
 from .exchange.xarray_datasets import parts_of
 from .schema import StoreMeta, read_attributes
-from .targets import TargetsLike, target_column
-from .verify import Progress, verify_store
+from .targets import TargetsLike, target_column, targets_in_order
+from .verify import verify_store
 from .writer import AppendSession
 
 if TYPE_CHECKING:
@@ -52,6 +54,26 @@ class BagStore(Exported):
 
     A store object sees the bags that were committed when it was opened, and those it appended
     itself; `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.
+
+    See Also
+    --------
+    Bags : Bags in memory.
+    bagbasis.ingest.ingest_tables : Makes a store of tables.
+    merge_stores : Writes several stores into one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis import BagStore
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['age'])
+    >>> X = [rng.normal(size=(n, 2)) for n in (3, 5)]
+    >>> store = store.append(X, [31.0, 47.0], ids=['ann', 'bob'])
+    >>> len(store)
+    2
+    >>> store = BagStore.open('bags.zarr')
+    >>> print(store.targets().ravel(), store.read(0, 1).sizes)
+    [31. 47.] [3]
     """
 
     # ------------------------------------------------------------------ creating and opening
@@ -126,7 +148,7 @@ class BagStore(Exported):
         url = normalize_url(url)
         classes = {name: list(values) for name, values in (class_names or {}).items()}
         is_open, dtype = dtype is None, np.float32 if dtype is None else dtype
-        check_parameters(n_dims, target_names, classes, dtype, chunk_points, response_dims)
+        check_creation(n_dims, target_names, classes, dtype, chunk_points, response_dims)
         if response_dims is None and response_box is not None:
             raise ParameterError("response_box is given, but no response_dims")
         meta = StoreMeta(
@@ -243,8 +265,11 @@ class BagStore(Exported):
         StoreError
             Writing failed (a full disk, no permission).
         """
-        bags = as_bags(bags)
-        return self._commit(lambda session: session.write(bags, targets, ids, responses=responses))
+        sets = as_bags(bags)
+        own = sets.bag_ids
+        if ids is None and has_index(bags) and own is not None and counts_bags(own):
+            sets, targets = sets.with_ids(None), targets_in_order(targets, own)
+        return self._commit(lambda session: session.write(sets, targets, ids, responses=responses))
 
     def remove(self, ids: IdsLike) -> BagStore:
         """Remove bags: later fits, evaluations and predictions leave them out.
@@ -294,8 +319,8 @@ class BagStore(Exported):
         """
         column = self.target_columns([target])[0]
         ids, classes = list(labels), self.meta.class_names.get(target)
-        given = as_array(f"target {target!r}", list(labels.values()))
-        values = target_column(given, target, classes, len(ids))
+        new = as_array(f"target {target!r}", list(labels.values()))
+        values = target_column(new, target, classes, len(ids))
         for row in np.flatnonzero(np.isnan(values))[:1]:
             raise DataError(f"target {target!r}: the bag with id {ids[row]!r} gets no label")
 

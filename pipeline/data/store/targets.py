@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
@@ -9,10 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Floats
-from ...core.errors import DataError, shown
-from ...core.params import as_array
-from ..bags.alignment import has_index, in_order_of
+from ...core.arrays import Floats, as_array
+from ...core.errors import DataError, shown, warn
+from ..bags.alignment import has_index, in_order_of, with_id_columns_as_index
 from ..bags.ids import BagIds
 
 
@@ -36,7 +36,8 @@ MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars
 
 
 def targets_in_order(targets: TargetsLike, ids: BagIds) -> TargetsLike:
-    """Return targets with those of pandas in the order of ids; raises as `in_order_of`."""
+    """Return targets of tables that have ids in the order of ids; raises as `in_order_of`."""
+    targets = with_id_columns_as_index(targets, ids)
     if has_index(targets):
         ordered: TargetsLike = in_order_of(targets, ids, "targets")
         return ordered
@@ -69,15 +70,15 @@ def targets_matrix(
     if targets is None:
         return np.full((n_bags, max(1, len(names))), np.nan)
     if isinstance(targets, Mapping):
-        given = {str(name): values for name, values in targets.items()}
+        columns_by_name = {str(name): values for name, values in targets.items()}
     elif hasattr(targets, "column_names") and hasattr(targets, "column"):  # a table of Arrow
         columns = list(targets.column_names)
         again = next((name for name in columns if columns.count(name) > 1), None)
         if again is not None:
             raise DataError(f"two targets are called {again!r}; rename one")
-        given = {name: targets.column(name) for name in columns}
+        columns_by_name = {name: targets.column(name) for name in columns}
     elif isinstance(targets, DataFrame):
-        given = {str(name): targets[name] for name in targets.columns}
+        columns_by_name = {str(name): targets[name] for name in targets.columns}
     else:
         array = as_array("targets", targets)
         table = array[:, None] if array.ndim == 1 else array
@@ -90,17 +91,17 @@ def targets_matrix(
             for bag, column in np.argwhere(np.isinf(table))[:1].tolist():
                 raise DataError(f"target {names[column]!r} is infinite for bag {bag}")
             return table.astype(np.float64)
-        given = {name: table[:, j] for j, name in enumerate(names)}
-    _check_names(given, names)
+        columns_by_name = {name: table[:, j] for j, name in enumerate(names)}
+    _check_names(columns_by_name, names)
     matrix = np.full((n_bags, max(1, len(names))), np.nan)
     for j, name in enumerate(names):
-        matrix[:, j] = target_column(given[name], name, class_names.get(name), n_bags)
+        matrix[:, j] = target_column(columns_by_name[name], name, class_names.get(name), n_bags)
     return matrix
 
 
-def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
-    unknown = sorted(set(given) - set(names))
-    missing = sorted(set(names) - set(given))
+def _check_names(columns: Mapping[str, Any], names: Sequence[str]) -> None:
+    unknown = sorted(set(columns) - set(names))
+    missing = sorted(set(names) - set(columns))
     if unknown:
         raise DataError(f"unknown target {unknown[0]!r}; the store has {shown(list(names))}")
     if missing:
@@ -114,6 +115,7 @@ def target_column(
     array = as_array(f"target {name!r}", values)
     if array.shape != (n_bags,):
         raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")
+    warn_of_blank(array, f"target {name!r}", classes or ())
     if classes is not None and array.dtype.kind in "OUT":
         return _codes(array, name, classes)
     advice = "expected numbers (text labels need class_names)"
@@ -164,14 +166,61 @@ def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers")
 
 def is_missing(label: object) -> bool:
     """Return whether a label is none: None, NaN, NaT, pandas' NA, or empty text."""
-    return not label if isinstance(label, str) else str(label) in MISSING
+    return not label if isinstance(label, (str, bytes)) else str(label) in MISSING
+
+
+def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) -> None:
+    """Warn of labels that are empty text, which is no label, or blanks, which are a class.
+
+    Parameters
+    ----------
+    labels : shape (n_bags,) or (n_bags, k)
+    what : str
+        Name of the labels in the warning.
+    classes : sequence of str
+        Texts that are known classes, however blank.
+    """
+    if labels.dtype.kind not in "OUST" or not labels.size or not labels.ndim:
+        return
+    width = labels.size // len(labels)
+    blank: dict[str, list[int]] = {}
+    for i, label in enumerate(labels.ravel().tolist()):
+        if isinstance(label, (str, bytes)) and not label.strip() and label not in classes:
+            blank.setdefault("blanks" if label else "empty text", []).append(i // width)
+    for kind, bags in blank.items():
+        effect = "are a class" if kind == "blanks" else "count as no label"
+        warn(
+            f"{what}: {len(bags)} of {labels.size} labels are {kind}, first that of bag {bags[0]}, "
+            f"and {effect}; write None for a missing label, or the name of a class"
+        )
+
+
+def warn_of_alike_names(names: Sequence[str], what: str) -> None:
+    """Warn of two classes whose names differ only in blanks or in how accents are composed.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All classes.
+    what : str
+        Name of the labels in the warning.
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(" ".join(unicodedata.normalize("NFC", name).split()), name)
+        if other != name:
+            warn(
+                f"{what}: the classes {other!r} and {name!r} differ only in blanks or in the code "
+                "of their letters, and count as two; write one name if they are one class"
+            )
+            return
 
 
 def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> Floats:
     code = {label: float(i) for i, label in enumerate(classes)}
     out = np.full(len(labels), np.nan)
     for i, label in enumerate(labels.tolist()):
-        if is_missing(label):
+        if is_missing(label) and not (isinstance(label, str) and label in code):
             continue
         if label not in code:
             raise DataError(f"target {name!r}: unknown class {label!r} for bag {i}")

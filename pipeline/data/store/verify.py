@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ...core.annotations import Progress
 from ...core.errors import StoreError
 from ..bags.ids import comparable
 from ..bags.packed_points import PACKED, decode
@@ -26,8 +27,6 @@ from .schema import (
     read_attributes,
 )
 from .snapshot import Snapshot
-
-Progress = Callable[[int, int], None]
 
 
 def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
@@ -69,8 +68,8 @@ class _Rows:
 
     def find_erased(self) -> None:
         """Find the rows that were deleted, or may be: they count as fill values."""
-        found = erasures(self.store, self.store.meta.n_erased)
-        self._erased = {erasure.array.name: erasure for erasure in found}
+        erased = erasures(self.store, self.store.meta.n_erased)
+        self._erased = {erasure.array.name: erasure for erasure in erased}
 
     def blocks(self, array: Array) -> Iterator[tuple[int, Any]]:
         """Yield the rows of an array object by object, each with its first row's number."""
@@ -88,8 +87,8 @@ class _Rows:
         """Raise StoreError for an array whose rows are not those that were committed."""
         for array in arrays_of(self.store.meta):
             committed = array.checksum(self.store.meta)
-            found = self._checksums.get(array.name)
-            if None not in (committed, found) and committed != found:
+            computed = self._checksums.get(array.name)
+            if None not in (committed, computed) and committed != computed:
                 _fail(
                     self.store,
                     f"array {array.name!r} holds other rows than were committed to this store; "
@@ -98,9 +97,9 @@ class _Rows:
 
 
 def _check_shape(store: Snapshot, array: Array) -> None:
-    found, rows = store.array(array), array.rows(store.meta)
-    if found.shape[0] < rows:
-        _fail(store, f"array {array.name!r} has {found.shape[0]} rows, {rows} are committed")
+    stored, rows = store.array(array), array.rows(store.meta)
+    if stored.shape[0] < rows:
+        _fail(store, f"array {array.name!r} has {stored.shape[0]} rows, {rows} are committed")
     store.read_array(array, 0, 0)  # refuses another width
 
 

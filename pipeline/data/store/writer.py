@@ -258,8 +258,8 @@ class AppendSession:
             Points are fractions of the box that the store has.
         """
         self._check_movable()
-        given = Box.of(box, self._meta.n_dims)
-        self._meta = replace(self._meta, box=given, ranges=self._given(POINTS.name))
+        checked = Box.of(box, self._meta.n_dims)
+        self._meta = replace(self._meta, box=checked, ranges=self._given(POINTS.name))
 
     def set_response_box(self, box: Box) -> None:
         """Give the responses of the store a box with the commit.
@@ -272,8 +272,8 @@ class AppendSession:
         """
         self._check_movable()
         dims = self._response_dims()
-        given, ranges = Box.of(box, dims, "response_box"), self._given(RESPONSE_POINTS.name)
-        self._meta = replace(self._meta, response_box=given, ranges=ranges)
+        response_box, ranges = Box.of(box, dims, "response_box"), self._given(RESPONSE_POINTS.name)
+        self._meta = replace(self._meta, response_box=response_box, ranges=ranges)
 
     def _check_movable(self) -> None:
         if self._meta.fractions:
@@ -305,10 +305,10 @@ class AppendSession:
         """Return names that the first bags of a store have, and that the store lacks."""
         sets = {COORDINATES: (bags, POINTS), RESPONSE_COORDINATES: (responses, RESPONSE_POINTS)}
         return {
-            key: one.coordinate_names
-            for key, (one, array) in sets.items()
-            if one is not None
-            and one.coordinate_names is not None
+            key: ragged.coordinate_names
+            for key, (ragged, array) in sets.items()
+            if ragged is not None
+            and ragged.coordinate_names is not None
             and key not in self._names
             and not self._tail(array).length
         }
@@ -331,7 +331,7 @@ class AppendSession:
             sets[RESPONSE_POINTS] = responses.points
         else:
             rows = _rows_of(responses)
-            if len({one.shape[1:] for one in rows}) == 1 and rows[0].ndim == len(POINTS.dimensions):
+            if len({row.shape[1:] for row in rows}) == 1 and rows[0].ndim == len(POINTS.dimensions):
                 sets[RESPONSE_POINTS] = np.concatenate(rows)
         for array, points in sets.items():
             dims = array.columns(self._meta)
@@ -404,8 +404,10 @@ class AppendSession:
     ) -> CheckedLabels:
         matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
         numbers, kind = self._new_ids(n_new, ids)
-        found = self._check_responses(n_new, responses, None if ids is None else numbers, dtype)
-        return CheckedLabels(matrix, numbers, kind, found)
+        checked_responses = self._check_responses(
+            n_new, responses, None if ids is None else numbers, dtype
+        )
+        return CheckedLabels(matrix, numbers, kind, checked_responses)
 
     def _new_ids(self, n_new: int, ids: IdsLike | None) -> tuple[NDArray[Any], str]:
         n_bags = self._tail(IDS).length
@@ -433,13 +435,13 @@ class AppendSession:
         dims = self._response_dims()
         if responses is None:
             return Responses.none(n_new, dims, points_dtype(dtype))
-        found = as_responses(responses, n_new, dims, ids, None if dtype in PACKED else dtype)
-        found = self._in_our_order(found, RESPONSE_COORDINATES, "responses")
+        checked = as_responses(responses, n_new, dims, ids, None if dtype in PACKED else dtype)
+        checked = self._in_our_order(checked, RESPONSE_COORDINATES, "responses")
         if dtype not in PACKED:
-            return found
+            return checked
         box = RESPONSE_POINTS.box(self._meta)
-        codes = encode(found.points, dtype, box, found.offsets, ids, "response of ")
-        return Responses.trusted(codes, found.offsets, found.coordinate_names)
+        codes = encode(checked.points, dtype, box, checked.offsets, ids, "response of ")
+        return Responses.trusted(codes, checked.offsets, checked.coordinate_names)
 
     def _response_dims(self) -> int:
         if self._meta.response_dims is None:
@@ -504,11 +506,11 @@ class AppendSession:
         return self._tails[array.name]
 
     def _open_tail(self, array: Array) -> TailWriter:
-        found = self._group[array.name]
-        if not isinstance(found, zarr.Array):
+        stored = self._group[array.name]
+        if not isinstance(stored, zarr.Array):
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
         # a chunk that holds fill values alone is written, too: a missing object is damage
-        out = checked_array(found).with_config({"write_empty_chunks": True})
+        out = checked_array(stored).with_config({"write_empty_chunks": True})
         return TailWriter(out, array.rows(self._meta), array.checksum(self._meta))
 
     def _open_ids(self) -> None:
@@ -526,7 +528,7 @@ def _rows_of(responses: object) -> list[NDArray[Any]]:
     if not isinstance(responses, Sequence | np.ndarray) or isinstance(responses, str | bytes):
         return []
     try:
-        rows = [np.asarray(one) for one in responses if one is not None]
+        rows = [np.asarray(response) for response in responses if response is not None]
     except (TypeError, ValueError):
         return []
-    return [one for one in rows if one.size]
+    return [response for response in rows if response.size]

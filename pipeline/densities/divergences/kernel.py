@@ -8,15 +8,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...core import Function, None_, OneOf, Real, checked
-from ...core.arrays import Floats
+from ...core.annotations import Progress
+from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
-from ...core.params import as_array
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ...data.bags.bags import as_bags
 from ...embeddings.base import BagsLike
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
-from .resources import Progress, require_memory
+from .resources import require_memory
 
 MOST_SCALE = 1e150  # its square is a double still
 SCALE = Real(gt=0, le=MOST_SCALE) | OneOf("median")
@@ -43,6 +43,14 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
         The kernel does not fit in memory, D is no finite matrix, or not square for "median".
     ParameterError
         A scale that is neither positive nor "median".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.densities import kernel_matrix
+    >>> kernel_matrix(np.array([[0.0, 2.0], [2.0, 0.0]]), scale=1.0).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
     """
     divergences = _as_matrix(D)
     sigma = median_scale(divergences) if isinstance(scale, str) else scale
@@ -64,6 +72,13 @@ def median_scale(D: ArrayLike) -> float:
     ------
     DataError
         D is not square.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.densities import median_scale
+    >>> median_scale(np.array([[0.0, 4.0], [4.0, 0.0]]))
+    2.0
     """
     divergences = _as_matrix(D)
     n, m = divergences.shape
@@ -120,6 +135,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         divergence: str = "symmetric_kl",
+        *,
         scale: float | str = "median",
         k: int | None = None,
         alpha: float | None = None,
@@ -185,9 +201,9 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.bags_ = as_bags(X)
         self.bandwidth_: float | None = None
         if spec.name in BY_KERNEL:
-            given = spec.bandwidth
-            median = isinstance(given, str)
-            self.bandwidth_ = median_bandwidth(self.bags_) if median else float(given)
+            bandwidth = spec.bandwidth
+            median = isinstance(bandwidth, str)
+            self.bandwidth_ = median_bandwidth(self.bags_) if median else float(bandwidth)
 
     def _spec(self) -> DivergenceSpec:
         return DivergenceSpec.of(self.divergence, self.k, self.alpha, self.bandwidth)
@@ -196,7 +212,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         return divergence_matrix(
             X,
             Y,
-            self.divergence,
+            divergence=self.divergence,
             k=self.k,
             alpha=self.alpha,
             bandwidth=self.bandwidth_,

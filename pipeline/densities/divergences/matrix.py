@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core import Function, Integer, None_, OneOf, Real, Text, checked
+from ...core.annotations import Progress
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.bags.bags import Bags, as_bags, concatenate
@@ -16,7 +17,7 @@ from ...embeddings.base import BagsLike
 from .mmd import TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Ranks, SearchableBags, directed_matrix
-from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_memory
+from .resources import BLOCK_POINTS, PairCount, n_threads, require_memory
 
 FLOAT_BYTES = 8  # everything is in double
 ADVICE = (
@@ -36,8 +37,8 @@ ADVICE = (
 def divergence_matrix(
     X: BagsLike,
     Y: BagsLike | None = None,
-    divergence: str = "kl",
     *,
+    divergence: str = "kl",
     k: int | None = None,
     alpha: float | None = None,
     bandwidth: float | str | None = None,
@@ -100,6 +101,16 @@ def divergence_matrix(
         estimate is not finite.
     ParameterError
         A parameter that is out of range or not of this divergence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import divergence_matrix
+    >>> D = divergence_matrix(X, divergence='symmetric_kl', k=5)
+    >>> D.shape, bool(D[0, 2] > D[0, 1])
+    ((3, 3), True)
     """
     spec = DivergenceSpec.of(divergence, k, alpha, bandwidth)
     rows = as_bags(X)
@@ -127,6 +138,15 @@ def median_bandwidth(X: BagsLike) -> float:
     Parameters
     ----------
     X : Bags, or a list of arrays of shape (n_i, n_dims)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, s, (40, 1)) for s in (1.0, 1.1, 3.0)]
+    >>> from bagbasis.densities import median_bandwidth
+    >>> 0.5 < median_bandwidth(X) < 5
+    True
     """
     return median_distance(spread_rows(as_bags(X).points, MEDIAN_ROWS))
 

@@ -86,17 +86,17 @@ def insert(ordered: NDArray[np.floating], value: float) -> None:
 
 
 @kernel()
-def kth_smallest(values: NDArray[np.float32], k: int, kept: NDArray[np.float32]) -> np.float32:
-    """Return the k-th smallest of k values or more; ``kept``, as long as they, is overwritten."""
+def kth_smallest(values: NDArray[np.float32], k: int, scratch: NDArray[np.float32]) -> np.float32:
+    """Return the k-th smallest of k values or more; ``scratch``, as long, is overwritten."""
     n_larger = len(values) - k + 1
     if k <= n_larger:
-        some = kept[:k]
+        some = scratch[:k]
         some[:] = np.inf
         for value in values:
             if value < some[-1]:
                 insert(some, value)
         return some[-1]
-    some = kept[:n_larger]  # of k values and a few more, those few are the fewer to keep in order
+    some = scratch[:n_larger]  # of k values and a few more, the few are fewer to keep in order
     some[:] = np.inf
     for value in values:
         if -value < some[-1]:
@@ -122,7 +122,7 @@ def kth_distances(
     blocks = np.empty(len(least) + 1, dtype=np.int64)
     near = np.empty(n + 1, dtype=np.int64)
     nearness = np.empty(n + 1, dtype=np.float32)
-    kept = np.empty(n, dtype=np.float32)
+    scratch = np.empty(n, dtype=np.float32)
     squares = np.empty(n, dtype=np.float64)
     guess = np.float32(0)
     for i in range(len(queries)):
@@ -140,7 +140,7 @@ def kth_distances(
                 near[n_near] = j
                 nearness[n_near] = value
                 n_near += value <= bound
-        kth = kth_smallest(nearness[:n_near], k, kept)
+        kth = kth_smallest(nearness[:n_near], k, scratch)
         low, high = kth - slack[i], kth + slack[i]
         n_nearer = n_left = 0
         for c in range(n_near):
@@ -153,7 +153,7 @@ def kth_distances(
                     square += gap * gap
                 squares[n_left] = square
                 n_left += 1
-        left = squares[:n_left]
+        candidates = squares[:n_left]
         if n_left > 1:
-            left.sort()
-        out[i] = np.sqrt(left[k - n_nearer - 1])
+            candidates.sort()
+        out[i] = np.sqrt(candidates[k - n_nearer - 1])

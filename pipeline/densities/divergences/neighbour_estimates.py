@@ -66,11 +66,11 @@ class DivergenceSpec:
             As the constructor, and for a parameter that this divergence does not have.
         """
         OneOf(*BY_NEIGHBOURS + BY_KERNEL).check("divergence", name)
-        given = {"k": k, "alpha": alpha, "bandwidth": bandwidth}
-        given = {key: value for key, value in given.items() if value is not None}
-        for key in given.keys() - parameters_of(name):
-            raise ParameterError(f"{key} is {shown(given[key])}, which {name!r} does not have")
-        return cls(name, **given)  # type: ignore[arg-type]  # checked there
+        parameters = {"k": k, "alpha": alpha, "bandwidth": bandwidth}
+        parameters = {key: value for key, value in parameters.items() if value is not None}
+        for key in parameters.keys() - parameters_of_divergence(name):
+            raise ParameterError(f"{key} is {shown(parameters[key])}, which {name!r} does not have")
+        return cls(name, **parameters)  # type: ignore[arg-type]  # checked there
 
     @property
     def is_directed(self) -> bool:
@@ -78,7 +78,7 @@ class DivergenceSpec:
         return self.name in DIRECTED
 
 
-def parameters_of(divergence: str) -> set[str]:
+def parameters_of_divergence(divergence: str) -> set[str]:
     """Return the parameters that a divergence has."""
     if divergence in BY_KERNEL:
         return {"bandwidth"}

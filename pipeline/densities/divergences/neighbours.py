@@ -148,8 +148,8 @@ class SearchableBags:
         """Return the points of bag j for a search without a tree, where that is quicker."""
         if self.n_dims < MANY_DIMS:
             return None
-        found = AllDistances(self._rows(j, j + 1))
-        return found if found.is_safe else None
+        distances = AllDistances(self._rows(j, j + 1))
+        return distances if distances.is_safe else None
 
     def points_within(self, j: int, points: Floats, radii: Floats) -> Integers:
         """Points of bag j within a radius of each point, shape (n_points,)."""

@@ -65,6 +65,15 @@ class PSDRepair(KernelDecomposition):
         Eigenvectors of the r eigenvalues below zero.
     kernel_ : shape (N, N)
         The training matrix, for "square" only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.densities import PSDRepair
+    >>> K = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.9], [0.1, 0.9, 1.0]])
+    >>> repaired = PSDRepair('clip').fit_transform(K)
+    >>> bool(np.linalg.eigvalsh(repaired).min() > -1e-12)
+    True
     """
 
     def __init__(self, method: str = "clip") -> None:
@@ -190,9 +199,9 @@ class PrecomputedNystroem(KernelDecomposition):
                 "method='flip' or 'clip'"
             )
         sizes = np.abs(values) if self.method == "flip" else values
-        kept = np.argsort(-sizes)[: int((sizes > tolerance).sum())]
+        largest = np.argsort(-sizes)[: int((sizes > tolerance).sum())]
         self.eigenvalues_ = values
-        self.projection_ = vectors[:, kept] / np.sqrt(sizes[kept])
+        self.projection_ = vectors[:, largest] / np.sqrt(sizes[largest])
         return self
 
     def transform(self, X: ArrayLike) -> Floats:

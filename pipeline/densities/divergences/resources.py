@@ -9,13 +9,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...core import Integer, None_
+from ...core.annotations import Progress
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 from ...execution.lanes import lane_cores, one_blas_thread
 from ...execution.memory import available_memory
-
-Progress = Callable[[int, int], None]
-"""Called with (pairs of bags done, pairs in all)."""
 
 BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabytes of distances
 
@@ -100,8 +98,8 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
     ParameterError
         ``max_bytes`` is not a positive integer.
     """
-    given = (Integer(1) | None_).check("max_bytes", max_bytes)
-    limit = available_memory() if given is None else given
+    checked_limit = (Integer(1) | None_).check("max_bytes", max_bytes)
+    limit = available_memory() if checked_limit is None else checked_limit
     if n_bytes > limit:
         allowed = "are available" if max_bytes is None else "are allowed (max_bytes)"
         raise DataError(

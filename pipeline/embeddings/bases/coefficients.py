@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from ...core.arrays import EitherPrecision, Floats, Integers, by_precision
 from ...data.bags.bags import Bags
 from ...data.bags.box import Box
-from ...execution.pool import run_kernel, weighted_edges
+from ...execution.pool import weighted_edges
+from ..launching import embed_by
 from .functions import check_basis, function_scales
 from .index_sets import Prefixes, prefix_runs
 from .projection_kernels import PROJECTIONS
 
 Indices = Integers
 KernelArguments = tuple[EitherPrecision, Indices, Indices, Floats, Floats, bool]
-"""See `kernel_arguments`."""
+"""What a projection kernel takes of the points; `kernel_arguments` makes it."""
 
 
 def project(
@@ -47,7 +48,7 @@ def project(
     out : float32 or float64, shape (n_bags, n_groups · s), written
         A bag of which no point was kept becomes NaN.
     drop : bool
-        Leave points outside the box out; default they are clipped to its walls.
+        Leave points outside the box out; default they are moved to its edge.
     squared : bool
         Means of φ_α² instead.
 
@@ -60,7 +61,7 @@ def project(
     if len(bags) == 0:
         return n_outside
     runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
-    run_kernel(
+    embed_by(
         PROJECTIONS[check_basis(basis)],
         weighted_edges(bags.offsets, projection_seconds(out.shape[1], groups.shape[1])),
         *kernel_arguments(bags, groups, box, drop, out.dtype),
@@ -96,7 +97,7 @@ def kernel_arguments(
         x ↦ (x − lo) · inverse scales the box to [0, 1]. They hold numbers of the finer of the
         points' dtype and ``dtype``.
     drop : bool
-        Leave points outside the box out; else they are clipped to its walls.
+        Leave points outside the box out; else they are moved to its edge.
     """
     lo, inverse = scaling(box, bags.points.dtype, dtype)
     points = by_precision(bags.points)

@@ -60,7 +60,7 @@ def fill_cosine(x, m, table, scratch):
     """Write cos(kπx).
 
     With θ = πx folded to [0, π/2], δ = 4 sin²(θ/2) and the differences d_{k+1} = d_k − δ c_k,
-    c_{k+1} = c_k + d_{k+1}: the recurrence in the form whose error does not grow near the walls
+    c_{k+1} = c_k + d_{k+1}: the recurrence in the form whose error does not grow near the edges
     (Reinsch).
     """
     n_functions = table.shape[0]

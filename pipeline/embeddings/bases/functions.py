@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import Integer, OneOf, checked
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError
-from ...core.params import as_array
 
 FARTHEST = 1e6  # from the unit interval: beyond, nothing of a phase is left
 
@@ -36,6 +35,14 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
     ------
     DataError
         Numbers beyond a million, where nothing of a phase is left.
+
+    Examples
+    --------
+    >>> from bagbasis.embeddings import evaluate_basis
+    >>> evaluate_basis('cosine', 3, [0.0, 0.5, 1.0]).round(3)
+    array([[ 1.   ,  1.414,  1.414],
+           [ 1.   ,  0.   , -1.414],
+           [ 1.   , -1.414,  1.414]])
     """
     u = as_array("x", x, np.float64).reshape(-1, 1)
     if (np.abs(u) > FARTHEST).any():

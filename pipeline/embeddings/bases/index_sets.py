@@ -40,6 +40,15 @@ def index_set(
     ------
     ParameterError
         Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
+
+    Examples
+    --------
+    >>> from bagbasis.embeddings import index_set
+    >>> index_set(n_dims=2, n_per_dim=2)
+    array([[0, 0],
+           [0, 1],
+           [1, 0],
+           [1, 1]])
     """
     return known_index_set(n_dims, n_per_dim, max_norm, basis)
 
@@ -102,8 +111,8 @@ def prefix_runs(indices: Integers) -> Prefixes:
     """Group an index set by all but its last column; the sets of `index_set` have such runs."""
     n_dims = indices.shape[1]
     if n_dims == 1:
-        one = np.zeros((1, 1), dtype=np.int64)
-        return Prefixes(one, np.array([len(indices)]), np.zeros(1, dtype=np.int64))
+        start = np.zeros((1, 1), dtype=np.int64)
+        return Prefixes(start, np.array([len(indices)]), np.zeros(1, dtype=np.int64))
     starts = np.flatnonzero(indices[:, -1] == 0)
     prefixes = np.ascontiguousarray(indices[starts, :-1])
     counts = np.diff(starts, append=len(indices))

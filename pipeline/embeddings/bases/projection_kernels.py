@@ -201,7 +201,7 @@ def _make_projection(basis: int) -> Callable[..., Any]:
             x ↦ (x − lo) · inverse scales the box to [0, 1], in the finer of the points' and out's
             dtype, which holds them exactly.
         drop : bool
-            Leave points outside the box out; else they are clipped to its walls.
+            Leave points outside the box out; else they are moved to its edge.
         squared : bool
             Means of φ_α² instead of φ_α.
         n_functions : int

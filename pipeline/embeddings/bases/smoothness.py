@@ -5,7 +5,7 @@ An estimate with the coefficients w_α a_α, a_α those of the bag, has the scor
     Ŝ = ∫ p̂² − (2/n) Σ_i p̂^{−i}(x_i) = Σ_α w_α² a_α² − 2 w_α (n a_α² − mean φ_α²) / (n − 1).
 
 An orthogonal series has w_α = 1 on its index set and 0 elsewhere, which gives (2.24); a Gaussian
-kernel estimate with reflection at the walls has w_α = e^{−½(πh)²‖α‖²} in the cosine basis, which
+kernel estimate with reflection at the edges has w_α = e^{−½(πh)²‖α‖²} in the cosine basis, which
 gives (2.31), and (2.32) with the inner products Gaussians of bandwidth √2 h and 1/n² before both
 of them. So two sums per function, additive over bags, hold the score of all.
 """
@@ -86,7 +86,7 @@ def leave_one_out_sums(
     basis : {"cosine", "trigonometric", "legendre"}
     box : Box
     drop : bool
-        Leave points outside the box out; default they are clipped to its walls.
+        Leave points outside the box out; default they are moved to its edge.
     """
     means, squares = (np.empty((len(bags), len(indices))) for _ in range(2))
     outside = project(bags, indices, group[None], basis, box, means, drop=drop)
@@ -144,7 +144,7 @@ class Candidates:
 def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
     """Return the factors by which a Gaussian damps each coefficient, shape (s,) or (m, s).
 
-    The coefficients are then those of a kernel estimate: reflected at the walls in the cosine
+    The coefficients are then those of a kernel estimate: reflected at the edges in the cosine
     basis, of period 1 in the trigonometric one.
 
     Parameters
@@ -211,7 +211,9 @@ def choose_index_set(
     sums = sums_per_group(
         sample, indices, groups, basis, box, drop, BAGS_PER_SERIES_BLOCK, max_work
     )
-    scores = np.sum([one.mean_scores(weights) for one in sums if one.n_bags], axis=0)
+    scores = np.sum(
+        [group_sums.mean_scores(weights) for group_sums in sums if group_sums.n_bags], axis=0
+    )
     return limits_of(shape, float(candidates.values[int(scores.argmin())]))
 
 
@@ -235,7 +237,7 @@ def choose_bandwidth(
     n_coefficients : int
         Per dimension; a bandwidth they do not resolve is not chosen.
     drop : bool
-        Leave points outside the box out; default they are clipped to its walls.
+        Leave points outside the box out; default they are moved to its edge.
     max_work : float
         Points times functions that are enough.
 
@@ -275,9 +277,9 @@ def sums_per_group(
             for g, group in enumerate(groups):
                 sums[g] += leave_one_out_sums(block, indices, group, basis, box, drop)[0]
             n_points += block.n_points
-            found = any(one.n_bags for one in sums)
-            if found and n_points * len(groups) * len(indices) > max_work:
+            has_bags = any(group_sums.n_bags for group_sums in sums)
+            if has_bags and n_points * len(groups) * len(indices) > max_work:
                 return sums
-    if not any(one.n_bags for one in sums):
+    if not any(group_sums.n_bags for group_sums in sums):
         raise DataError("the leave-one-out choice needs bags of at least two points")
     return sums

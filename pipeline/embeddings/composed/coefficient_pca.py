@@ -45,7 +45,7 @@ LEAST_DEVIATION = 1e-5, 1e-7
 
 @dataclass(frozen=True)
 class CoefficientPCASpec(InnerSpec):
-    """Principal components with everything decided.
+    """Fitted principal components.
 
     Attributes
     ----------
@@ -53,6 +53,17 @@ class CoefficientPCASpec(InnerSpec):
         Whose coefficients they are of.
     principal_mean, principal_axes : bytes
         float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import CoefficientPCA
+    >>> spec = CoefficientPCA(n_components=3).fit(X).spec_
+    >>> spec.n_features
+    3
     """
 
     principal_mean: Annotated[bytes, Open("bytes of float64")]
@@ -132,7 +143,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         labelled or not: a pass with as many products as a fit with as many random features as
         there are coefficients.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted.
+        How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
@@ -148,6 +159,20 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     AᵀA is a sum over bags: one pass, on the open cluster if there is one. Where bags are no more
     than coefficients, their rows are kept instead, and the products of bags take the place of AᵀA.
     The embedding's parameters are set as ``set_params(embedding__distance="tv")``.
+
+    See Also
+    --------
+    PointTransformer : Principal components of points instead of embeddings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import CoefficientPCA, ProjectionEmbedding
+    >>> CoefficientPCA(ProjectionEmbedding(n_per_dim=6), n_components=3).fit_transform(X).shape
+    (80, 3)
     """
 
     _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
@@ -172,13 +197,13 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         least = max(np.array(LEAST_DEVIATION) * (deviations[0], np.abs(mean).max()))
         rank = int((deviations > least).sum())
         n_kept = count_axes(variances, wanted) if isinstance(wanted, float) else wanted
-        kept = axes[: max(1, min(n_kept, rank))]
+        components = axes[: max(1, min(n_kept, rank))]
         if self.whiten and rank:
-            kept = kept / deviations[: len(kept), None]
+            components = components / deviations[: len(components), None]
         return CoefficientPCASpec(
             spec,
             mean.tobytes(),
-            np.ascontiguousarray(kept).tobytes(),
+            np.ascontiguousarray(components).tobytes(),
             out_of_box=out_of_box,
             box=box,
         )
@@ -203,8 +228,8 @@ def _principal(
     s = spec.n_features
     n_bags = source.n_bags if ranges is None else sum(b - a for a, b in ranges)
     if n_bags <= s:
-        kept = rows_of("coefficients", partial(_of_batch, rows), spec.cost)
-        return _principal_of_rows(run_pass(source, kept, ranges=ranges, progress=progress))
+        coefficients = rows_of("coefficients", partial(_of_batch, rows), spec.cost)
+        return _principal_of_rows(run_pass(source, coefficients, ranges=ranges, progress=progress))
     cost = spec.cost + Cost(seconds_per_bag=seconds_per_row(s))
     moments = measure_moments(source, rows, s, cost, ranges, progress)
     _check_count(moments.n)

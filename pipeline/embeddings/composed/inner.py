@@ -46,10 +46,10 @@ class InnerSpec(EmbeddingSpec):
             raise ParameterError(f"{self.made} have the box and the out_of_box of their embedding")
         row = ITEM * inner.n_features
         for name in self.array_names:
-            given = getattr(self, name)
-            is_long = isinstance(given, bytes) and len(given) >= row and not len(given) % row
-            if not is_long or (name == self.array_names[0] and len(given) != row):
-                raise ParameterError(f"{name} is {shown(given)}; expected rows of {row} bytes")
+            stored = getattr(self, name)
+            is_long = isinstance(stored, bytes) and len(stored) >= row and not len(stored) % row
+            if not is_long or (name == self.array_names[0] and len(stored) != row):
+                raise ParameterError(f"{name} is {shown(stored)}; expected rows of {row} bytes")
 
     @property
     @override

@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from ...core import Boolean, Integer, Share
+from ...core import Boolean, Constraint, Integer, ListOf, None_, OneOf, Share
 from ...core.arrays import Floats
 from ...core.errors import BagError, ParameterError, shown
 from ...core.saved import Saved
@@ -29,25 +30,31 @@ LEAST_DEVIATION = 1e-7  # of the largest: smaller ones are rounding, which white
 FUNCTIONS: dict[str, Any] = {
     kind.__name__: kind for kind in (np.log, np.log1p, np.log10, np.sqrt, np.cbrt, np.arcsinh)
 }
-TRANSFORMERS = {kind.__name__: kind for kind in (StandardScaler, PCA, FunctionTransformer)}
+TRANSFORMERS = {
+    kind.__name__: kind for kind in (StandardScaler, PCA, FunctionTransformer, ColumnTransformer)
+}
 # Their parameters that change the result: which solver finds the axes does not.
-PARAMS: dict[str, tuple[str, ...]] = {
-    "StandardScaler": ("with_mean", "with_std"),
-    "PCA": ("n_components", "whiten"),
-    "FunctionTransformer": ("func",),
+PARAMS: dict[str, dict[str, Constraint[Any]]] = {
+    "StandardScaler": {"with_mean": Boolean, "with_std": Boolean},
+    "PCA": {"n_components": Integer(1) | Share | None_, "whiten": Boolean},
+    "FunctionTransformer": {"func": OneOf(*FUNCTIONS) | None_},
+    "ColumnTransformer": {"columns": ListOf(Integer(0), 1)},
 }
 SUPPORTED = (
     "StandardScaler, PCA, FunctionTransformer of numpy's "
-    f"{', '.join(FUNCTIONS)}, or a Pipeline of these"
+    f"{', '.join(FUNCTIONS)}, a ColumnTransformer that passes columns through, or a Pipeline of "
+    "these"
 )
 
 
 @dataclass(frozen=True)
 class PointStep(Saved):
-    """x → axes · (f(x) − center) / scale; parts that are None are left out.
+    """x → axes · (f(x[columns]) − center) / scale; parts that are None are left out.
 
     Attributes
     ----------
+    columns : tuple of int or None
+        Coordinates that are kept, in this order.
     function : str or None
         f, one of `FUNCTIONS`.
     axes : tuple of tuples of float, or None
@@ -62,10 +69,13 @@ class PointStep(Saved):
     axes: tuple[tuple[float, ...], ...] | None = None
     center: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
-    OMITTED: ClassVar = {"function": None, "axes": None, "center": None, "scale": None}
+    columns: tuple[int, ...] | None = None
+    OMITTED: ClassVar = dict.fromkeys(("function", "axes", "center", "scale", "columns"))
 
     def __call__(self, points: Floats) -> Floats:
         """Map points, shape (n, d)."""
+        if self.columns is not None:
+            points = points[:, self.columns]
         if self.function is not None:
             with np.errstate(invalid="ignore", divide="ignore"):  # refused by who asks
                 points = FUNCTIONS[self.function](points)
@@ -83,6 +93,14 @@ class PointStep(Saved):
         ParameterError
             Numbers that do not fit.
         """
+        if self.columns is not None:
+            missing = [column for column in self.columns if not 0 <= column < n_inputs]
+            if missing or not self.columns:
+                raise ParameterError(
+                    f"the columns {shown(list(self.columns))} are kept of points with {n_inputs} "
+                    f"coordinates; give columns from 0 to {n_inputs - 1}"
+                )
+            n_inputs = len(self.columns)
         n = n_inputs if self.axes is None else len(self.axes)
         rows = [self.center, *(self.axes or ())]
         is_fitting = all(row is None or len(row) == n_inputs for row in rows)
@@ -99,11 +117,13 @@ class PointStep(Saved):
         if values.get("function") not in (None, *FUNCTIONS):
             raise ParameterError(f"a step's function is {shown(values['function'])}")
         center, axes, scale = (values.get(name) for name in ("center", "axes", "scale"))
+        columns = values.get("columns")
         return cls(
             values.get("function"),
             None if axes is None else tuple(tuple(map(float, row)) for row in axes),
             None if center is None else tuple(map(float, center)),
             None if scale is None else tuple(map(float, scale)),
+            None if columns is None else tuple(map(int, columns)),
         )
 
 
@@ -164,14 +184,17 @@ def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
     steps: list[PointStep] = []
     moments: RowMoments | None = None
     flat = flatten(transformer)
-    rotates = any(isinstance(one, PCA) for one in flat)
-    for one in flat:
-        if isinstance(one, FunctionTransformer):
-            step, moments = PointStep(_name_of(one)), None
+    rotates = any(isinstance(transformer_step, PCA) for transformer_step in flat)
+    for transformer_step in flat:
+        if isinstance(transformer_step, FunctionTransformer):
+            step, moments = PointStep(_name_of(transformer_step)), None
+        elif isinstance(transformer_step, ColumnTransformer):
+            step = PointStep(columns=_columns_of(transformer_step))
+            moments = None if moments is None else _moments_after(step, moments)
         else:
             moments = measure(tuple(steps), rotates) if moments is None else moments
-            fit = _scaling if isinstance(one, StandardScaler) else _components
-            step = fit(one, moments)
+            fit = _scaling if isinstance(transformer_step, StandardScaler) else _components
+            step = fit(transformer_step, moments)
             moments = _moments_after(step, moments)
         steps.append(step)
     return tuple(steps)
@@ -180,51 +203,105 @@ def fit_steps(transformer: object, measure: Measure) -> tuple[PointStep, ...]:
 def flatten(transformer: object) -> list[BaseEstimator]:
     """Return the steps of pipelines, none of which is a pipeline; ParameterError for others."""
     if isinstance(transformer, Pipeline):
-        inner = [one for _, one in transformer.steps if one not in (None, "passthrough")]
-        return [step for one in inner for step in flatten(one)]
+        inner = [
+            inner_step
+            for _, inner_step in transformer.steps
+            if inner_step not in (None, "passthrough")
+        ]
+        return [step for inner_step in inner for step in flatten(inner_step)]
     if type(transformer) not in TRANSFORMERS.values():
         raise ParameterError(
             f"transformer is {shown(transformer)}, which cannot be fitted in one pass and saved "
             f"without pickle; expected {SUPPORTED}"
         )
-    assert isinstance(transformer, (StandardScaler, PCA, FunctionTransformer))
+    assert isinstance(transformer, (StandardScaler, PCA, FunctionTransformer, ColumnTransformer))
     return [transformer]
 
 
 def transformer_to_list(transformer: object) -> list[dict[str, Any]]:
     """Return name and parameters of each step, as a saved model has them."""
-    found = []
-    for one in flatten(transformer):
-        name = type(one).__name__
-        params = {key: value for key, value in one.get_params().items() if key in PARAMS[name]}
-        if isinstance(one, FunctionTransformer):
-            params = {"func": _name_of(one)}
-        found.append({"name": name, **params})
-    return found
+    written = []
+    for step in flatten(transformer):
+        name = type(step).__name__
+        params = {key: value for key, value in step.get_params().items() if key in PARAMS[name]}
+        if isinstance(step, FunctionTransformer):
+            params = {"func": _name_of(step)}
+        if isinstance(step, ColumnTransformer):
+            params = {"columns": list(_columns_of(step))}
+        written.append({"name": name, **params})
+    return written
+
+
+def checked_steps(steps: object) -> list[dict[str, Any]] | None:
+    """Return steps as `transformer_to_list` does; a name, or one step, stands for a list of it.
+
+    Raises
+    ------
+    ParameterError
+        Not the name of a transformer, or a parameter that it does not have or take.
+    """
+    if steps is None:
+        return None
+    return [_checked_step(step) for step in (steps if isinstance(steps, list) else [steps])]
+
+
+def _checked_step(step: object) -> dict[str, Any]:
+    written = dict(step) if isinstance(step, Mapping) else {"name": step}
+    name = OneOf(*TRANSFORMERS).check("transformer", written.pop("name", None))
+    known, kind = PARAMS[name], TRANSFORMERS[name]
+    values = {} if kind is ColumnTransformer else kind().get_params()
+    for key in dict.fromkeys([*written, *known]):
+        OneOf(*known).check(f"a parameter of transformer {name}", key)
+        values[key] = known[key].check(key, (values | written).get(key))
+    return {"name": name, **{key: values[key] for key in known}}
 
 
 def transformer_of(values: Sequence[Mapping[str, Any]]) -> BaseEstimator:
     """Return a transformer, or a pipeline of several: the inverse of `transformer_to_list`."""
     made: list[Any] = []
-    for one in values:
-        params = dict(one)
+    for written in values:
+        params = dict(written)
         kind = TRANSFORMERS[params.pop("name")]
         if params.get("func") is not None:
             params["func"] = FUNCTIONS[params["func"]]
-        made.append(kind(**params))
+        made.append(kind(**params) if kind is not ColumnTransformer else keeping(**params))
     return made[0] if len(made) == 1 else make_pipeline(*made)
+
+
+def keeping(columns: Sequence[int]) -> ColumnTransformer:
+    """Return the transformer that keeps some columns and leaves the others out."""
+    return ColumnTransformer([("kept", "passthrough", list(columns))])
+
+
+def _columns_of(transformer: ColumnTransformer) -> tuple[int, ...]:
+    """Return the columns that a transformer keeps; ParameterError for one that does more."""
+    columns: list[object] = []
+    for _, inner, part in transformer.transformers:
+        is_list = isinstance(part, (list, tuple, np.ndarray)) and len(part) > 0
+        if inner != "passthrough" or not is_list:
+            raise ParameterError(
+                f"the ColumnTransformer has the part {shown((inner, part))}; expected "
+                "('passthrough', a list of column numbers)"
+            )
+        columns += list(part)
+    if transformer.remainder != "drop" or transformer.transformer_weights or not columns:
+        raise ParameterError(
+            "the ColumnTransformer passes other columns on, or weights them; expected "
+            "ColumnTransformer([('kept', 'passthrough', [column numbers])]) and nothing else"
+        )
+    return tuple(Integer(0).check("a column of the ColumnTransformer", j) for j in columns)
 
 
 def _name_of(transformer: FunctionTransformer) -> str | None:
     """Return the name of a function that is applied to points; None for none."""
-    given = transformer.func
+    applied = transformer.func
     for name, function in FUNCTIONS.items():
-        if given is function and not transformer.kw_args:
+        if applied is function and not transformer.kw_args:
             return name
-    if given is None:
+    if applied is None:
         return None
     raise ParameterError(
-        f"the FunctionTransformer's func is {shown(given)}, which cannot be saved without "
+        f"the FunctionTransformer's func is {shown(applied)}, which cannot be saved without "
         f"pickle; expected one of numpy's {', '.join(FUNCTIONS)}, without kw_args"
     )
 
@@ -250,23 +327,26 @@ def _components(pca: PCA, moments: RowMoments) -> PointStep:
     variances = values / max(1, n - 1)
     if isinstance(asked, float):
         asked = count_axes(variances, Share.check("n_components", asked))
-    kept = Integer(1, most).check("n_components", most if asked is None else asked)
-    deviations = np.sqrt(variances[:kept])
+    n_axes = Integer(1, most).check("n_components", most if asked is None else asked)
+    deviations = np.sqrt(variances[:n_axes])
     alike = deviations <= LEAST_DEVIATION * deviations[0]  # no division by rounding
     return PointStep(
         center=tuple(moments.mean.tolist()),
-        axes=tuple(map(tuple, signed(axes[:kept]).tolist())),
+        axes=tuple(map(tuple, signed(axes[:n_axes]).tolist())),
         scale=tuple(np.where(alike, 1.0, deviations).tolist()) if whiten else None,
     )
 
 
 def _moments_after(step: PointStep, moments: RowMoments) -> RowMoments:
     """Return the moments of points after an affine step."""
-    scatter = moments.scatter
+    mean, scatter = step(moments.mean[None])[0], moments.scatter
+    if step.columns is not None:
+        columns = list(step.columns)
+        scatter = scatter[columns] if scatter.ndim == 1 else scatter[np.ix_(columns, columns)]
     if step.axes is not None:
         axes = np.array(step.axes)
         scatter = axes @ scatter @ axes.T
     if step.scale is not None:
         scale = np.array(step.scale)
         scatter = scatter / (scale**2 if scatter.ndim == 1 else np.outer(scale, scale))
-    return RowMoments(moments.n, step(moments.mean[None])[0], scatter)
+    return RowMoments(moments.n, mean, scatter)

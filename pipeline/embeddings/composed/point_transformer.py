@@ -40,7 +40,7 @@ SECONDS_PER_NUMBER = 5e-9  # of a coordinate that is copied, mapped and checked
 
 @dataclass(frozen=True)
 class PointTransformerSpec(EmbeddingSpec):
-    """An embedding of transformed points with everything decided.
+    """A fitted embedding of transformed points.
 
     Attributes
     ----------
@@ -49,6 +49,18 @@ class PointTransformerSpec(EmbeddingSpec):
         Number of coordinates of a point before them.
     embedding : EmbeddingSpec
         Embedding of the points after them; its box is a box of those points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagbasis import MomentsEmbedding, PointTransformer
+    >>> spec = PointTransformer(StandardScaler(), MomentsEmbedding()).fit(X).spec_
+    >>> spec.n_features
+    5
     """
 
     steps: Annotated[tuple[PointStep, ...], ListOf(Instance("PointStep"))]
@@ -110,14 +122,17 @@ class PointTransformerSpec(EmbeddingSpec):
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
         # coordinates that are mixed have names of their own
-        if any(step.axes is not None for step in self.steps):
-            coordinates = [f"pca{j}" for j in range(self.embedding.n_dims)]
+        for step in self.steps:
+            if step.columns is not None:
+                coordinates = [coordinates[j] for j in step.columns]
+            if step.axes is not None:
+                coordinates = [f"pca{j}" for j in range(len(step.axes))]
         return self.embedding.feature_names(coordinates)
 
     @override
-    def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
+    def are_outside(self, points: NDArray[Any], margin: float = 0.0) -> NDArray[np.bool_]:
         bags = Bags.trusted(points, np.array([0, len(points)]))
-        return self.embedding.are_outside(self.mapped(bags).points)
+        return self.embedding.are_outside(self.mapped(bags).points, margin)
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
@@ -170,13 +185,14 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     ----------
     transformer : scikit-learn transformer, default StandardScaler()
         Not changed by `fit`: StandardScaler, PCA, FunctionTransformer of numpy's log, log1p,
-        log10, sqrt, cbrt or arcsinh, or a Pipeline of these. Others cannot be fitted in one pass
-        and saved without pickle.
+        log10, sqrt, cbrt or arcsinh, ``ColumnTransformer([("kept", "passthrough", [0, 3])])``,
+        which leaves the other coordinates out, or a Pipeline of these. Others cannot be fitted in
+        one pass and saved without pickle.
     embedding : embedding, optional
         Embedding of the transformed points. Not fitted; without a box of its own. Default
         `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of transformed points outside the box; clipped and dropped ones are counted.
+        How to treat transformed points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Box of the transformed points. Default: around those of up to 4,096 bags, where a few
         outliers do not stretch it, as ingest measures boxes; a store's own box is not used.
@@ -192,6 +208,21 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     -----
     A transformer that follows a FunctionTransformer takes a pass of its own. Parameters are set
     as ``set_params(transformer__n_components=5, embedding__n_per_dim=8)``.
+
+    See Also
+    --------
+    CoefficientPCA : Principal components of embeddings instead of points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagbasis import MomentsEmbedding, PointTransformer
+    >>> PointTransformer(StandardScaler(), MomentsEmbedding()).fit_transform(X).shape
+    (80, 5)
     """
 
     _defaults: ClassVar[dict[str, Any]] = {
@@ -222,9 +253,10 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, sample))
         mapped = PointMap(steps)
+        n_outputs = mapped.n_outputs(sample.source.n_dims)
         after = replace(sample, responses=False, mapped=mapped)
         n_dims = sample.source.n_dims
-        box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
+        box = box_of_sample(after) if box is None else Box.of(box, n_outputs)
         spec = inner.decide(after, out_of_box, box)
         return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
 
@@ -245,8 +277,8 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     @override
     def from_params(cls, params: dict[str, Any]) -> Self:
         # transformers are a list of {name, parameters} there
-        given = params["transformer"]
-        transformer: BaseEstimator | None = None if given is None else transformer_of(given)
+        steps = params["transformer"]
+        transformer: BaseEstimator | None = None if steps is None else transformer_of(steps)
         inner = from_params(params["embedding"])
         return cls(**{**params, "transformer": transformer, "embedding": inner})
 
@@ -281,18 +313,18 @@ def box_of_sample(sample: ChoiceSample) -> Box:
 
     It is `Box.around`'s, which a few outliers do not stretch.
     """
-    kept: list[NDArray[Any]] = []
+    samples: list[NDArray[Any]] = []
     ends: list[NDArray[Any]] = []
     for bags in sample():
         wanted = Box.sample_size(bags.n_dims) // sample.runs.n_runs
-        kept.append(spread_rows(bags.points, wanted))
+        samples.append(spread_rows(bags.points, wanted))
         ends += range_of(bags.points)
-    if not kept:
+    if not samples:
         raise DataError("no bags to measure a box of")
     lo, hi = range_of(np.stack(ends))
     if (lo >= 0).all() and (hi <= 1).all():
         return Box.unit(len(lo))
-    return Box.around(lo, hi, np.concatenate(kept))
+    return Box.around(lo, hi, np.concatenate(samples))
 
 
 def _measure(sample: ChoiceSample, steps: tuple[PointStep, ...], rotates: bool) -> RowMoments:

@@ -23,8 +23,8 @@ from ...core import (
     checked,
     component,
 )
+from ...core.arrays import as_array
 from ...core.errors import DataError, shown
-from ...core.params import as_array
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, of_bags
 from ...data.bags.bags import Bags
 from ..base import Embedding, InnerEmbedding
@@ -61,13 +61,23 @@ def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
     DataError
         A series of another shape, with other channels than the first, with a number that is not
         finite, or not longer than lags; names the series.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.embeddings import bags_of_series
+    >>> bags_of_series([rng.normal(size=(2, n)) for n in (30, 50)], time=True)[0].shape
+    (30, 3)
     """
-    return Bags.from_list([_points(one, f"series {i}", time, lags) for i, one in enumerate(X)])
+    return Bags.from_list(
+        [_points(series, f"series {i}", time, lags) for i, series in enumerate(X)]
+    )
 
 
-def _points(given: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]:
+def _points(values: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]:
     """Return the moments of a series, shape (n, time + channels · (lags + 1))."""
-    series = as_array(name, given)
+    series = as_array(name, values)
     series = series[None] if series.ndim == 1 else series
     if series.ndim != 2 or not len(series) or series.dtype.kind not in "biuf":
         what = f"shape {series.shape} and dtype {series.dtype}"
@@ -105,6 +115,16 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
     embedding_ : Embedding
         Fitted.
     n_channels_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.embeddings import SeriesEmbedding
+    >>> X = [rng.normal(size=(2, n)) for n in (30, 50, 40)]  # channels, then moments
+    >>> SeriesEmbedding(MomentsEmbedding()).fit_transform(X).shape
+    (3, 5)
     """
 
     embedding: InnerEmbedding = field(default=None, kw_only=False)
@@ -130,8 +150,8 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
         check_parameters(self)
         bags = bags_of_series(X, time=self.time, lags=self.lags)
         self.n_channels_ = (bags.n_dims - self.time) // (self.lags + 1)
-        given = MeanMapEmbedding() if self.embedding is None else clone(self.embedding)
-        self.embedding_ = given.fit(bags)
+        embedding = MeanMapEmbedding() if self.embedding is None else clone(self.embedding)
+        self.embedding_ = embedding.fit(bags)
         return self
 
     def transform(self, X: Collection) -> NDArray[Any]:

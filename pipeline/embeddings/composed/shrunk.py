@@ -29,7 +29,7 @@ SEED = 4004  # of the halves; apart from the seeds of embeddings
 
 @dataclass(frozen=True)
 class ShrunkSpec(InnerSpec):
-    """A shrunk embedding with everything decided.
+    """A fitted shrunk embedding.
 
     Attributes
     ----------
@@ -38,6 +38,17 @@ class ShrunkSpec(InnerSpec):
     shrunk_mean, between, within : bytes
         float64, shape (s,) each: the mean of the bags, the variance between them, and the variance
         within them: of the embedding of a single point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import ShrunkEmbedding
+    >>> spec = ShrunkEmbedding().fit(X).spec_
+    >>> spec.n_features
+    100
     """
 
     shrunk_mean: Annotated[bytes, Open("bytes of float64")]
@@ -77,8 +88,8 @@ class ShrunkSpec(InnerSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         self.embedding.fill(bags, out, outside)
         mean = np.frombuffer(self.shrunk_mean)
-        kept, _ = self._kept(self.points_embedded(bags, outside))
-        np.add(mean, kept * (out - mean), out=out, casting="same_kind")
+        shares, _ = self._kept(self.points_embedded(bags, outside))
+        np.add(mean, shares * (out - mean), out=out, casting="same_kind")
 
     @property
     @override
@@ -88,8 +99,8 @@ class ShrunkSpec(InnerSpec):
     @override
     def deviations(self, n_points: Integers) -> Floats:
         # √(A − A (A + S/n)⁻¹ A)
-        kept, noise = self._kept(n_points)
-        return np.sqrt(kept * noise)
+        shares, noise = self._kept(n_points)
+        return np.sqrt(shares * noise)
 
     def _kept(self, n_points: Integers) -> tuple[Floats, Floats]:
         """Return A / (A + S/n), 1 where both are 0, and S/n, shape (n_bags, s)."""
@@ -115,7 +126,7 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     embedding : embedding, optional
         Not fitted; without a box of its own. Default `ProjectionEmbedding()`.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted.
+        How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
@@ -132,6 +143,20 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
     means, too; A is the variance of the same bags less the mean of S/n, or 0. With one bag, or none
     of two points, embeddings stay as they are. The embedding's
     parameters are set as ``set_params(embedding__n_directions=64)``.
+
+    See Also
+    --------
+    SizeEmbedding : The number of points as a feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding, ShrunkEmbedding
+    >>> ShrunkEmbedding(MomentsEmbedding()).fit_transform(X).shape
+    (80, 5)
     """
 
     _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
@@ -157,22 +182,22 @@ class ShrunkEmbedding(Embedding[ShrunkSpec]):
 def _variances(spec: EmbeddingSpec, sample: ChoiceSample) -> tuple[Floats, Floats, Floats]:
     """Return the mean of the bags, the variance between them and that of a point in them."""
     rng = np.random.Generator(np.random.Philox(SEED))
-    found: list[Floats] = []
+    parts: list[Floats] = []
     inverse: list[Floats] = []
     squares, weight = np.zeros(spec.n_features), 0.0
     for bags in sample():
         rows, n_points = _embedded(spec, bags)
         inside = np.isfinite(rows).all(axis=1)
-        found.append(rows[inside])
+        parts.append(rows[inside])
         inverse.append(1 / n_points[inside])
         halves, of_half = _embedded(spec, _halves(bags, rng))
         differ = halves[::2] - halves[1::2]
         inside = np.isfinite(differ).all(axis=1)
         squares += (differ[inside] ** 2).sum(axis=0)
         weight += float((1 / of_half.reshape(-1, 2)[inside]).sum())
-    if not sum(map(len, found)):
+    if not sum(map(len, parts)):
         raise DataError("no bags to tell the noise of embeddings by")
-    rows = np.concatenate(found)
+    rows = np.concatenate(parts)
     mean = rows.mean(axis=0)
     if len(rows) == 1 or not weight:
         return mean, np.zeros_like(mean), np.zeros_like(mean)

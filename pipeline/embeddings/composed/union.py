@@ -46,7 +46,19 @@ PerPart = ListOf(Real(gt=0), 1)
 
 @dataclass(frozen=True)
 class UnionSpec(EmbeddingSpec):
-    """Joined embeddings with everything decided; see `EmbeddingUnion` for the fields."""
+    """Fitted joined embeddings; see `EmbeddingUnion` for the fields.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import EmbeddingUnion, MomentsEmbedding, SizeEmbedding
+    >>> spec = EmbeddingUnion([MomentsEmbedding(), SizeEmbedding()]).fit(X).spec_
+    >>> spec.names, spec.n_features
+    (('moments', 'size'), 6)
+    """
 
     names: Annotated[tuple[str, ...], ListOf(Text, 1)]
     parts: Annotated[tuple[EmbeddingSpec, ...], ListOf(Instance("EmbeddingSpec"), 1)]
@@ -91,8 +103,12 @@ class UnionSpec(EmbeddingSpec):
     def describe(self) -> Description:
         # densities are drawn as the first part that has any
         each = [part.describe() for part in self.parts]
-        series = next((one.series for one in each if one.series is not None), None)
-        return Description(JOINS[self.join].join(f"({one.text})" for one in each), series)
+        series = next(
+            (description.series for description in each if description.series is not None), None
+        )
+        return Description(
+            JOINS[self.join].join(f"({description.text})" for description in each), series
+        )
 
     @override
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
@@ -154,7 +170,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     weights : list of float > 0, optional
         w, divided by their sum. None: all alike.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        What becomes of points outside the box; clipped and dropped ones are counted.
+        How to treat points outside the box; clipped and dropped points are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for all parts. Default as in `ProjectionEmbedding`.
     dtype : {"float32", "float64"}, default "float32"
@@ -171,6 +187,21 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     such: where one part holds all there is to know, another one adds noise to every distance.
     ``bags tune --set search.embedding=auto`` joins parts while that lowers the error on bags held
     out.
+
+    See Also
+    --------
+    SizeEmbedding : The number of points, for a union.
+    ExtremesEmbedding : The outermost points, for a union.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import EmbeddingUnion, MomentsEmbedding, SizeEmbedding
+    >>> EmbeddingUnion([MomentsEmbedding(), SizeEmbedding()]).fit_transform(X).shape
+    (80, 6)
     """
 
     parts: Annotated[
@@ -185,7 +216,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         """Return the parameters, with ``deep`` those of the parts as ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
-            for name, part in _named(self.parts):
+            for name, part in named_parts(self.parts):
                 params[name] = part
                 params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
         return params
@@ -193,11 +224,11 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> UnionSpec:
         # the sample is read by parts that need it, and for the scales
-        given = _check_parts(self.parts)
-        parts = tuple(part.decide(sample, out_of_box, box) for _, part in given)
+        named = _check_parts(self.parts)
+        parts = tuple(part.decide(sample, out_of_box, box) for _, part in named)
         weights = np.array(_one_each("weights", self.weights, len(parts)))
         spec = UnionSpec(
-            tuple(name for name, _ in given),
+            tuple(name for name, _ in named),
             parts,
             self.join,
             _one_each("scales", self.scales, len(parts)),
@@ -216,8 +247,8 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         parts = params["parts"]
         if parts is not None:
             parts = [
-                from_params(one) if isinstance(one, Mapping) else (one[0], from_params(one[1]))
-                for one in parts
+                from_params(part) if isinstance(part, Mapping) else (part[0], from_params(part[1]))
+                for part in parts
             ]
         return cls(**{**params, "parts": parts})
 
@@ -231,13 +262,15 @@ def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
     ]
 
 
-def _named(parts: object) -> list[Named]:
+def named_parts(parts: object) -> list[Named]:
     """Return the parts with their names, as far as they have some: none of what is refused."""
-    given = list(parts) if isinstance(parts, (list, tuple)) else []
-    if all(is_below(type(one), LEVEL) for one in given):
-        return name_parts(given)
-    pairs = [one for one in given if isinstance(one, (list, tuple)) and len(one) == 2]
-    return [(n, one) for n, one in pairs if isinstance(n, str) and isinstance(one, Embedding)]
+    members = list(parts) if isinstance(parts, (list, tuple)) else []
+    if all(is_below(type(member), LEVEL) for member in members):
+        return name_parts(members)
+    pairs = [pair for pair in members if isinstance(pair, (list, tuple)) and len(pair) == 2]
+    return [
+        (n, member) for n, member in pairs if isinstance(n, str) and isinstance(member, Embedding)
+    ]
 
 
 def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
@@ -247,8 +280,8 @@ def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
     expected = "expected embeddings, or (name, embedding) pairs, as [('js', HDDEmbedding('js'))]"
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ParameterError(f"parts is {shown(parts)}; {expected}")
-    if all(is_below(type(one), LEVEL) for one in parts):
-        parts = _named(parts)
+    if all(is_below(type(part), LEVEL) for part in parts):
+        parts = named_parts(parts)
     for pair in parts:
         is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
         if not is_pair or not is_below(type(pair[1]), LEVEL):
@@ -257,7 +290,7 @@ def _check_parts(parts: Sequence[Named | Embedding[Any]] | None) -> list[Named]:
         if part.box is not None or part.out_of_box != "clip":
             raise ParameterError(f"part {shown(name)} has a box or out_of_box: give the union's")
         check_parameters(part)
-    return _named(parts)
+    return named_parts(parts)
 
 
 def _check_names(names: Sequence[str], n: int) -> None:
@@ -265,7 +298,7 @@ def _check_names(names: Sequence[str], n: int) -> None:
     for name in names:
         if not isinstance(name, str) or not name or "__" in name or name in taken:
             raise ParameterError(
-                f"the name of a part is {shown(name)}; expected a text without '__' that is no "
+                f"the name of a part is {shown(name)}; expected a string without '__' that is no "
                 "parameter of the union"
             )
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -275,23 +308,23 @@ def _check_names(names: Sequence[str], n: int) -> None:
 
 def _one_each(name: str, values: Sequence[float] | None, n: int) -> tuple[float, ...]:
     """Return a number per part, ones for None; ParameterError for another number of them."""
-    given = (1.0,) * n if values is None else tuple(values)
-    if len(given) != n:
+    numbers = (1.0,) * n if values is None else tuple(values)
+    if len(numbers) != n:
         raise ParameterError(f"{name} is {shown(values)}; expected one number > 0 per part, {n}")
-    return given
+    return numbers
 
 
 def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) -> tuple[float, ...]:
     """Return the median distance of two bags of a sample in each part; 1 without two bags."""
-    found: list[list[Floats]] = [[] for _ in parts]
+    rows_by_part: list[list[Floats]] = [[] for _ in parts]
     for bags in sample:
         chosen = take_rows(bags, spread_rows(np.arange(len(bags)), MEDIAN_ROWS))
-        for part, rows in zip(parts, found, strict=True):
+        for part, rows in zip(parts, rows_by_part, strict=True):
             rows.append(np.empty((len(chosen), part.n_features)))
             part.fill(chosen, rows[-1], np.empty(len(chosen), np.int64))
-    if not found[0]:
+    if not rows_by_part[0]:
         raise DataError("no bags to take the median distances of; give scales")
-    return tuple(map(_median_of, found))
+    return tuple(map(_median_of, rows_by_part))
 
 
 def _median_of(rows: list[Floats]) -> float:

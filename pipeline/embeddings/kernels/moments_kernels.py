@@ -22,14 +22,17 @@ def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, 
     points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`; one group of all columns.
     covariance : bool
-    out : float32 or float64, shape (n_bags, d) or (n_bags, d + d (d + 1) / 2), written
-        NaN where no point was kept.
+    out : (float32, float64), each of shape (n_bags, s) or (0, s), written
+        s is d or, with ``covariance``, d + d (d + 1) / 2; see `arrays.by_precision`. NaN where no
+        point was kept.
     n_outside : int64, shape (n_bags,), written
     """
+    single, double = out
     columns = groups[0]
     d = len(columns)
     x, mean = np.empty(d, np.float64), np.empty(d, np.float64)
     products = np.empty((d, d), np.float64)
+    found = np.empty(single.shape[1], np.float64)
     for i in range(begin, end):
         kept, outside = 0, 0
         mean[:] = 0
@@ -42,15 +45,12 @@ def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, 
                     mean[j] += x[j]
         n_outside[i] = outside
         if kept == 0:
-            out[i] = np.nan
-            continue
-        for j in range(d):
+            found[:] = np.nan
+        for j in range(d if kept > 0 else 0):
             mean[j] /= kept
-            out[i, j] = mean[j]
-        if not covariance:
-            continue
+            found[j] = mean[j]
         products[:] = 0
-        for row in range(offsets[i], offsets[i + 1]):
+        for row in range(offsets[i], offsets[i + 1] if covariance and kept > 0 else offsets[i]):
             inside = confine(points[row], columns, lo, inverse, x)
             if inside or not drop:
                 for j in range(d):
@@ -59,7 +59,12 @@ def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, 
                     for k in range(j, d):
                         products[j, k] += x[j] * x[k]
         at = d
-        for j in range(d):
+        for j in range(d if covariance and kept > 0 else 0):
             for k in range(j, d):
-                out[i, at] = products[j, k] / kept
+                found[at] = products[j, k] / kept
                 at += 1
+        for j in range(len(found)):
+            if len(double):
+                double[i, j] = found[j]
+            else:
+                single[i, j] = found[j]

@@ -48,14 +48,16 @@ def sliced_quantiles(
     shares : float64, shape (n_shares,)
         From 0 to 1; of a share u the least value that at least this share of the points does not
         exceed, of 0 the minimum. None with intervals.
-    out : float32 or float64, shape (n_bags, n_directions * n), written
-        n is n_intervals or n_shares. Divided by the root of its length; NaN where no point was
-        kept.
+    out : (float32, float64), each of shape (n_bags, n_directions * n) or (0, …), written
+        See `arrays.by_precision`; n is n_intervals or n_shares. Divided by the root of its length;
+        NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
     n = n_intervals + len(shares)
-    scale = 1.0 / np.sqrt(out.shape[1])
+    single, double = out
+    found = np.empty(single.shape[1], np.float64)
+    scale = 1.0 / np.sqrt(len(found))
     longest = 0
     for i in range(begin, end):
         size = offsets[i + 1] - offsets[i]
@@ -79,11 +81,10 @@ def sliced_quantiles(
                 kept += 1
         n_outside[i] = outside
         if kept == 0:
-            out[i] = np.nan
-            continue
-        together = AT_ONCE // kept if AT_ONCE // kept > 1 else 1
+            found[:] = np.nan
+        together = AT_ONCE // kept if kept > 0 and AT_ONCE // kept > 1 else 1
         together = together if together < LANES else LANES
-        for k in range(0, n_directions, together):
+        for k in range(0, n_directions if kept > 0 else 0, together):
             lanes = together if together < n_directions - k else n_directions - k
             _project(unit, directions, k, kept, lanes, values)
             for start in range(0, kept, AT_ONCE):
@@ -92,9 +93,14 @@ def sliced_quantiles(
             if kept > AT_ONCE:
                 _merge(values, kept, merged)
             if n_intervals > 0:
-                _interval_means(values, kept, lanes, n, scale, totals, out[i], k * n)
+                _interval_means(values, kept, lanes, n, scale, totals, found, k * n)
             else:
-                _values_at(values, kept, lanes, shares, scale, out[i], k * n)
+                _values_at(values, kept, lanes, shares, scale, found, k * n)
+        for j in range(len(found)):
+            if len(double):
+                double[i, j] = found[j]
+            else:
+                single[i, j] = found[j]
 
 
 @subkernel()

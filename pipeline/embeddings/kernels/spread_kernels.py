@@ -96,7 +96,7 @@ def _fold(sums, n, half, g, factor, out, first):
 def spread_bags(
     begin, end, points, offsets, groups, lo, inverse, drop, n_grid, squares, scale, out, n_outside
 ):
-    """Gaussian density estimates with reflection at the walls, on the midpoints of a grid.
+    """Gaussian density estimates with reflection at the edges, on the midpoints of a grid.
 
     Parameters
     ----------

@@ -25,11 +25,11 @@ from .completion import Completion
 from .spectrum_evidence import SpectrumSums
 
 SCALES = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
-Width = Annotated[float, Real(*SCALES)]
+KernelWidth = Annotated[float, Real(*SCALES)]
 
 FEWER = "take fewer features, or transform fewer rows at a time"
 
-Sample = Callable[[int], NDArray[Any]]
+SampleRows = Callable[[int], NDArray[Any]]
 """Gives about so many rows; called only where something is chosen from data."""
 Arrays = Mapping[str, NDArray[Any]]
 Blocks = tuple[tuple[int, float], ...]
@@ -38,7 +38,19 @@ BLOCKS = ListOf(Pair(Integer(1), Real(gt=0)))
 
 
 class FeatureSpec(Protocol):
-    """A second basis with everything decided: immutable and picklable."""
+    """A fitted second basis: immutable and picklable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding, RandomFourierFeatures
+    >>> A = MomentsEmbedding().fit_transform(X)
+    >>> RandomFourierFeatures(n_features=64).fit(A).spec_.n_features
+    64
+    """
 
     @property
     def n_inputs(self) -> int:
@@ -99,7 +111,7 @@ class LabelledSums(Protocol):
         """Where learning keeps what it has come to."""
         ...
 
-    def __call__(self, spec: FeatureSpec, n_rows: int, said: str, /) -> SpectrumSums:
+    def __call__(self, spec: FeatureSpec, n_rows: int, stage: str, /) -> SpectrumSums:
         """Return the centred sums."""
         ...
 
@@ -114,7 +126,7 @@ class ArraySpec:
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """See `FeatureSpec`."""
+        """Return the arrays that a saved model keeps beside the description."""
 
     def __eq__(self, other: object) -> bool:
         """Return whether all bits are the same."""
@@ -127,10 +139,10 @@ class ArraySpec:
     @cached_property
     def digest(self) -> str:
         """Hash of all parts."""
-        found = hashlib.sha256(repr(self.plain).encode())
+        digest = hashlib.sha256(repr(self.plain).encode())
         for array in self.arrays().values():
-            found.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()[:32]
+            digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:32]
 
 
 @component
@@ -140,9 +152,21 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     spec_ : FeatureSpec
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding
+    >>> from bagbasis.embeddings import RANDOM_FEATURES
+    >>> A = MomentsEmbedding().fit_transform(X)
+    >>> RANDOM_FEATURES['fourier'](n_features=64).fit_transform(A).shape
+    (80, 64)
     """
 
-    scale: Width | Annotated[str, OneOf("median")] = "median"
+    scale: KernelWidth | Annotated[str, OneOf("median")] = "median"
     scale_multiplier: Annotated[float, Real(gt=0)] = 1.0
     seed: RandomSeed = 0
     spec_: FeatureSpec = field(init=False)
@@ -156,7 +180,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     def resolve(
         self,
         n_inputs: int,
-        sample: Sample,
+        sample: SampleRows,
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> FeatureSpec:
@@ -171,7 +195,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
 
     def resolve_scale(
         self,
-        sample: Sample,
+        sample: SampleRows,
         blocks: Blocks,
         median: Callable[[NDArray[Any]], float] = median_distance,
     ) -> float:
@@ -217,7 +241,7 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
 def check_blocks(blocks: object, n_inputs: int) -> Blocks:
     """Return blocks as plain numbers; ParameterError for what does not fit the inputs."""
     pairs = BLOCKS.check("blocks", blocks)
-    found = tuple((int(n), float(weight)) for n, weight in pairs)
-    if found and sum(n for n, _ in found) != n_inputs:
-        raise ParameterError(f"blocks is {found}; expected {n_inputs} inputs in all")
-    return found
+    plain = tuple((int(n), float(weight)) for n, weight in pairs)
+    if plain and sum(n for n, _ in plain) != n_inputs:
+        raise ParameterError(f"blocks is {plain}; expected {n_inputs} inputs in all")
+    return plain

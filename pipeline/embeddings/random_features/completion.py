@@ -70,13 +70,13 @@ class BegunWhole:
 
     @property
     def completion(self) -> Completion:
-        """See `FeatureSpec`."""
+        """The completion of begun features, done once for the sums of any number of rows."""
         return WHOLE
 
     def begin(self, embeddings: NDArray[np.generic], out: NDArray[np.generic]) -> None:
-        """See `FeatureSpec`."""
+        """Write features v into ``out`` as `transform` does z; the completion makes z of them."""
         self.transform(embeddings, out)
 
     def transform(self, embeddings: NDArray[np.generic], out: NDArray[np.generic]) -> None:
-        """See `FeatureSpec`."""
+        """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
         raise NotImplementedError

@@ -18,7 +18,16 @@ from ...core.saved import Saved
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply
-from .base import BLOCKS, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, Width, check_blocks
+from .base import (
+    BLOCKS,
+    Arrays,
+    Blocks,
+    KernelWidth,
+    LabelledSums,
+    RandomFeatures,
+    SampleRows,
+    check_blocks,
+)
 from .completion import BegunWhole
 from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
 from .kernels.fourier_kernels import sine_cosine
@@ -37,15 +46,21 @@ Structure = Annotated[str, OneOf("dense", "hadamard")]
 
 @dataclass(frozen=True)
 class FourierSpec(Saved, BegunWhole):
-    """Random features with everything decided; frequencies are drawn again, never sent.
+    """Fitted random features; frequencies are drawn again, never sent.
 
     With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
     block's share of the frequencies is its weight.
+
+    Examples
+    --------
+    >>> from bagbasis.embeddings import FourierSpec
+    >>> FourierSpec(n_inputs=5, n_features=64, scale=1.0).n_features
+    64
     """
 
     n_inputs: Annotated[int, Integer(1)]
     n_features: Waves
-    scale: Width
+    scale: KernelWidth
     seed: RandomSeed = 0
     orthogonal: bool = False
     structure: Structure = "dense"
@@ -77,7 +92,7 @@ class FourierSpec(Saved, BegunWhole):
         return out
 
     def cost_in(self, precision: str) -> Cost:
-        """See `FeatureSpec`."""
+        """Return what features of a row take; their own block is the caller's."""
         return Cost(
             seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
             bytes_per_bag=4 * self.n_features,  # phases of the sines
@@ -95,8 +110,10 @@ class FourierSpec(Saved, BegunWhole):
         drawn = _drawn(self, rows.dtype.name)
         if not self.blocks:
             _multiply(rows, drawn[0], out)
-        for (_, inputs, places), one in zip(split_blocks(self), drawn, strict=bool(self.blocks)):
-            _multiply(np.ascontiguousarray(rows[:, inputs]), one, out[:, places])
+        for (_, inputs, places), frequencies in zip(
+            split_blocks(self), drawn, strict=bool(self.blocks)
+        ):
+            _multiply(np.ascontiguousarray(rows[:, inputs]), frequencies, out[:, places])
 
     def arrays(self) -> dict[str, Floats]:
         """Return nothing: frequencies are drawn again."""
@@ -104,7 +121,7 @@ class FourierSpec(Saved, BegunWhole):
 
     @classmethod
     def array_names(cls) -> tuple[str, ...]:
-        """See `FeatureSpec`."""
+        """Return the names of `arrays`."""
         return ()
 
     @classmethod
@@ -142,6 +159,17 @@ class RandomFourierFeatures(RandomFeatures):
     Attributes
     ----------
     spec_ : FourierSpec
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding, RandomFourierFeatures
+    >>> A = MomentsEmbedding().fit_transform(X)
+    >>> RandomFourierFeatures(n_features=256).fit_transform(A).shape
+    (80, 256)
     """
 
     n_features: Waves = 2048
@@ -151,7 +179,7 @@ class RandomFourierFeatures(RandomFeatures):
     def resolve(
         self,
         n_inputs: int,
-        sample: Sample,
+        sample: SampleRows,
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> FourierSpec:
@@ -159,8 +187,8 @@ class RandomFourierFeatures(RandomFeatures):
         check_parameters(self)
         _check_structure(self.structure, self.orthogonal)
         scale = self.resolve_scale(sample, blocks)
-        given = (scale, self.seed, self.orthogonal, self.structure, blocks)
-        return FourierSpec(n_inputs, self.n_features, *given)
+        values = (scale, self.seed, self.orthogonal, self.structure, blocks)
+        return FourierSpec(n_inputs, self.n_features, *values)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""

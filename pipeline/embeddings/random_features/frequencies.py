@@ -29,7 +29,6 @@ FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the
 # so many inputs keep the bits of earlier versions. It takes .2 s; of 5,863 inputs it took 30.
 DECOMPOSED_WHOLE = 1024
 NUMBERS_AT_ONCE = 2**22  # that are drawn and held, of a matrix of which a few columns are used
-SPECTRA = ("gaussian", "laplacian", "matern")
 
 
 def draw_frequencies(

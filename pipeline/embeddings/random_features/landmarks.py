@@ -10,25 +10,23 @@ from sklearn.cluster import kmeans_plusplus
 
 from ...core.arrays import Floats, Integers
 
-Index = Integers
-
 LANDMARKS = ("rpcholesky", "kmeans++")
 PROPOSALS = 128  # per block: large enough for matrix products, and few of them are rejected
 
 
-def choose_spread(rows: Floats, n_chosen: int, seed: int) -> Index:
+def choose_spread(rows: Floats, n_chosen: int, seed: int) -> Integers:
     """Return indices of rows by the seeding of k-means++: each far from those before."""
     generator = np.random.RandomState(np.random.Philox(key=seed))
     return kmeans_plusplus(rows, n_chosen, random_state=generator)[1].astype(np.int64)
 
 
 def choose_by_cholesky(
-    kernel: Callable[[Index, Index | slice], Floats],
+    kernel: Callable[[Integers, Integers | slice], Floats],
     n_rows: int,
     n_chosen: int,
     seed: int,
     tolerance: float,
-) -> Index:
+) -> Integers:
     """Return indices of rows by a randomly pivoted Cholesky factorisation (Chen et al. 2022).
 
     Each pivot is drawn in proportion to what those before leave of the diagonal. Blocks of them
@@ -46,13 +44,13 @@ def choose_by_cholesky(
     """
     generator = np.random.Generator(np.random.Philox(key=seed))
     factor = np.empty((n_rows, n_chosen), order="F")  # of the kernel: columns of the pivots
-    left = np.ones(n_rows)  # of the diagonal
+    residuals = np.ones(n_rows)  # of the diagonal
     chosen: list[int] = []
-    while len(chosen) < n_chosen and left.sum() > tolerance * n_rows:
+    while len(chosen) < n_chosen and residuals.sum() > tolerance * n_rows:
         n_proposed, known = min(PROPOSALS, n_chosen - len(chosen)), factor[:, : len(chosen)]
-        proposed = generator.choice(n_rows, n_proposed, p=left / left.sum())
+        proposed = generator.choice(n_rows, n_proposed, p=residuals / residuals.sum())
         residual = kernel(proposed, proposed) - known[proposed] @ known[proposed].T
-        np.fill_diagonal(residual, left[proposed])
+        np.fill_diagonal(residual, residuals[proposed])
         taken = _thinned(residual, generator.random(n_proposed))
         pivots = proposed[taken]
         new = factor[:, len(chosen) : len(chosen) + len(taken)]
@@ -61,8 +59,8 @@ def choose_by_cholesky(
         new[:] = columns.T
         lower = np.tril(residual[np.ix_(taken, taken)])
         blas.dtrsm(1.0, lower, new, side=1, lower=1, trans_a=1, overwrite_b=1)  # in place
-        left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
-        left[pivots] = 0.0
+        residuals = np.maximum(residuals - np.einsum("ij,ij->i", new, new), 0.0)
+        residuals[pivots] = 0.0
         chosen += pivots.tolist()
     return np.array(chosen, np.int64)
 

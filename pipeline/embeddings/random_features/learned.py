@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from ...core import Integer, OneOf, Real, check_parameters
-from ...core.arrays import Floats
+from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
-from ...core.params import as_array
 from ...core.sklearn_bases import validated
 from ...data.store.sampling import spread_rows
 from ...execution.keepers import KeptState, StateKeeper
 from ...execution.lanes import lane
 from ...execution.passes import check_memory
-from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
+from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, SampleRows
 from .fourier import RandomFourierFeatures, name_sines
 from .frequencies import draw_frequencies
 from .learned_spec import LearnedSpec
@@ -79,7 +78,7 @@ class LabelledRows:
     targets: Floats
     keeper: StateKeeper | None = None
 
-    def __call__(self, spec: FeatureSpec, n_rows: int, said: str) -> SpectrumSums:
+    def __call__(self, spec: FeatureSpec, n_rows: int, stage: str) -> SpectrumSums:
         """Return the centred sums."""
         rows, targets = (spread_rows(x, n_rows) for x in (self.rows, self.targets))
         d, n = spec.n_features, len(rows)
@@ -134,6 +133,18 @@ class LearnedFourierFeatures(RandomFeatures):
     Attributes
     ----------
     spec_ : LearnedSpec
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, LearnedFourierFeatures
+    >>> features = LearnedFourierFeatures(n_features=32, n_sweeps=2)
+    >>> model = DoubleBasisRegressor('moments', features, alpha='gcv').fit(X, y)
+    >>> model.coef_.shape
+    (32,)
     """
 
     n_features: Annotated[int, Integer(2, even=True)] = 512
@@ -147,7 +158,7 @@ class LearnedFourierFeatures(RandomFeatures):
     def resolve(
         self,
         n_inputs: int,
-        sample: Sample,
+        sample: SampleRows,
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> LearnedSpec:
@@ -162,15 +173,17 @@ class LearnedFourierFeatures(RandomFeatures):
         self._check(n_inputs, blocks)
         if labelled is None:
             raise ParameterError(NEEDS_LABELS)
-        kept = labelled.keeper.load(KEPT) if labelled.keeper else None
-        sweep = self._begin(n_inputs, sample, labelled) if kept is None else Sweep.of(kept)
+        saved = labelled.keeper.load(KEPT) if labelled.keeper else None
+        sweep = self._begin(n_inputs, sample, labelled) if saved is None else Sweep.of(saved)
         while sweep.number < self.n_sweeps:
             sweep = self._kept(self._next(sweep, labelled), labelled)
         frequencies = np.ascontiguousarray(sweep.frequencies.T / sweep.scale)
         return LearnedSpec(frequencies, sweep.scale)
 
     def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFourierFeatures:
-        """See `RandomFeatures`: as many features of the Gaussian kernel that learning begins with.
+        """Return what embeddings and widths are compared with, where no label may be looked at.
+
+        As many features of the Gaussian kernel that learning begins with.
 
         Raises
         ------
@@ -185,7 +198,7 @@ class LearnedFourierFeatures(RandomFeatures):
             seed=self.seed,
         )
 
-    def _begin(self, n_inputs: int, sample: Sample, labelled: LabelledSums) -> Sweep:
+    def _begin(self, n_inputs: int, sample: SampleRows, labelled: LabelledSums) -> Sweep:
         """Return what the sweeps begin with: the frequencies of a Gaussian kernel."""
         scale, m = self.resolve_scale(sample, ()), self.n_features // 2
         omega = draw_frequencies("gaussian", n_inputs, m, 1.0, self.seed).T
@@ -209,11 +222,11 @@ class LearnedFourierFeatures(RandomFeatures):
         mixture = mixture.with_components(omega, generator).with_labels(omega, generator)
         proposed, new = mixture.propose(omega, generator)
         both = np.concatenate([omega, new]).T / sweep.scale
-        said = f"sweep {sweep.number + 1} of {self.n_sweeps}"
+        stage = f"sweep {sweep.number + 1} of {self.n_sweeps}"
         if sweep.number:
-            said += f", log evidence {sweep.log_evidence:.6g}"
-        found = labelled(LearnedSpec(both, sweep.scale), self.n_bags, said)
-        sums = found.scaled(2.0)  # of twice as many features they are √½ as large
+            stage += f", log evidence {sweep.log_evidence:.6g}"
+        evidence_sums = labelled(LearnedSpec(both, sweep.scale), self.n_bags, stage)
+        sums = evidence_sums.scaled(2.0)  # of twice as many features they are √½ as large
         with lane():
             penalty, evidence = draw_penalty(sums.of_frequencies(np.arange(m)), generator)
             exchanged = accept_in_turn(sums, penalty, np.log(generator.random(m)))
@@ -274,12 +287,12 @@ class LearnedFourierFeatures(RandomFeatures):
 
     def _best_width(self, omega: Floats, labelled: LabelledSums) -> float:
         """Return which multiple of the width the evidence is largest of."""
-        found = []
+        evidences = []
         for width in WIDTHS:
             spec = LearnedSpec(np.ascontiguousarray(omega.T / width), 1.0)
             sums = labelled(spec, self.n_bags, f"width {width:g}")
-            found.append(log_evidence(sums, PENALTIES * sums.n).max())
-        return WIDTHS[int(np.argmax(found))]
+            evidences.append(log_evidence(sums, PENALTIES * sums.n).max())
+        return WIDTHS[int(np.argmax(evidences))]
 
 
 def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:
@@ -292,7 +305,7 @@ def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:
 
 def _unpack(packed: NDArray[np.uint64]) -> np.random.Generator:
     """Return the generator that `_pack` was given."""
-    found = np.random.Philox()
+    philox = np.random.Philox()
     counter, key, buffer, rest = np.split(packed, [4, 6, 10])
     state: Any = {
         "bit_generator": "Philox",
@@ -300,5 +313,5 @@ def _unpack(packed: NDArray[np.uint64]) -> np.random.Generator:
         "buffer": buffer,
         **dict(zip(STATE, rest.tolist(), strict=True)),
     }
-    found.state = state
-    return np.random.Generator(found)
+    philox.state = state
+    return np.random.Generator(philox)

@@ -25,6 +25,14 @@ class LearnedSpec(BegunWhole, ArraySpec):
     frequencies : float64, shape (n_inputs, n_features / 2)
     scale : float
         The width that learning began with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.embeddings import LearnedSpec
+    >>> spec = LearnedSpec(np.ones((5, 16)), scale=1.0)
+    >>> spec.n_features
+    32
     """
 
     frequencies: Floats
@@ -32,12 +40,12 @@ class LearnedSpec(BegunWhole, ArraySpec):
 
     @property
     def n_inputs(self) -> int:
-        """See `FeatureSpec`."""
+        """Length s of its input."""
         return len(self.frequencies)
 
     @property
     def n_features(self) -> int:
-        """See `FeatureSpec`."""
+        """Length D of its output."""
         return 2 * self.frequencies.shape[1]
 
     @property
@@ -46,7 +54,7 @@ class LearnedSpec(BegunWhole, ArraySpec):
         return self.scale
 
     def cost_in(self, precision: str) -> Cost:
-        """See `FeatureSpec`."""
+        """Return what features of a row take; their own block is the caller's."""
         return Cost(
             seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
             bytes_per_bag=4 * self.n_features,
@@ -55,7 +63,7 @@ class LearnedSpec(BegunWhole, ArraySpec):
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
-        a, omega = (one.astype(out.dtype, copy=False) for one in (embeddings, self.frequencies))
+        a, omega = (array.astype(out.dtype, copy=False) for array in (embeddings, self.frequencies))
         multiply(a, omega, out[:, : self.n_features // 2])
         complete_sines(out)
 
@@ -70,7 +78,7 @@ class LearnedSpec(BegunWhole, ArraySpec):
 
     @classmethod
     def array_names(cls) -> tuple[str, ...]:
-        """See `FeatureSpec`."""
+        """Return the names of `arrays`."""
         return ("frequencies",)
 
     @classmethod

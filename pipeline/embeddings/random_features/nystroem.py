@@ -14,18 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from typing_extensions import override
 
 from ...core import Integer, OneOf, Real, check_parameters
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 from ...core.errors import warn
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.passes import check_memory
 from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply, multiply_by_triangle
-from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, SampleRows, check_blocks
 from .completion import WHOLE, Completion
-from .kernel_profiles import LAPLACIAN, kernel_profile
+from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
 from .kernels.landmark_kernels import gaussian_values
-from .landmarks import Index, choose_by_cholesky, choose_spread
+from .landmarks import choose_by_cholesky, choose_spread
 from .registered import random_features
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
@@ -111,7 +111,7 @@ class LandmarkKernel:
 
 @dataclass(frozen=True, eq=False)
 class NystroemSpec(ArraySpec):
-    """Nyström features with everything decided: z(a) = Wᵀ k(L, a).
+    """Fitted Nyström features: z(a) = Wᵀ k(L, a).
 
     Attributes
     ----------
@@ -120,6 +120,18 @@ class NystroemSpec(ArraySpec):
         W = R⁻¹, upper triangular, for k(L, L) + shift = RᵀR.
     scale : float
     kernel : LandmarkKernel
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding, NystroemFeatures
+    >>> A = MomentsEmbedding().fit_transform(X)
+    >>> spec = NystroemFeatures(n_features=20).fit(A).spec_
+    >>> spec.landmarks.shape
+    (20, 5)
     """
 
     landmarks: Floats
@@ -129,12 +141,12 @@ class NystroemSpec(ArraySpec):
 
     @property
     def n_inputs(self) -> int:
-        """See `FeatureSpec`."""
+        """Length s of its input."""
         return self.landmarks.shape[1]
 
     @property
     def n_features(self) -> int:
-        """See `FeatureSpec`."""
+        """Length D of its output."""
         return len(self.landmarks)
 
     @property
@@ -143,7 +155,7 @@ class NystroemSpec(ArraySpec):
         return (self.scale, self.kernel)
 
     def cost_in(self, precision: str) -> Cost:
-        """See `FeatureSpec`."""
+        """Return what features of a row take; their own block is the caller's."""
         m, itemsize = len(self.landmarks), np.dtype(precision).itemsize
         # of features that are begun: at most a quarter of the whitening
         seconds = m * (2 * self.n_inputs + m / 4) * SECONDS_PER_PRODUCT
@@ -165,7 +177,7 @@ class NystroemSpec(ArraySpec):
 
     @property
     def completion(self) -> Completion:
-        """See `FeatureSpec`."""
+        """The completion of begun features, done once for the sums of any number of rows."""
         return _split(self)[1]
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
@@ -210,7 +222,7 @@ class NystroemSpec(ArraySpec):
 
     @classmethod
     def array_names(cls) -> tuple[str, ...]:
-        """See `FeatureSpec`."""
+        """Return the names of `arrays`."""
         return ("landmarks", "whitening")
 
     @classmethod
@@ -260,17 +272,28 @@ class NystroemFeatures(RandomFeatures):
     See Also
     --------
     bagbasis.densities.PrecomputedNystroem : from a matrix of kernel values that is there already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import MomentsEmbedding, NystroemFeatures
+    >>> A = MomentsEmbedding().fit_transform(X)
+    >>> NystroemFeatures(n_features=20).fit_transform(A).shape
+    (80, 20)
     """
 
     n_features: Annotated[int, Integer(1)] = 1024
-    kernel: Annotated[str, OneOf("gaussian", "laplacian", "matern", "cauchy")] = "gaussian"
+    kernel: Annotated[str, OneOf(*KERNELS_OF_DISTANCES)] = "gaussian"
     nu: Annotated[float, Real(ge=0.5)] = 1.5
     landmarks: Annotated[str, OneOf("rpcholesky", "kmeans++")] = "rpcholesky"
 
     def resolve(
         self,
         n_inputs: int,
-        sample: Sample,
+        sample: SampleRows,
         blocks: Blocks = (),
         labelled: LabelledSums | None = None,
     ) -> NystroemSpec:
@@ -306,7 +329,7 @@ class NystroemFeatures(RandomFeatures):
         names = [f"nystroem{j}" for j in range(self.spec_.n_features)]
         return np.array(names, dtype=object)
 
-    def _chosen(self, rows: Floats, kernel: LandmarkKernel, n_landmarks: int) -> Index:
+    def _chosen(self, rows: Floats, kernel: LandmarkKernel, n_landmarks: int) -> Integers:
         """Return which rows, in units of the width, are landmarks."""
         if self.landmarks == "kmeans++":
             return choose_spread(rows, n_landmarks, self.seed)

@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 
-Index = NDArray[np.int64]
 Generator = np.random.Generator
 
 FREE = 2  # ν₀ beyond the dimension of Σ_k: the least whole number that its mean exists for
@@ -50,11 +48,11 @@ class Diagonal:
     tightness: float  # κ₀
 
     def log_prior(self, omega: Floats) -> Floats:
-        """See `Family`."""
+        """Return log ∫ N(ω | μ, Σ) dP(μ, Σ) of rows (n, d), a Student t; shape (n,)."""
         return _log_student(omega**2, 1, self.tightness).sum(axis=1)
 
     def draw(self, members: Floats, generator: Generator) -> tuple[Floats, Floats]:
-        """See `Family`."""
+        """Draw the mean (d,) and a root of the covariance, given the members (m, d), m ≥ 0."""
         m, total, kappa = len(members), members.sum(axis=0), self.tightness + len(members)
         mean = total / kappa
         # Ψ₀ + S + κ₀m/(κ₀+m) W̄² in one sum, without cancellation
@@ -63,11 +61,11 @@ class Diagonal:
         return mean + root * generator.standard_normal(len(mean)) / np.sqrt(kappa), root
 
     def whiten(self, offsets: Floats, root: Floats) -> tuple[Floats, float]:
-        """See `Family`."""
+        """Return rows (n, d) by the inverse of the root, and the logarithm of its determinant."""
         return offsets / root, float(np.log(root).sum())
 
     def spread(self, root: Floats, normal: Floats) -> Floats:
-        """See `Family`."""
+        """Return standard normal rows (n, d) times the root of the covariance."""
         return normal * root
 
 
@@ -78,16 +76,16 @@ class Full:
     tightness: float  # κ₀
 
     def log_prior(self, omega: Floats) -> Floats:
-        """See `Family`."""
+        """Return log ∫ N(ω | μ, Σ) dP(μ, Σ) of rows (n, d), a Student t; shape (n,)."""
         return _log_student((omega**2).sum(axis=1), omega.shape[1], self.tightness)
 
     def draw(self, members: Floats, generator: Generator) -> tuple[Floats, Floats]:
-        """See `Family`."""
+        """Draw the mean (d,) and a root of the covariance, given the members (m, d), m ≥ 0."""
         m, d = members.shape
         kappa = self.tightness + m
         mean = members.sum(axis=0) / kappa
-        left = members - mean
-        scale = (FREE - 1) * np.eye(d) + left.T @ left + self.tightness * np.outer(mean, mean)
+        centred = members - mean
+        scale = (FREE - 1) * np.eye(d) + centred.T @ centred + self.tightness * np.outer(mean, mean)
         # Σ⁻¹ ~ W(ν, Ψ⁻¹) by Bartlett: C⁻ᵀAAᵀC⁻¹ for Ψ = CCᵀ and A of normal and χ numbers
         lower = np.tril(generator.standard_normal((d, d)), -1)
         lower[np.diag_indices(d)] = np.sqrt(generator.chisquare(d + FREE + m - np.arange(d)))
@@ -96,12 +94,12 @@ class Full:
         return mean + root @ generator.standard_normal(d) / np.sqrt(kappa), root
 
     def whiten(self, offsets: Floats, root: Floats) -> tuple[Floats, float]:
-        """See `Family`."""
+        """Return rows (n, d) by the inverse of the root, and the logarithm of its determinant."""
         scaled = solve_triangular(root, offsets.T, lower=True, check_finite=False).T
         return scaled, float(np.log(root.diagonal()).sum())
 
     def spread(self, root: Floats, normal: Floats) -> Floats:
-        """See `Family`."""
+        """Return standard normal rows (n, d) times the root of the covariance."""
         return normal @ root.T
 
 
@@ -113,15 +111,15 @@ def _log_student(squares: Floats, d: int, tightness: float) -> Floats:
     df = FREE + 1
     spread = (FREE - 1) * (1 + 1 / tightness)  # df times the squared scale
     constant = gammaln((df + d) / 2) - gammaln(df / 2) - 0.5 * d * np.log(np.pi * spread)
-    found: Floats = constant - 0.5 * (df + d) * np.log1p(squares / spread)
-    return found
+    log_values: Floats = constant - 0.5 * (df + d) * np.log1p(squares / spread)
+    return log_values
 
 
 def log_density(family: Family, omega: Floats, mean: Floats, root: Floats) -> Floats:
     """Return log N(ω | μ, Σ) of rows (n, d), shape (n,)."""
     scaled, log_width = family.whiten(omega - mean, root)
-    found: Floats = -0.5 * (scaled**2 + np.log(2 * np.pi)).sum(axis=1) - log_width
-    return found
+    density: Floats = -0.5 * (scaled**2 + np.log(2 * np.pi)).sum(axis=1) - log_width
+    return density
 
 
 @dataclass(frozen=True)
@@ -141,15 +139,15 @@ class Mixture:
 
     family: Family
     concentration: float
-    labels: Index
+    labels: Integers
     means: list[Floats]
     roots: list[Floats]
 
     def with_components(self, omega: Floats, generator: Generator) -> Mixture:
         """Draw every component from its posterior given its members; the empty ones go."""
-        kept, labels = np.unique(self.labels, return_inverse=True)
-        drawn = [self.family.draw(omega[labels == k], generator) for k in range(len(kept))]
-        means, roots = ([one[i] for one in drawn] for i in (0, 1))
+        used, labels = np.unique(self.labels, return_inverse=True)
+        drawn = [self.family.draw(omega[labels == k], generator) for k in range(len(used))]
+        means, roots = ([parameters[i] for parameters in drawn] for i in (0, 1))
         return replace(self, labels=labels, means=means, roots=roots)
 
     def with_labels(self, omega: Floats, generator: Generator) -> Mixture:
@@ -220,4 +218,4 @@ class Mixture:
 
     def _densities(self, omega: Floats, means: list[Floats], roots: list[Floats]) -> Floats:
         pairs = zip(means, roots, strict=True)
-        return np.stack([log_density(self.family, omega, *one) for one in pairs], axis=1)
+        return np.stack([log_density(self.family, omega, *pair) for pair in pairs], axis=1)

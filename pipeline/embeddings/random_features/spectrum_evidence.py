@@ -85,17 +85,17 @@ def log_evidence(sums: SpectrumSums, penalties: Floats) -> Floats:
 def _evidence(log_det: Floats | float, explained: Floats, sums: SpectrumSums) -> Floats:
     """Return the log evidence by log|G/λ + I| and cᵀ(G + λI)⁻¹c, shape (…, q)."""
     rates = RATE + 0.5 * np.maximum(sums.n - explained, 0.0)
-    found: Floats = -0.5 * explained.shape[-1] * np.asarray(log_det)
-    return sums.share * (found - (SHAPE + (sums.n - 1) / 2) * np.log(rates).sum(axis=-1))
+    complexity: Floats = -0.5 * explained.shape[-1] * np.asarray(log_det)
+    return sums.share * (complexity - (SHAPE + (sums.n - 1) / 2) * np.log(rates).sum(axis=-1))
 
 
 def draw_penalty(sums: SpectrumSums, generator: np.random.Generator) -> tuple[float, float]:
     """Draw λ from its posterior on a grid, all as likely before; return it and its evidence."""
     penalties = PENALTIES * sums.n
-    found = log_evidence(sums, penalties)
-    chances = np.exp(found - found.max())
+    evidences = log_evidence(sums, penalties)
+    chances = np.exp(evidences - evidences.max())
     i = generator.choice(len(penalties), p=chances / chances.sum())
-    return float(penalties[i]), float(found[i])
+    return float(penalties[i]), float(evidences[i])
 
 
 def accept_in_turn(sums: SpectrumSums, penalty: float, log_chances: Floats) -> NDArray[np.bool_]:
@@ -155,17 +155,19 @@ class _Exchange:
         old, now = self._in[start : start + 2].copy(), self._explained(start, stop)
         for first in (start, start + 1):
             drop_first(self._factor, self._tail, first, stop, *self._scratch)
-        left = self._explained(start + 2, stop)
+        unchanged = self._explained(start + 2, stop)
         pair = self._pair(start + 2, stop, old)
         new = self._pair(start + 2, stop, self._sums.columns(np.array([j + self._n // 2])))
-        after = _evidence(new.log_det - pair.log_det, left + (new.tail**2).sum(axis=0), self._sums)
+        after = _evidence(
+            new.log_det - pair.log_det, unchanged + (new.tail**2).sum(axis=0), self._sums
+        )
         accepted = bool(log_chance < after - _evidence(0.0, now, self._sums))
         self._append(stop, new if accepted else pair)
         return accepted
 
     def _explained(self, start: int, stop: int) -> Floats:
-        found: Floats = (self._tail[start:stop] ** 2).sum(axis=0)
-        return found
+        explained: Floats = (self._tail[start:stop] ** 2).sum(axis=0)
+        return explained
 
     def _pair(self, start: int, stop: int, columns: Integers) -> _Pair:
         above = self._sums.gram[np.ix_(columns, self._in[start:stop])]

@@ -54,10 +54,12 @@ def check_versions(client: Client) -> None:
     ClusterError
         Names the package, the versions and who has them.
     """
-    found: Any = client.get_versions(packages=[name for name in PACKAGES if name != "python"])
-    here = _packages(found["client"])
-    others = {"the scheduler": _packages(found["scheduler"])}
-    others |= {f"worker {address}": _packages(info) for address, info in found["workers"].items()}
+    versions: Any = client.get_versions(packages=[name for name in PACKAGES if name != "python"])
+    here = _packages(versions["client"])
+    others = {"the scheduler": _packages(versions["scheduler"])}
+    others |= {
+        f"worker {address}": _packages(info) for address, info in versions["workers"].items()
+    }
     for name in PACKAGES:
         differing: dict[str, list[str]] = {}
         for who, packages in others.items():
@@ -86,13 +88,13 @@ def check_store(client: Client, url: str | os.PathLike[str]) -> None:
     here = (store.n_dims, store.n_bags, store.n_points)
     seen = _ask(client, normalize_url(url))
     for _ in range(TRIES):  # Dask starts another for a local worker that has died
-        if not any(isinstance(found, OSError) for found in seen.values()):
+        if not any(isinstance(answer, OSError) for answer in seen.values()):
             break
         time.sleep(SECONDS_BETWEEN_TRIES)
         seen = _ask(client, normalize_url(url))
     reasons: dict[str, list[str]] = {}
-    for address, found in seen.items():
-        reason = _difference(found, here)
+    for address, answer in seen.items():
+        reason = _difference(answer, here)
         if reason is not None:
             reasons.setdefault(reason, []).append(f"worker {address}")
     for reason, workers in reasons.items():
@@ -116,15 +118,15 @@ def _look_at(url: str) -> tuple[int, int, int] | str:
 
 
 def _difference(
-    found: tuple[int, int, int] | str | BaseException, here: tuple[int, int, int]
+    answer: tuple[int, int, int] | str | BaseException, here: tuple[int, int, int]
 ) -> str | None:
-    if isinstance(found, BaseException):
-        return f"{type(found).__name__}: {found}"
-    if isinstance(found, str):
-        return found
-    if found[0] != here[0] or found[1] < here[1] or found[2] < here[2]:
+    if isinstance(answer, BaseException):
+        return f"{type(answer).__name__}: {answer}"
+    if isinstance(answer, str):
+        return answer
+    if answer[0] != here[0] or answer[1] < here[1] or answer[2] < here[2]:
         return (
-            f"under that URL it sees {found[1]} bags of {found[2]} points, here are {here[1]} "
+            f"under that URL it sees {answer[1]} bags of {answer[2]} points, here are {here[1]} "
             f"of {here[2]}"
         )
     return None

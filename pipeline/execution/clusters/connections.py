@@ -85,6 +85,12 @@ def connect(
     ConfigError
         No such profile, a wrong key in it, a text that is no address, or a parameter for workers
         of a cluster that has its own.
+
+    Examples
+    --------
+    >>> from bagbasis import DoubleBasisRegressor, connect
+    >>> with connect('local', n_workers=2) as client:  # doctest: +SKIP
+    ...     model = DoubleBasisRegressor().fit(store)
     """
     profile = profile_of(target)
     where = profile.address if isinstance(profile, AddressProfile) else target
@@ -113,10 +119,10 @@ def connect(
 def lanes_line(client: Client, profile: Profile) -> str:
     """Return the lanes and cores of a cluster, and where its dashboard is, for people."""
     threads = client.nthreads()
-    given = getattr(profile, "cores_per_worker", None)
+    cores_per_worker = getattr(profile, "cores_per_worker", None)
     if isinstance(profile, LocalProfile):
-        given = cores_per_lane(profile)
-    cores = sum(given or n for n in threads.values())
+        cores_per_worker = cores_per_lane(profile)
+    cores = sum(cores_per_worker or n for n in threads.values())
     shown = getattr(profile, "dashboard", None)
     if shown is None:  # a cluster of somebody else's
         shown = "dashboard" in client.scheduler_info(n_workers=0)["services"]

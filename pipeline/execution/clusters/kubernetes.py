@@ -16,7 +16,7 @@ import yaml
 from kr8s.objects import new_class
 
 from ...core.errors import ClusterError, ConfigError
-from ...data.storage.files import storage_errors
+from ...data.storage.files import check_regular, storage_errors
 from ...data.storage.urls import normalize_url
 from .profiles import KubernetesProfile
 
@@ -71,6 +71,7 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
         No such file, or no DaskCluster with the keys that the one in ``deploy/kubernetes`` has.
     """
     path = Path(normalize_url(profile.cluster_spec))
+    check_regular(path, ConfigError)
     with storage_errors(f"cluster_spec {path}", "cannot be read", kind=ConfigError):
         content = path.read_bytes()
     try:

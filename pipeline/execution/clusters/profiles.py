@@ -301,11 +301,11 @@ def changed(profile: Profile, where: str, **values: object) -> Profile:
     ConfigError
         A value the profile has no key for, or a wrong one.
     """
-    given = {name: value for name, value in values.items() if value is not None}
-    for name in given:
+    changes = {name: value for name, value in values.items() if value is not None}
+    for name in changes:
         if name not in type(profile).model_fields:
             raise ConfigError(f"{name} is for local workers; those of {where} are there")
     try:
-        return type(profile).model_validate(profile.model_dump() | given)
+        return type(profile).model_validate(profile.model_dump() | changes)
     except ValidationError as error:
         raise ConfigError(first_error(TypeAdapter(type(profile)), error).text) from None

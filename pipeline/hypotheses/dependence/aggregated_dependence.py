@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.special import softmax
 from typing_extensions import override
 
-from ...core import Boolean, Integer, None_, Table
+from ...core import Integer
 from ...core.arrays import Floats
 from ..kernels.pair_grams import SECONDS_PER_WIDTHS, CentredGram, products_of_widths
 from ..registry import Measured
@@ -49,12 +49,8 @@ class ManyWidths(DependenceStatistic):
     """
 
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "shift")
-    n_frequencies: int = 64
+    n_frequencies: Annotated[int, Integer(1, 4096)] = 64
     exact: bool | None = None
-
-    PARAMETERS: ClassVar[Table] = {
-        "n_frequencies": Integer(1, 4096), "exact": Boolean | None_,
-    }  # fmt: skip
 
     def _is_exact(self, pairs: Pairs) -> bool:
         if self.exact is not None:
@@ -79,9 +75,9 @@ class ManyWidths(DependenceStatistic):
         """Return HSIC of each pair of widths, (25,), and it in orders, (m, 25)."""
         if self._is_exact(pairs):
             n = len(pairs)
-            given = np.arange(n)[None]
+            observed = np.arange(n)[None]
             A, B = (self._grams(pairs, i) for i in range(2))
-            every = products_of_widths(A, B, chain([given], pairs.orders())) / (n * (n - 3))
+            every = products_of_widths(A, B, chain([observed], pairs.orders())) / (n * (n - 3))
             return every[0], every[1:]
         X, Y = (self._waves(pairs, i) for i in range(2))
         drawn = [dependence(X, Y[:, order]) for block in pairs.orders() for order in block]
@@ -101,6 +97,17 @@ class HSICAggregate(ManyWidths):
         Whether the kernels' own values are taken in place of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICAggregate, independence_test
+    >>> result = independence_test(x, y, statistic=HSICAggregate(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "hsic_agg"
@@ -108,11 +115,11 @@ class HSICAggregate(ManyWidths):
     @override
     def measure(self, pairs: Pairs) -> Measured:
         values, drawn = self._draw(pairs)
-        found = aggregate(values, drawn, pairs.null)
+        aggregated = aggregate(values, drawn, pairs.null)
         widths = pairs_of_widths(pairs)
-        scales = {**widths, "hsic": values.tolist(), **found.columns()}
-        details = {**found.counted(names_of(widths)), "pairs_of_scales": scales}
-        return Measured(found.statistic, found.null, details=details)
+        scales = {**widths, "hsic": values.tolist(), **aggregated.columns()}
+        details = {**aggregated.counted(names_of(widths)), "pairs_of_scales": scales}
+        return Measured(aggregated.statistic, aggregated.null, details=details)
 
 
 @INDEPENDENCE.register
@@ -133,6 +140,17 @@ class HSICFuse(ManyWidths):
         Whether the kernels' own values are taken in place of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICFuse, independence_test
+    >>> result = independence_test(x, y, statistic=HSICFuse(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "hsic_fuse"

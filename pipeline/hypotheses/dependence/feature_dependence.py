@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 from typing_extensions import override
 
-from ...core import Integer, Real, Table
+from ...core import Integer, Real
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
 from ...core.sums import Sums
@@ -63,12 +63,12 @@ class FourierPairs:
     y: FourierFeatures
 
     def __call__(self, X: Floats, Y: Floats) -> CrossMoments:
-        """See `PairMap`."""
+        """Return the sums over rows (n, d_x) and (n, d_y)."""
         return CrossMoments.of(self.x(X).astype(np.float64), self.y(Y).astype(np.float64))
 
     @property
     def cost(self) -> Cost:
-        """See `PairMap`."""
+        """What a pair takes."""
         n_features = 2 * self.x.n_frequencies
         doubles = Cost(
             seconds_per_bag=6 * n_features**2 * SECONDS_PER_PRODUCT,
@@ -87,12 +87,22 @@ class HSICFourier(FeatureHSIC):
     ----------
     n_features : even int ≥ 2
         Number of random features of each variable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICFourier, independence_test
+    >>> statistic = HSICFourier(n_features=50)
+    >>> result = independence_test(x, y, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "hsic_fourier"
-    n_features: int = 200
-
-    PARAMETERS: ClassVar[Table] = {"n_features": Integer(2, MOST_FEATURES, even=True)}
+    n_features: Annotated[int, Integer(2, MOST_FEATURES, even=True)] = 200
 
     @override
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
@@ -125,12 +135,22 @@ class HSICNystroem(FeatureHSIC):
     ----------
     n_landmarks : int ≥ 1
         Rows drawn at random, of each variable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICNystroem, independence_test
+    >>> statistic = HSICNystroem(n_landmarks=30)
+    >>> result = independence_test(x, y, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "hsic_nystroem"
-    n_landmarks: int = 100
-
-    PARAMETERS: ClassVar[Table] = {"n_landmarks": Integer(1)}
+    n_landmarks: Annotated[int, Integer(1)] = 100
 
     @override
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
@@ -170,12 +190,21 @@ class KCCA(Correlation):
     ----------
     ridge : float > 0
         κ; without it the correlation is always 1. The matrices are K̃ + (n κ / 2) I.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import KCCA, independence_test
+    >>> result = independence_test(x, y, statistic=KCCA(ridge=0.05), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "kcca"
-    ridge: float = 0.01
-
-    PARAMETERS: ClassVar[Table] = {"ridge": Real(gt=0)}
+    ridge: Annotated[float, Real(gt=0)] = 0.01
 
     @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
@@ -183,12 +212,12 @@ class KCCA(Correlation):
         for kernel, rows in zip(pairs.kernels, pairs.rows, strict=True):
             values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
             shares = values / (values + n * self.ridge / 2)
-            kept = shares > LEAST_SHARE
-            if not kept.any():
+            strong = shares > LEAST_SHARE
+            if not strong.any():
                 raise ParameterError(
                     f"ridge is {self.ridge:g}, which leaves nothing of a kernel: take less"
                 )
-            sides.append(vectors[:, kept] * shares[kept] * n**0.5)
+            sides.append(vectors[:, strong] * shares[strong] * n**0.5)
         return RowPair(sides[0], sides[1], correlation=True)
 
 
@@ -202,16 +231,23 @@ class KCCAFourier(Correlation):
     ridge : float > 0
     n_features : even int ≥ 2
         Number of random features of each variable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import KCCAFourier, independence_test
+    >>> statistic = KCCAFourier(n_features=50)
+    >>> result = independence_test(x, y, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "kcca_fourier"
-    ridge: float = 0.01
-    n_features: int = 200
-
-    PARAMETERS: ClassVar[Table] = {
-        "ridge": Real(gt=0),
-        "n_features": Integer(2, MOST_FEATURES, even=True),
-    }
+    ridge: Annotated[float, Real(gt=0)] = 0.01
+    n_features: Annotated[int, Integer(2, MOST_FEATURES, even=True)] = 200
 
     @override
     def _row_pair(self, pairs: Pairs) -> RowPair:
@@ -235,14 +271,23 @@ class RDC(Correlation):
         Number of random features of each variable.
     scale : float > 0
         Scale of the sines' random weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import RDC, independence_test
+    >>> result = independence_test(x, y, statistic=RDC(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "rdc"
     kernels: ClassVar[tuple[str, ...]] = ()
-    n_features: int = 20
-    scale: float = 1 / 6
-
-    PARAMETERS: ClassVar[Table] = {"n_features": Integer(1, MOST_FEATURES), "scale": Real(gt=0)}
+    n_features: Annotated[int, Integer(1, MOST_FEATURES)] = 20
+    scale: Annotated[float, Real(gt=0)] = 1 / 6
 
     @override
     def _row_pair(self, pairs: Pairs) -> RowPair:

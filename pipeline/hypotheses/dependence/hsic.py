@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from typing_extensions import override
 
-from ...core import Integer, None_, Table
+from ...core import Integer
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ..kernels.kernels import AnyKernel, NegativeDistance
@@ -28,7 +28,19 @@ LEAST_BLOCK = 4  # rows of an unbiased HSIC
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICb(DependenceStatistic):
-    """‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0."""
+    """‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICb, independence_test
+    >>> result = independence_test(x, y, statistic=HSICb(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "hsic_b"
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "gamma", "pearson", "spectral", "shift")
@@ -49,13 +61,13 @@ class HSICb(DependenceStatistic):
         )
         sums = GramSums.of(A, B)
         scale = 1 / (n * (n - 3)) if self.unbiased else 1 / n**2
-        found = Measured(
+        measured = Measured(
             scale * sums.product,
             self._null(pairs, A, B, sums, scale),
             sums.standard_error,
             sums.alignment,
         )
-        return found.times_power(sum(kernel.exponent for kernel in kernels), self.name)
+        return measured.times_power(sum(kernel.exponent for kernel in kernels), self.name)
 
     def _null(
         self, pairs: Pairs, A: CentredGram, B: CentredGram, sums: GramSums, scale: float
@@ -89,7 +101,19 @@ class HSICb(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICu(HSICb):
-    """HSIC without its bias, 0 on average without dependence: ⟨K, L⟩ of U-centred matrices."""
+    """HSIC without its bias, 0 on average without dependence: ⟨K, L⟩ of U-centred matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICu, independence_test
+    >>> result = independence_test(x, y, statistic=HSICu(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "hsic_u"
     unbiased: ClassVar[bool] = True
@@ -98,7 +122,19 @@ class HSICu(HSICb):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class DistanceCovariance(HSICb):
-    """The squared distance covariance: 4 HSIC_b of the kernels −‖Δ‖ / 2; no bandwidth."""
+    """The squared distance covariance: 4 HSIC_b of the kernels −‖Δ‖ / 2; no bandwidth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import DistanceCovariance, independence_test
+    >>> result = independence_test(x, y, statistic=DistanceCovariance(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "dcov"
     kernels: ClassVar[tuple[str, ...]] = ()
@@ -132,14 +168,23 @@ class HSICBlock(DependenceStatistic):
     ----------
     block : int ≥ 4, optional
         Pairs in a block; default √n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import HSICBlock, independence_test
+    >>> result = independence_test(x, y, statistic=HSICBlock(block=10), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "hsic_block"
     nulls: ClassVar[tuple[str, ...]] = ("normal",)
     group_nulls: ClassVar[tuple[str, ...]] = ()
-    block: int | None = None
-
-    PARAMETERS: ClassVar[Table] = {"block": Integer(LEAST_BLOCK) | None_}
+    block: Annotated[int, Integer(LEAST_BLOCK)] | None = None
 
     @override
     def measure(self, pairs: Pairs) -> Measured:
@@ -147,16 +192,19 @@ class HSICBlock(DependenceStatistic):
         block = max(LEAST_BLOCK, int(n**0.5)) if self.block is None else self.block
         if n < 2 * block:
             raise DataError(f"{n} pairs are less than two blocks of {block}; take smaller blocks")
-        kernels, found = pairs.kernels, []
+        kernels, products = pairs.kernels, []
         for start in range(0, n - block + 1, block):
             rows = slice(start, start + block)
             A, B = (
                 CentredGram.of(kernel, z[rows], unbiased=True)
                 for kernel, z in zip(kernels, pairs.rows, strict=True)
             )
-            found.append(GramSums.of(A, B).product / (block * (block - 3)))
-        observed, error = float(np.mean(found)), float(np.std(found, ddof=1) / len(found) ** 0.5)
-        null = normal_null(observed, error, len(found) - 1)
+            products.append(GramSums.of(A, B).product / (block * (block - 3)))
+        observed, error = (
+            float(np.mean(products)),
+            float(np.std(products, ddof=1) / len(products) ** 0.5),
+        )
+        null = normal_null(observed, error, len(products) - 1)
         return Measured(observed, null, error, details={"block": block})
 
 
@@ -168,6 +216,17 @@ class Lancaster(DependenceStatistic):
     It is 0 where one of them is independent of the two others. So each of them in turn is put in
     other orders; the largest of the three p-values is the test's, and rejects that any of the
     three is independent of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import Lancaster, independence_test
+    >>> x, y = rng.normal(size=(2, 120))
+    >>> z = np.sign(x * y)  # depends on both, and on neither alone
+    >>> result = independence_test(x, y, z, statistic=Lancaster(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "lancaster"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigvalsh
 from typing_extensions import override
 
-from ...core import Integer, ShareOrZero, Table
+from ...core import Integer, ShareOrZero
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...core.saved import Saved
@@ -82,7 +82,7 @@ class Locations(Saved):
 
     @property
     def cost(self) -> Cost:
-        """See `PairMap`."""
+        """What a pair takes."""
         n_locations = len(self.v)
         width = self.v.shape[1] + self.w.shape[1]
         return Cost(
@@ -129,8 +129,8 @@ class LocationSums(Sums):
         """Return what each location adds to λ̂, n û_j ((Σ̂ + γI)⁻¹ û)_j, shape (J,)."""
         u, covariance = self.covariances()
         covariance[np.diag_indices_from(covariance)] += ridge
-        found: Floats = self.n * u * cho_solve(cho_factor(covariance), u)
-        return found
+        shares: Floats = self.n * u * cho_solve(cho_factor(covariance), u)
+        return shares
 
     def statistic(self, ridge: float = RIDGE) -> float:
         """λ̂, χ²(J) without dependence."""
@@ -250,16 +250,25 @@ class NFSIC(DependenceStatistic):
     learn : float, 0 ≤ learn < 1
         Share of the units that locations and bandwidths are learnt on; the test is of the others.
         0: locations are drawn from normal distributions like those of x and y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=100)
+    >>> y = x**2 + 0.1 * rng.normal(size=100)
+    >>> from bagbasis.hypotheses import NFSIC, independence_test
+    >>> result = independence_test(x, y, statistic=NFSIC(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "nfsic"
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square", "shift")
     null_in_pass: ClassVar[tuple[str, int] | None] = ("chi_square", MANY_BAGS)
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
-    n_locations: int = 10
-    learn: float = 0.0
-
-    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1, MOST_LOCATIONS), "learn": ShareOrZero}
+    n_locations: Annotated[int, Integer(1, MOST_LOCATIONS)] = 10
+    learn: Annotated[float, ShareOrZero] = 0.0
 
     @override
     def measure(self, pairs: Pairs) -> Measured:

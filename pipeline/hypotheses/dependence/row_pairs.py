@@ -130,8 +130,8 @@ def nystroem_rows(gram: Floats, columns: Floats) -> Floats:
         Kernel values of the rows and the landmarks.
     """
     values, vectors = eigh(gram)
-    kept = values > LEAST_EIGENVALUE * values[-1]
-    return columns @ (vectors[:, kept] / np.sqrt(values[kept]))
+    positive = values > LEAST_EIGENVALUE * values[-1]
+    return columns @ (vectors[:, positive] / np.sqrt(values[positive]))
 
 
 def _turned(rows: Floats) -> tuple[Floats, Floats]:
@@ -143,8 +143,8 @@ def _turned(rows: Floats) -> tuple[Floats, Floats]:
     rows = rows - rows.mean(axis=0)
     n, p = rows.shape
     values, vectors = eigh((rows @ rows.T if n < p else rows.T @ rows) / n)
-    kept = values > LEAST_EIGENVALUE * values[-1]
-    values, vectors = values[kept], vectors[:, kept]
+    positive = values > LEAST_EIGENVALUE * values[-1]
+    values, vectors = values[positive], vectors[:, positive]
     return vectors * np.sqrt(n * values) if n < p else rows @ vectors, values
 
 

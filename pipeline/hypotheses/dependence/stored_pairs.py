@@ -63,23 +63,23 @@ class StoredPairs:
         """Return the sums over all pairs, in one pass on the open cluster."""
         collector = partial(Folded, partial(self._sum, pair_map), _merge, None)
         cost = self.embed.spec.cost + pair_map.cost
-        found = run_pass(self.bags, Reduction(collector, _merge, cost, name="pairs"))
-        if found is None:
+        sums = run_pass(self.bags, Reduction(collector, _merge, cost, name="pairs"))
+        if sums is None:
             raise DataError(f"{self.bags.url}: no bag has the target {self.target!r}")
-        return found
+        return sums
 
     def _sum(self, pair_map: Callable[..., State], batch: Batch) -> State:
         return pair_map(*self._rows(batch))
 
     def _rows(self, batch: Batch) -> tuple[Floats, Floats]:
-        kept = batch.bags.sizes >= (self.embed.size or 1)
+        large = batch.bags.sizes >= (self.embed.size or 1)
         store = self.bags.data
         assert isinstance(store, BagStore)
-        return self.embed(batch.bags), target_rows(store, self.target, batch.labels[kept])
+        return self.embed(batch.bags), target_rows(store, self.target, batch.labels[large])
 
 
-def _merge(one: State | None, other: State | None) -> State | None:
+def _merge(state: State | None, other: State | None) -> State | None:
     """Return the sums of both; None is that of no pairs."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
+    if state is None or other is None:
+        return other if state is None else state
+    return state + other

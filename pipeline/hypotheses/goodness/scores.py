@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
 
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError, ParameterError, shown
-from ...core.params import as_array
 from ...densities.series import Densities
 
 STEP = 1e-6  # of a box's side: differences of a series then have nine digits
@@ -45,7 +44,7 @@ class Scored:
         return Scored(self.points[rows], self.slopes[rows], self.weights[rows])
 
 
-class Score(Protocol):
+class ScoreFunction(Protocol):
     """A density's score."""
 
     def __call__(self, points: Floats) -> Scored:
@@ -68,6 +67,14 @@ class MixtureScore:
     ------
     DataError
         Shapes that do not fit, or a covariance that is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis.hypotheses import MixtureScore
+    >>> score = MixtureScore(means=[[-2.0], [2.0]])  # two normal distributions of variance 1
+    >>> print(score(np.array([[-2.0], [0.5], [3.0]])).slopes.round(2).ravel())
+    [ 0.    1.02 -1.  ]
     """
 
     means: ArrayLike
@@ -79,28 +86,23 @@ class MixtureScore:
         """Check shapes, and keep arrays of full shape."""
         means = np.atleast_2d(as_array("means", self.means, np.float64))
         k, d = means.shape if means.ndim == 2 else (0, 0)
-        given = as_array("covariances", self.covariances, np.float64)
-        if not np.isfinite(given).all():
+        cov = as_array("covariances", self.covariances, np.float64)
+        if not np.isfinite(cov).all():
             raise DataError("covariances hold NaN or infinity")
-        if given.ndim == 0:
-            given = given * np.eye(d)
+        if cov.ndim == 0:
+            cov = cov * np.eye(d)
         weights = np.ones(k) if self.weights is None else self.weights
         weights = as_array("weights", weights, np.float64)
-        if (
-            k == 0
-            or d == 0
-            or given.shape[-2:] != (d, d)
-            or given.shape[:-2] not in ((), (1,), (k,))
-        ):
+        if k == 0 or d == 0 or cov.shape[-2:] != (d, d) or cov.shape[:-2] not in ((), (1,), (k,)):
             raise DataError(
-                f"means have shape {means.shape} and covariances {given.shape}; expected (k, d) "
+                f"means have shape {means.shape} and covariances {cov.shape}; expected (k, d) "
                 "and (k, d, d), (d, d) or a number"
             )
         if weights.shape != (k,) or not (weights > 0).all() or not np.isfinite(weights).all():
             raise DataError(f"weights are {shown(weights)}; expected {k} numbers above 0")
-        if not (np.isfinite(means).all() and np.isfinite(given).all()):
+        if not (np.isfinite(means).all() and np.isfinite(cov).all()):
             raise DataError("means or covariances hold NaN or infinity")
-        full = np.broadcast_to(given, (k, d, d))
+        full = np.broadcast_to(cov, (k, d, d))
         try:
             factors = [cho_factor(matrix, lower=True) for matrix in full]
         except LinAlgError as error:
@@ -112,7 +114,7 @@ class MixtureScore:
             object.__setattr__(self, name, value)
 
     def __call__(self, points: Floats) -> Scored:
-        """See `Score`.
+        """Return the slopes and weights at points (n, d).
 
         Raises
         ------
@@ -149,6 +151,18 @@ class SeriesScore:
     ------
     ParameterError
         More densities than one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.densities import estimate_densities
+    >>> from bagbasis.hypotheses import SeriesScore, fit_test
+    >>> x, new = rng.beta(1, 1.5, (2, 400, 1))
+    >>> score = SeriesScore(estimate_densities([x], smoothness=1.0, box=[(0.0, 1.0)]))
+    >>> result = fit_test(new, score, statistic='fssd', n_draws=199)
+    >>> result.name
+    'fssd(n_locations=5, learn=0.0)'
     """
 
     density: Densities
@@ -161,7 +175,7 @@ class SeriesScore:
             )
 
     def __call__(self, points: Floats) -> Scored:
-        """See `Score`.
+        """Return the slopes and weights at points (n, d).
 
         Raises
         ------
@@ -205,7 +219,7 @@ class GivenScore:
     function: Callable[[Floats], ArrayLike]
 
     def __call__(self, points: Floats) -> Scored:
-        """See `Score`.
+        """Return the slopes and weights at points (n, d).
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 For a density p with score s = ∇ log p, E_p[s(x) k(x, v) + ∇_x k(x, v)] = 0 at any v. Where p
 stops at walls, the kernel is multiplied by b(x) b(y), b zero at the walls, and the identity holds
-for that. So a `Score` gives t(x) = b s + ∇b and b(x); the constant of p does not matter.
+for that. So a `ScoreFunction` gives t(x) = b s + ∇b and b(x); the constant of p does not matter.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def stein_wave_sums(
     for start in range(0, len(order), WAVE_ROWS):
         rows = order[start : start + WAVE_ROWS]
         part = scored[rows]
-        found, firsts = np.unique(units[rows], return_index=True)
+        own_units, firsts = np.unique(units[rows], return_index=True)
         waves = np.exp(1j * (part.points @ frequencies))
         for k in range(n_widths):
             if k:
@@ -123,7 +123,7 @@ def stein_wave_sums(
             of_b = np.add.reduceat(part.weights[:, None] * waves, firsts, axis=0)
             for j in range(n_dims):
                 of_t = np.add.reduceat(part.slopes[:, j, None] * waves, firsts, axis=0)
-                sums[k, found, j] += of_t + 1j * 2**k * frequencies[j] * of_b
+                sums[k, own_units, j] += of_t + 1j * 2**k * frequencies[j] * of_b
     scale = n_frequencies**-0.5
     columns: Floats = scale * sums.reshape(*shape[:2], -1).view(np.float64)
     return columns
@@ -147,12 +147,12 @@ def stein_of_waves(
     n = len(scored)
     slopes, weights = (scored.slopes**2).sum(), (scored.weights**2).sum()
     lengths = (frequencies**2).sum(axis=0).mean()
-    found = []
+    estimates = []
     for k, sums in enumerate(stein_wave_sums(scored, units, frequencies, n_widths)):
         moved = np.vstack([sums.sum(axis=0), multiply(signs, sums)])
         own = slopes + weights * lengths * 4**k  # of points with themselves
-        found.append((np.einsum("ij,ij->i", moved, moved) - own) / (n * (n - 1)))
-    values = np.column_stack(found)
+        estimates.append((np.einsum("ij,ij->i", moved, moved) - own) / (n * (n - 1)))
+    values = np.column_stack(estimates)
     return values[0], values[1:]
 
 

@@ -23,7 +23,7 @@ from .kernels import Kernel
 SECONDS_PER_FEATURE = 2e-9  # of a sine and its cosine, or of a kernel value, on one core
 
 
-class FeatureMap(Protocol):
+class RowFeatures(Protocol):
     """Rows in, features out, and what that costs."""
 
     def __call__(self, rows: Floats) -> NDArray[Any]:
@@ -54,7 +54,7 @@ class FourierFeatures:
     fast: bool = False
 
     def __call__(self, rows: Floats) -> NDArray[np.float32]:
-        """See `FeatureMap`."""
+        """Return the features of rows (n, d), shape (n, k)."""
         n = self.n_frequencies
         out = np.empty((len(rows), 2 * n), np.float32)
         if self.fast:

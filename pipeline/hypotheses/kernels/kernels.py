@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from ...core import None_, OneOf, Real, Table, keep_checked
+from ...core import None_, OneOf, Real, keep_checked
 from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...core.saved import Saved
@@ -37,10 +37,9 @@ class Kernel(Saved):
         ν of the Matérn kernel.
     """
 
-    name: str = "gaussian"
-    bandwidth: float = 1.0
-    nu: float = 1.5
-    PARAMETERS: ClassVar[Table] = {"name": KERNEL, "bandwidth": WIDTH, "nu": Real(ge=0.5)}
+    name: Annotated[str, KERNEL] = "gaussian"
+    bandwidth: Annotated[float, WIDTH] = 1.0
+    nu: Annotated[float, Real(ge=0.5)] = 1.5
 
     at_zero = 1.0
     """k(x, x)."""

@@ -64,11 +64,11 @@ class CentredGram:
             margins = sums / (n - 2) - sums.sum() / (2 * (n - 1) * (n - 2))
         else:
             margins = sums / n - sums.sum() / (2 * n**2)
-        found = cls(kernel, rows, unbiased, margins)
+        gram = cls(kernel, rows, unbiased, margins)
         if values is None:
-            return found
+            return gram
         everything = slice(0, n)
-        return replace(found, centred=found.centre(values, everything, everything))
+        return replace(gram, centred=gram.centre(values, everything, everything))
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -119,8 +119,8 @@ class CentredGram:
         n = len(self)
         advice = "take null='pearson', a statistic of features, or fewer rows"
         check_memory(f"a matrix of {n:,} × {n:,} pairs", 3 * 8 * n**2, advice)
-        found = self.tile(slice(0, n), slice(0, n))
-        return found if self.centred is None else found.copy()
+        gram = self.tile(slice(0, n), slice(0, n))
+        return gram if self.centred is None else gram.copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +231,9 @@ def _of_orders(
     shape: tuple[int, ...],
 ) -> Floats:
     """Return what a kernel writes for each order, which takes so many seconds."""
-    found = []
+    values = []
     for block in orders:
         out = np.empty((len(block), *shape))
         run_kernel(kernel, even_edges(len(block), seconds), A, B, block, out)
-        found.append(out)
-    return np.concatenate(found)
+        values.append(out)
+    return np.concatenate(values)

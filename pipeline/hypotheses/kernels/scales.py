@@ -106,8 +106,8 @@ class Scales(Saved):
         ]
         names = dict.fromkeys(kernel.name for kernel in self.kernels)
         return "; ".join(
-            f"{name}, {len(one)} bandwidths from {one[0]:.4g} to {one[-1]:.4g}"
-            for name, one in zip(names, widths, strict=True)
+            f"{name}, {len(scale)} bandwidths from {scale[0]:.4g} to {scale[-1]:.4g}"
+            for name, scale in zip(names, widths, strict=True)
         )
 
     @property
@@ -116,7 +116,7 @@ class Scales(Saved):
         return 2 * self.n_frequencies * len(self.kernels)
 
     def __call__(self, rows: Floats) -> Floats:
-        """See `FeatureMap`."""
+        """Return the features of rows (n, d), shape (n, k)."""
         return self.sums(rows, np.arange(len(rows)), len(rows))
 
     def sums(self, rows: Floats, units: Integers, n_units: int) -> Floats:
@@ -139,7 +139,7 @@ class Scales(Saved):
         sums = np.zeros_like(out)
         for start in range(0, length, BLOCK):
             block = np.asarray(rows[start : start + BLOCK], np.float64) - self.centre
-            turns = [block @ one for one in base]
+            turns = [block @ frequencies for frequencies in base]
             of = units[start : start + BLOCK]
 
             def add_scale(k: int, turns: list[Floats] = turns, of: Integers = of) -> None:

@@ -37,34 +37,34 @@ def sum_over_sets(gram, sets, bits, out):
     sums, row = np.empty((SETS, COLUMNS)), np.zeros(COLUMNS)
     for p in range(n_sets):
         out[p] = 0.0
-    for left in range(0, n, COLUMNS):
-        width = min(COLUMNS, n - left)
+    for first_column in range(0, n, COLUMNS):
+        width = min(COLUMNS, n - first_column)
         for start in range(0, n_sets, SETS):
             m = min(SETS, n_sets - start)
             for p in range(m):
                 for j in range(COLUMNS):
                     sums[p, j] = 0.0
-            for group in range(left // 4, n_groups, TABLES):
+            for group in range(first_column // 4, n_groups, TABLES):
                 for k in range(TABLES):
                     first = 4 * (group + k)
                     # rows beside the columns are there with both halves, others below them once
-                    times = 1.0 if first < left + COLUMNS else 2.0
+                    times = 1.0 if first < first_column + COLUMNS else 2.0
                     for j in range(COLUMNS):
                         tables[k, 0, j] = 0.0
                     for bit in range(4):
                         size = 1 << bit
                         for j in range(COLUMNS):
                             inside = j < width and first + bit < n
-                            row[j] = times * gram[first + bit, left + j] if inside else 0.0
+                            row[j] = times * gram[first + bit, first_column + j] if inside else 0.0
                         for i in range(size):
                             for j in range(COLUMNS):
                                 tables[k, size + i, j] = tables[k, i, j] + row[j]
                 byte = group // 2
                 other = min(byte + 1, bits.shape[0] - 1)  # beyond the last one all sums are 0
                 for p in range(m):
-                    one, two = bits[byte, start + p], bits[other, start + p]
-                    a, b = tables[0, one & 15], tables[1, one >> 4]
-                    c, d = tables[2, two & 15], tables[3, two >> 4]
+                    first_byte, second_byte = bits[byte, start + p], bits[other, start + p]
+                    a, b = tables[0, first_byte & 15], tables[1, first_byte >> 4]
+                    c, d = tables[2, second_byte & 15], tables[3, second_byte >> 4]
                     own = sums[p]
                     for j in range(COLUMNS):
                         own[j] += (a[j] + b[j]) + (c[j] + d[j])
@@ -73,12 +73,12 @@ def sum_over_sets(gram, sets, bits, out):
                 a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
                 end = width // 4 * 4
                 for j in range(0, end, 4):
-                    a0 += own[j] * chosen[left + j]
-                    a1 += own[j + 1] * chosen[left + j + 1]
-                    a2 += own[j + 2] * chosen[left + j + 2]
-                    a3 += own[j + 3] * chosen[left + j + 3]
+                    a0 += own[j] * chosen[first_column + j]
+                    a1 += own[j + 1] * chosen[first_column + j + 1]
+                    a2 += own[j + 2] * chosen[first_column + j + 2]
+                    a3 += own[j + 3] * chosen[first_column + j + 3]
                 for j in range(end, width):
-                    a0 += own[j] * chosen[left + j]
+                    a0 += own[j] * chosen[first_column + j]
                 out[start + p] += (a0 + a1) + (a2 + a3)
 
 

@@ -93,17 +93,17 @@ def staged_p_values(
     -------
     shape (n_comparisons,), shape (n_comparisons,)
     """
-    found: Floats = np.empty(0)
+    observed: Floats = np.empty(0)
     p = np.ones(rows.shape[1])
     open_, n = np.arange(rows.shape[1]), n_permutations
     last = n if not level else max(n, min(MOST_PERMUTATIONS, math.ceil(RESOLUTION / level)))
     while len(open_):
         values = _differences(rows[:, open_], is_first, n, seed)
-        found = found if len(found) else values[0]
-        p[open_] = [float(p_values(one[0], one[1:])) for one in values.T]
+        observed = observed if len(observed) else values[0]
+        p[open_] = [float(p_values(column[0], column[1:])) for column in values.T]
         open_ = open_[p[open_] * (1 + n) <= ENOUGH] if n < last else open_[:0]
         n = min(STAGE * n, last)
-    return found, p
+    return observed, p
 
 
 def _differences(

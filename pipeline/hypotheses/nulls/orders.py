@@ -10,14 +10,12 @@ from ...core.arrays import Integers
 from ...core.errors import DataError
 from .draws import generator_of
 
-Index = Integers
-
 VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
 
 
 def permuted_orders(
-    units: Index, n_orders: int, seed: int, strata: Index | None = None
-) -> Iterator[Index]:
+    units: Integers, n_orders: int, seed: int, strata: Integers | None = None
+) -> Iterator[Integers]:
     """Yield blocks (m, n) of random orders that move units as wholes.
 
     A unit trades places with units of as many rows only: so each row of a unit keeps its place in
@@ -61,7 +59,7 @@ def permuted_orders(
         yield block
 
 
-def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Index]:
+def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Integers]:
     """Yield blocks (m, n) of rotations of a series, drawn without repeats from all n − 1.
 
     A rotation keeps what a series owes to its own past, which random orders destroy.

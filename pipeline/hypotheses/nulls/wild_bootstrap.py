@@ -1,4 +1,4 @@
-"""The wild bootstrap: nulls of series, by random weights with the memory of the series."""
+"""The wild bootstrap: nulls of series, by random weights that are correlated as they are."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from .draws import generator_of
 WILD = "wild_bootstrap"
 
 
-def wild_signs(n: int, n_draws: int, memory: float, seed: int) -> Floats:
-    """Random signs of a series with correlations e^{−lag / memory}, shape (n_draws, n).
+def wild_signs(n: int, n_draws: int, correlation_length: float, seed: int) -> Floats:
+    """Random signs of a series with correlations e^{−lag / correlation_length}, shape (n_draws, n).
 
     Parameters
     ----------
-    memory : float ≥ 0
+    correlation_length : float ≥ 0
         Correlation length of the series, in points; 0 for independent points.
     """
     rng = generator_of(seed, "weights")
-    stay = 0.5 if memory == 0 else 0.5 + 0.5 * np.exp(-1 / memory)
+    stay = 0.5 if correlation_length == 0 else 0.5 + 0.5 * np.exp(-1 / correlation_length)
     flips = rng.random((n_draws, n)) >= stay
     flips[:, 0] = rng.random(n_draws) < 0.5
     return np.where(np.cumsum(flips, axis=1) % 2, -1.0, 1.0)
 
 
-def wild_waves(n: int, n_draws: int, memory: float, seed: int) -> Floats:
+def wild_waves(n: int, n_draws: int, correlation_length: float, seed: int) -> Floats:
     """Return normal weights with correlations e^{−lag² / 2 memory²}, shape (n_draws, n).
 
     As these begin to fall with the square of the lag, sums take less from the variance of a series
-    than with signs (Shao 2010): 2 % for a series with correlations e^{−7 lag / memory}, not 12 %.
+    than with signs (Shao 2010): 2 % for a series with correlations
+    e^{−7 lag / correlation_length}, not 12 %.
     """
     rng = generator_of(seed, "weights")
-    memory = _bounded(memory, n)
-    reach = int(4 * memory) + 1  # e^−16 is nothing
-    taps = np.exp(-((np.arange(-reach, reach + 1) / memory) ** 2))
+    correlation_length = _bounded(correlation_length, n)
+    reach = int(4 * correlation_length) + 1  # e^−16 is nothing
+    taps = np.exp(-((np.arange(-reach, reach + 1) / correlation_length) ** 2))
     noise = rng.standard_normal((n_draws, n + 2 * reach))
     waves: Floats = fftconvolve(noise, taps[None] / np.linalg.norm(taps), "valid", axes=1)
     return waves
 
 
-def centred_variance(sizes: Integers, memory: float) -> float:
+def centred_variance(sizes: Integers, correlation_length: float) -> float:
     """Return the mean square that `wild_waves` have about their mean, from 0 to 1.
 
     Parameters
@@ -56,14 +57,14 @@ def centred_variance(sizes: Integers, memory: float) -> float:
     n, rows = len(sizes), sizes.astype(np.float64)
     lags = np.arange(1 - n, n)
     pairs = fftconvolve(rows, rows[::-1])  # pairs of rows at each lag of their units
-    unlike = -np.expm1(-((lags / _bounded(memory, n)) ** 2) / 2)
+    unlike = -np.expm1(-((lags / _bounded(correlation_length, n)) ** 2) / 2)
     return float(pairs @ unlike) / float(rows.sum()) ** 2
 
 
-def wild_degrees(n: int, memory: float) -> float:
+def wild_degrees(n: int, correlation_length: float) -> float:
     """Of freedom, at least 1, of the variance of a mean of n numbers that `wild_waves` estimate."""
     lags = np.arange(1 - n, n)
-    return max(1.0, n / float(np.exp(-((lags / max(0.1, memory)) ** 2)).sum()) - 1)
+    return max(1.0, n / float(np.exp(-((lags / max(0.1, correlation_length)) ** 2)).sum()) - 1)
 
 
 def wild_factors(n_draws: int, degrees: float, seed: int) -> Floats:
@@ -103,5 +104,5 @@ def wild_null(observed: float, values: Floats, scale: float) -> Null:
     return replace(permutation_null(observed, values, scale), name=WILD)
 
 
-def _bounded(memory: float, n: int) -> float:
-    return max(0.1, min(memory, n))  # below 0.1 neighbours are independent
+def _bounded(correlation_length: float, n: int) -> float:
+    return max(0.1, min(correlation_length, n))  # below 0.1 neighbours are independent

@@ -33,6 +33,19 @@ class DerivativeNorms:
         bags of one point ‖∂_j f‖ of Rosasco et al., in units of the prediction.
     standard_errors : float64, shape (d,)
         Over bags.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(-1.0, 1.0, 80)
+    >>> X = [rng.normal([m, 0.0], 1.0, (30, 2)) for m in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.hypotheses import derivative_norms
+    >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X, y)
+    >>> result = derivative_norms(model, X)
+    >>> result.norms.shape, result.standard_errors.shape
+    ((2,), (2,))
     """
 
     norms: Floats
@@ -78,6 +91,19 @@ def derivative_norms(
         What is no model.
     DataError
         No bags, or predictions that are no numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(-1.0, 1.0, 80)
+    >>> X = [rng.normal([m, 0.0], 1.0, (30, 2)) for m in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.hypotheses import derivative_norms
+    >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X, y)
+    >>> norms = derivative_norms(model, X).norms
+    >>> int(np.argmax(norms))  # the coordinate that predictions depend on most
+    0
     """
     if not callable(getattr(model, "predict", None)):
         raise ParameterError(f"model is {shown(model)}; expected a fitted model of bags")
@@ -104,10 +130,10 @@ def derivative_norms(
 def _predict(model: Predictor, bags: Bags, points: Floats, j: int, move: Floats) -> Floats:
     moved = points.copy()
     moved[:, j] += move
-    found = np.asarray(model.predict(Bags(moved, bags.offsets).named(bags.coordinate_names)))
-    if found.dtype.kind not in "iuf" or len(found) != len(bags):
+    predicted = np.asarray(model.predict(Bags(moved, bags.offsets).named(bags.coordinate_names)))
+    if predicted.dtype.kind not in "iuf" or len(predicted) != len(bags):
         raise DataError(
-            f"the model predicts shape {found.shape} of {found.dtype}; expected numbers, one row "
-            "per bag"
+            f"the model predicts shape {predicted.shape} of {predicted.dtype}; expected numbers, "
+            "one row per bag"
         )
-    return found.reshape(len(bags), -1).astype(np.float64)
+    return predicted.reshape(len(bags), -1).astype(np.float64)

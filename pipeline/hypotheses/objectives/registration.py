@@ -11,9 +11,8 @@ from scipy.ndimage import gaussian_filter, map_coordinates, median_filter
 from scipy.optimize import minimize
 
 from ...core import Integer, OneOf, Pair, Real, checked
-from ...core.arrays import Floats
+from ...core.arrays import Floats, as_array
 from ...core.errors import DataError
-from ...core.params import as_array
 from ...execution.lanes import lane
 from .variable_features import VariableFeatures
 
@@ -43,6 +42,17 @@ class Registration:
     dependence : float
         Dependence of the pixels that overlap, from 0 to 1.
     measure : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from scipy.ndimage import gaussian_filter
+    >>> from bagbasis.hypotheses import register_images
+    >>> image = gaussian_filter(rng.normal(size=(24, 24)), 3)
+    >>> result = register_images(image, -image, max_shift=4.0)  # brightness reversed, in place
+    >>> print(round(abs(result.angle)), round(result.scale, 1))
+    0 1.0
     """
 
     shift: tuple[float, float]
@@ -112,21 +122,33 @@ def register_images(
     003 (outlier-robust image registration; Kybic 2004, Neemuchwala et al. 2007): the objective is
     I(y_ref, y(θ)). Blurred images are searched on a grid, the best motions followed to sharper
     ones. A median of nine pixels comes first, so that single wild pixels are not blurred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from scipy.ndimage import gaussian_filter, shift
+    >>> from bagbasis.hypotheses import register_images
+    >>> reference = gaussian_filter(rng.normal(size=(24, 24)), 3)
+    >>> image = shift(reference, (2, -1))
+    >>> result = register_images(reference, image, max_shift=4.0, max_angle=0.0)
+    >>> print(np.round(result.shift))
+    [ 2. -1.]
     """
-    given = _image("reference", reference), _image("image", image)
-    fixed, moving = (median_filter(one, MEDIAN) for one in given)
+    images = _image("reference", reference), _image("image", image)
+    fixed, moving = (median_filter(pixels, MEDIAN) for pixels in images)
     limits = np.array([max_shift, max_shift, max_angle, np.log(max_scale)])
     with lane():
         motions: list[Floats] = []
         for width in SMOOTHED:
-            blurred = [gaussian_filter(one, width) for one in (fixed, moving)]
+            blurred = [gaussian_filter(pixels, width) for pixels in (fixed, moving)]
             step = max(1, round(width / 2))  # neighbours of a blurred pixel say little more
             overlap = Overlap.of(blurred[0], blurred[1], measure, n_features, step)
             if not motions:
                 motions = _coarse(overlap, limits)
-            found = [_refine(overlap, motion, limits, width) for motion in motions]
-            found.sort(key=overlap)
-            motions = found[:1] if width != SMOOTHED[0] else found
+            refined = [_refine(overlap, motion, limits, width) for motion in motions]
+            refined.sort(key=overlap)
+            motions = refined[:1] if width != SMOOTHED[0] else refined
         best = motions[0]
     return Registration(
         (float(best[0]), float(best[1])),
@@ -219,14 +241,14 @@ def _refine(overlap: Overlap, motion: Floats, limits: Floats, width: float) -> F
 
     if not free.any():
         return motion
-    found = minimize(
+    optimum = minimize(
         value,
         motion[free],
         method="Nelder-Mead",
         options={"initial_simplex": simplex[:, free], "xatol": 1e-3, "fatol": 1e-7, "maxfev": 400},
     )
     best = motion.copy()
-    best[free] = found.x
+    best[free] = optimum.x
     return np.clip(best, -limits, limits)
 
 

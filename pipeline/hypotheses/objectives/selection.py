@@ -53,6 +53,16 @@ class Selection:
     criterion : str
     n : int
         Rows: bags with a target, or points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import select_coordinates
+    >>> X = rng.normal(size=(200, 6))
+    >>> selection = select_coordinates(X, X[:, 2] - X[:, 4], k=2)
+    >>> selection.stability.shape
+    (6,)
     """
 
     names: tuple[str, ...]
@@ -125,6 +135,17 @@ def select_coordinates(
     Notes
     -----
     003 (dependence as an objective); Peng, Long and Ding 2005; Yamada et al. 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import select_coordinates
+    >>> X = rng.normal(size=(200, 6))
+    >>> y = X[:, 2] - X[:, 4] + 0.1 * rng.normal(size=200)
+    >>> selection = select_coordinates(X, y, k=2)
+    >>> sorted(selection.indices.tolist())
+    [2, 4]
     """
     rows = _read(X, y, target, embedding, seed)
     names = rows.names
@@ -134,10 +155,10 @@ def select_coordinates(
     blocks, start = [], 0
     features = []
     for i, part in enumerate([*(x[:, columns] for columns in rows.columns), t]):
-        one = VariableFeatures.of(part, n_features, (seed + i) % 2**64)
-        features.append(one)
-        blocks.append(slice(start, start + one.n_features))
-        start += one.n_features
+        variable = VariableFeatures.of(part, n_features, (seed + i) % 2**64)
+        features.append(variable)
+        blocks.append(slice(start, start + variable.n_features))
+        start += variable.n_features
     check_memory("the sums of all pairs of variables", 24 * n_folds * start**2,
                  "take fewer variables or features")  # fmt: skip
     moments = rows.sums(JoinedFeatures(tuple(features), rows.columns, n_folds), progress)
@@ -174,7 +195,7 @@ class JoinedFeatures:
     @property
     def n_features(self) -> int:
         """Numbers per row."""
-        return sum(one.n_features for one in self.variables)
+        return sum(variable.n_features for variable in self.variables)
 
     def __call__(self, x: Floats, t: Floats) -> Floats:
         """Return the features of rows x (n, s) and targets t (n, q)."""
@@ -306,8 +327,10 @@ def _read(
         if len(bags) != len(t):
             raise DataError(f"y has {len(t)} rows, there are {len(bags)} bags")
         labelled = LabelledBags(bags, Targets((), t))
-    given = ProjectionEmbedding(n_per_dim=EMBEDDED, marginals=1) if embedding is None else embedding
-    spec = given.resolve(labelled.n_dims, labelled.box, ChoiceSample(labelled))
+    chosen = (
+        ProjectionEmbedding(n_per_dim=EMBEDDED, marginals=1) if embedding is None else embedding
+    )
+    spec = chosen.resolve(labelled.n_dims, labelled.box, ChoiceSample(labelled))
     names, columns = variables_of(spec)
     return EmbeddedVariables(labelled, spec, target, names, columns)
 

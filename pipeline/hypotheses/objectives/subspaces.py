@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from dataclasses import field
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +15,13 @@ from scipy.spatial.distance import squareform
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core import Integer, ListOf, None_, Seed, Table, check_parameters
+from ...core import Integer, ListOf, Seed, check_parameters, component
 from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError
+from ...data.bags.coordinates import Names
+from ...data.bags.point_rows import known_points, new_points
 from ...execution.lanes import lane
-from ..samples.samples import as_points
 from .variable_features import Moments, VariableFeatures, alignments
 
 MOST_ITERATIONS = 1000  # of FastICA
@@ -27,6 +29,7 @@ RANK = 1e-10  # of the largest singular value: smaller ones are of coordinates t
 SURE = 4.0  # times the alignment that independent components have by chance: dependent
 
 
+@component
 class IndependentSubspaces(TransformerMixin, BaseEstimator):
     """Sources in groups: dependent within a group, independent between groups.
 
@@ -53,20 +56,24 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
     dependence_ : float64, shape (d, d)
         Between components, from 0 to 1, in the same order.
     n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import IndependentSubspaces
+    >>> sources = rng.uniform(-1, 1, (400, 2))
+    >>> mixed = sources @ np.array([[1.0, 0.5], [0.3, 1.0]])
+    >>> model = IndependentSubspaces(dims=1).fit(mixed)
+    >>> model.transform(mixed).shape
+    (400, 2)
     """
 
-    PARAMETERS: ClassVar[Table] = {
-        "dims": Integer(1) | ListOf(Integer(1), 1) | None_,
-        "n_features": Integer(2, 10_000, even=True),
-        "seed": Seed,
-    }
-
-    def __init__(
-        self, dims: int | Sequence[int] | None = None, n_features: int = 30, seed: int = 0
-    ) -> None:
-        self.dims = dims
-        self.n_features = n_features
-        self.seed = seed
+    dims: Annotated[int | Sequence[int], Integer(1) | ListOf(Integer(1), 1)] | None = field(
+        default=None, kw_only=False
+    )
+    n_features: Annotated[int, Integer(2, 10_000, even=True)] = 30
+    seed: Annotated[int, Seed] = 0
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the subspaces of points.
@@ -85,16 +92,16 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         ParameterError
             ``dims`` that do not add up to d.
         """
-        given = check_parameters(self)
-        x = as_points(X, "X")
+        parameters = check_parameters(self)
+        x, names = new_points(self, X, ensure_min_samples=2)
         n, d = x.shape
-        sizes = _sizes(given["dims"], d)
+        sizes = _sizes(parameters["dims"], d)
         if n <= 2 * d:
             raise DataError(f"{n} points are too few for {d} components")
         with lane():
-            unmixing, self.mean_ = _components(x, given["seed"])
+            unmixing, self.mean_ = _components(x, parameters["seed"])
             components = (x - self.mean_) @ unmixing.T
-            aligned = _dependence(components, given["n_features"])
+            aligned = _dependence(components, parameters["n_features"])
         if sizes is None:
             groups = _linked(aligned, SURE * _by_chance(n))
         else:
@@ -106,7 +113,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         )
         self.unmixing_ = unmixing[order]
         self.dependence_ = aligned[np.ix_(order, order)]
-        self.n_features_in_ = d
+        self._names: Names = names
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
@@ -119,9 +126,7 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "unmixing_"):
             raise UnfittedError("the subspaces are not fitted: call fit first")
-        x = as_points(X, "X")
-        if x.shape[1] != self.n_features_in_:
-            raise DataError(f"X has dimension {x.shape[1]}, the subspaces {self.n_features_in_}")
+        x, _ = known_points(self, X, self._names, "the subspaces were fitted on")
         with lane():
             return (x - self.mean_) @ self.unmixing_.T
 
@@ -153,7 +158,9 @@ def _dependence(components: Floats, n_features: int) -> Floats:
         VariableFeatures.of(components[:, [j]], n_features, j) for j in range(components.shape[1])
     ]
     width = features[0].n_features
-    rows = np.concatenate([one(components[:, [j]]) for j, one in enumerate(features)], axis=1)
+    rows = np.concatenate(
+        [feature(components[:, [j]]) for j, feature in enumerate(features)], axis=1
+    )
     moments = Moments.zeros(1, rows.shape[1])
     moments.add(rows, np.zeros(len(rows), dtype=np.int64))
     _, covariance, n = moments.centred([0])
@@ -182,33 +189,33 @@ def _grouped(aligned: Floats, sizes: Sequence[int]) -> list[Integers]:
 
     It begins with groups that grow greedily, and exchanges pairs until none is better.
     """
-    left, groups = list(range(len(aligned))), []
+    remaining, groups = list(range(len(aligned))), []
     for size in sizes:
-        first = max(left, key=lambda i: sum(sorted(aligned[i, left])[-size - 1 : -1]))
+        first = max(remaining, key=lambda i: sum(sorted(aligned[i, remaining])[-size - 1 : -1]))
         group = [first]
-        left.remove(first)
+        remaining.remove(first)
         while len(group) < size:
-            best = max(left, key=lambda i: aligned[i, group].sum())
+            best = max(remaining, key=lambda i: aligned[i, group].sum())
             group.append(best)
-            left.remove(best)
+            remaining.remove(best)
         groups.append(group)
     better = True
     while better:
         better = False
-        for a, one in enumerate(groups):
+        for a, group_a in enumerate(groups):
             for other in groups[:a]:
-                better |= _exchange(aligned, one, other)
+                better |= _exchange(aligned, group_a, other)
     return [np.array(sorted(group)) for group in groups]
 
 
-def _exchange(aligned: Floats, one: list[int], other: list[int]) -> bool:
+def _exchange(aligned: Floats, group: list[int], other: list[int]) -> bool:
     """Exchange the first pair of two groups that raises their dependence, in place."""
-    for p, i in enumerate(one):
+    for p, i in enumerate(group):
         for q, j in enumerate(other):
-            without_i, without_j = one[:p] + one[p + 1 :], other[:q] + other[q + 1 :]
+            without_i, without_j = group[:p] + group[p + 1 :], other[:q] + other[q + 1 :]
             gain = aligned[j, without_i].sum() + aligned[i, without_j].sum()
             gain -= aligned[i, without_i].sum() + aligned[j, without_j].sum()
             if gain > 1e-12:
-                one[p], other[q] = j, i
+                group[p], other[q] = j, i
                 return True
     return False

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from ...core.arrays import Floats, Integers
+from ...core.sums import Sums
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 
 
@@ -56,8 +57,8 @@ class VariableFeatures:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """Sums over rows v, by fold: they add, and of a fold they subtract.
+class Moments(Sums):
+    """Sums over rows v, by fold.
 
     Attributes
     ----------
@@ -78,10 +79,6 @@ class Moments:
             np.zeros((n_folds, n_columns)),
             np.zeros((n_folds, n_columns, n_columns)),
         )
-
-    def __add__(self, other: Moments) -> Moments:
-        """Return the sums over both sets of rows."""
-        return Moments(*(value + vars(other)[name] for name, value in vars(self).items()))
 
     def add(self, rows: Floats, folds: Integers) -> None:
         """Count rows, in place."""
@@ -106,13 +103,13 @@ def alignments(covariance: Floats, blocks: Sequence[slice], n: float) -> Floats:
     less its mean where variables are independent, tr C_x tr C_y / n.
     """
     J = len(blocks)
-    found = np.empty((J, J))
-    for i, one in enumerate(blocks):
+    aligned = np.empty((J, J))
+    for i, block in enumerate(blocks):
         for j, other in enumerate(blocks[: i + 1]):
-            value = (covariance[one, other] ** 2).sum()
+            value = (covariance[block, other] ** 2).sum()
             if i != j:
-                chance = np.trace(covariance[one, one]) * np.trace(covariance[other, other]) / n
+                chance = np.trace(covariance[block, block]) * np.trace(covariance[other, other]) / n
                 value = max(0.0, value - chance)
-            found[i, j] = found[j, i] = value
-    own = np.sqrt(np.maximum(np.diag(found), 1e-300))
-    return found / np.outer(own, own)
+            aligned[i, j] = aligned[j, i] = value
+    own = np.sqrt(np.maximum(np.diag(aligned), 1e-300))
+    return aligned / np.outer(own, own)

@@ -13,7 +13,6 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import DataError
 from ..nulls.draws import generator_of
 
-Index = Integers
 Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
 """From locations and bandwidths to a value, and its gradient in (locations, log σ), flat."""
 
@@ -22,7 +21,7 @@ MOST_STEPS = 100  # of the search, each two passes over the rows that it learns 
 WIDTHS = 10.0  # a learnt bandwidth is at most so many times the first one, or that part of it
 
 
-def split_units(units: Index, share: float, seed: int) -> tuple[Index, Index]:
+def split_units(units: Integers, share: float, seed: int) -> tuple[Integers, Integers]:
     """Return the rows of a random share of the units, to learn on, and the others, to test.
 
     With a share of 0 both are all rows.
@@ -69,11 +68,11 @@ def climb(
 
     logs, reach = np.log(bandwidths), np.log(WIDTHS)
     bounds = [(None, None)] * int(ends[-1]) + [(log - reach, log + reach) for log in logs]
-    found: Any = minimize(
+    optimum: Any = minimize(
         loss, np.concatenate([*(v.ravel() for v in locations), logs]), jac=True,
         method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS},
     )  # fmt: skip
-    return unpacked(found.x)
+    return unpacked(optimum.x)
 
 
 def kernel_gradient(

@@ -33,20 +33,21 @@ def matched(data: Mapping[str, Any], labels: Mapping[str, Any]) -> tuple[dict[st
     DataError
         Ids or an index that differ from the ids of the bags; see `in_order_of`.
     """
-    made = {name: as_bags(one) if is_groups(one) else one for name, one in data.items()}
+    made = {name: as_bags(values) if is_groups(values) else values for name, values in data.items()}
     others = [*made.values(), *labels.values()]
-    if not any(has_index(one) or isinstance(one, Bags) for one in others):
+    if not any(has_index(values) or isinstance(values, Bags) for values in others):
         return made, dict(labels)  # ids of a store are read only where something has others
     ids = next((of_one for of_one in map(_ids, made.values()) if of_one is not None), None)
     if ids is None:
-        first: Any = next((one for one in made.values() if has_index(one)), None)
+        first: Any = next((values for values in made.values() if has_index(values)), None)
         if first is None or first.index.has_duplicates:
             return made, dict(labels)
         return tuple(
-            {name: _like(one, first) for name, one in some.items()} for some in (made, labels)
+            {name: _like(values, first) for name, values in some.items()} for some in (made, labels)
         )
     return tuple(
-        {name: _in_order(one, ids, name) for name, one in some.items()} for some in (made, labels)
+        {name: _in_order(values, ids, name) for name, values in some.items()}
+        for some in (made, labels)
     )
 
 
@@ -59,16 +60,16 @@ def _ids(data: object) -> BagIds | None:
     return None
 
 
-def _in_order(one: Any, ids: BagIds, name: str) -> Any:  # noqa: ANN401
-    if has_index(one):
-        return in_order_of(one, ids, name)
-    own = one.bag_ids if isinstance(one, Bags) else None
+def _in_order(values: Any, ids: BagIds, name: str) -> Any:  # noqa: ANN401
+    if has_index(values):
+        return in_order_of(values, ids, name)
+    own = values.bag_ids if isinstance(values, Bags) else None
     if own is None or own is ids or np.array_equal(own.values, ids.values):
-        return one
+        return values
     import pandas as pd  # noqa: PLC0415 - ids in memory come from tables
 
     places = pd.Series(np.arange(len(own)), _labels_of(own))
-    return one[in_order_of(places, ids, name).to_numpy()]
+    return values[in_order_of(places, ids, name).to_numpy()]
 
 
 def _labels_of(ids: BagIds) -> Any:  # noqa: ANN401
@@ -77,11 +78,11 @@ def _labels_of(ids: BagIds) -> Any:  # noqa: ANN401
     return pd.Index(ids.values.tolist())
 
 
-def _like(one: Any, first: Any) -> Any:  # noqa: ANN401
+def _like(rows: Any, first: Any) -> Any:  # noqa: ANN401
     """Return rows of pandas in the order of others that have the same index."""
-    if not has_index(one) or one is first or one.index.has_duplicates:
-        return one
-    if len(one) != len(first) or one.index.equals(first.index):
-        return one
-    places = one.index.get_indexer(first.index)
-    return one if (places < 0).any() else one.iloc[places]
+    if not has_index(rows) or rows is first or rows.index.has_duplicates:
+        return rows
+    if len(rows) != len(first) or rows.index.equals(first.index):
+        return rows
+    places = rows.index.get_indexer(first.index)
+    return rows if (places < 0).any() else rows.iloc[places]

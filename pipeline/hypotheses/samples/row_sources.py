@@ -13,7 +13,7 @@ from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.store.sampling import RunSample, spread_rows
 from ...embeddings.base import EmbeddingSpec
 from ...execution.passes import Folded, Reduction, check_memory, rows_of, run_pass
-from ..kernels.features import FeatureMap
+from ..kernels.features import RowFeatures
 from ..kernels.scales import Scales
 from .thinning import thin_bags
 
@@ -71,7 +71,7 @@ class EmbeddedRows:
         embed = EmbedBags(self.spec, self.size, self.seed)
         return np.concatenate([embed(bags) for bags in self.bags.sample(RunSample.of_about(n))])
 
-    def bucket_sums(self, features: FeatureMap, length: int, stride: int = 0) -> Floats:
+    def bucket_sums(self, features: RowFeatures, length: int, stride: int = 0) -> Floats:
         """Return the sums of features over each bucket of bags (`bucket_of`), in one pass.
 
         What a task holds is the buckets of its own bags; sums of tasks add up in any order.
@@ -138,12 +138,12 @@ class EmbedBags:
 
 
 def _sum_batch(
-    embed: EmbedBags, features: FeatureMap, cut: tuple[int, int], start: int, batch: Batch
+    embed: EmbedBags, features: RowFeatures, cut: tuple[int, int], start: int, batch: Batch
 ) -> Span | None:
-    kept = batch.index[batch.bags.sizes >= (embed.size or 1)]
-    if not len(kept):
+    places_of_large = batch.index[batch.bags.sizes >= (embed.size or 1)]
+    if not len(places_of_large):
         return None
-    places = bucket_of(kept - start, *cut)
+    places = bucket_of(places_of_large - start, *cut)
     if isinstance(features, Scales):
         n_buckets = int(places[-1] - places[0]) + 1
         return Span(int(places[0]), features.sums(embed(batch.bags), places - places[0], n_buckets))

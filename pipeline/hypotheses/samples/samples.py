@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from ...core import None_, OneOf
-from ...core.arrays import Floats, Integers
-from ...core.errors import DataError, ParameterError, shown
-from ...core.params import as_array
+from ...core.arrays import Floats, Integers, as_array
+from ...core.errors import DataError, ParameterError, plural, shown
 from ...data.bags.bags import Bags, concatenate
 from ...data.bags.box import Box
 from ...data.bags.coordinates import Names, order_of
@@ -25,8 +24,7 @@ from ...data.store.store import BagStore
 from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec
 from ...embeddings.mean_map import MeanMapEmbedding
 from ...execution.passes import check_memory
-from ..kernels.features import FeatureMap
-from ..result import plural
+from ..kernels.features import RowFeatures
 from .row_sources import ArrayRows, EmbeddedRows
 from .thinning import BagSet, as_bag_set, in_one_order, thinning_size
 
@@ -82,7 +80,7 @@ class Sample:
         """Points, or embeddings of bags, shape (n, d)."""
         return self.data.all()
 
-    def feature_sums(self, features: FeatureMap) -> Floats:
+    def feature_sums(self, features: RowFeatures) -> Floats:
         """Return the sums of features over the rows of each unit, shape (n_units, k).
 
         Rows are taken a block at a time, into the units that a block has; those of bags in
@@ -101,11 +99,11 @@ class Sample:
                 total[start : start + len(columns)] = columns
                 continue
             units = self.units[start : start + len(columns)]
-            found, of = np.unique(units, return_inverse=True)
+            own_units, of = np.unique(units, return_inverse=True)
             members = csr_array((np.ones(len(of)), (of, np.arange(len(of)))))
             if not len(total):
                 total = np.zeros((self.n_units, columns.shape[1]))
-            total[found] += members @ columns
+            total[own_units] += members @ columns
         return total
 
     def in_buckets(self, length: int) -> Sample:
@@ -136,7 +134,7 @@ def is_bags(data: object) -> bool:
         return True
     if isinstance(data, np.ndarray):
         if data.dtype == object and data.ndim == 1:
-            return len(data) > 0 and all(np.ndim(_first([one])) > 0 for one in data[:1])
+            return len(data) > 0 and all(np.ndim(_first([element])) > 0 for element in data[:1])
         return data.ndim == 3
     if isinstance(data, tuple) and data and isinstance(data[0], BagStore):
         return True
@@ -251,39 +249,49 @@ def label_codes(
     DataError
         Another number of labels, or missing ones.
     """
-    given = as_array(what, labels)
-    if given.shape != (n_given,):
+    values = as_array(what, labels)
+    if values.shape != (n_given,):
         raise DataError(
-            f"{what} have shape {given.shape}; expected a label for each of the {n_given} {unit}s"
+            f"{what} have shape {values.shape}; expected a label for each of the {n_given} {unit}s"
         )
-    if n_missing := int(missing_in(given[where]).sum()):
-        raise DataError(
-            f"{what} are missing (NaN) for {n_missing:,} {plural(unit, n_missing)}: "
-            "give each a label, or leave these out"
-        )
+    refuse_missing(what, values[where], unit)
     codes: NDArray[np.int64]
     try:
-        codes = np.unique(given[where], return_inverse=True)[1]
+        codes = np.unique(values[where], return_inverse=True)[1]
     except TypeError:  # texts beside numbers have no order
         numbers: dict[Any, int] = {}
         try:
-            codes = np.array([numbers.setdefault(one, len(numbers)) for one in given[where]])
+            codes = np.array([numbers.setdefault(label, len(numbers)) for label in values[where]])
         except TypeError as error:
             raise DataError(f"{what} are not texts, numbers or times ({error})") from error
     return codes
 
 
+def refuse_missing(what: str, labels: NDArray[Any], unit: str) -> None:
+    """Raise DataError for labels that are missing: NaN, NaT, None, NA, or empty text."""
+    is_empty = np.zeros(labels.shape, dtype=bool)
+    if labels.dtype.kind in "OUST":
+        texts = [isinstance(label, (str, bytes)) and not label for label in labels.ravel().tolist()]
+        is_empty = np.array(texts, dtype=bool).reshape(labels.shape)
+    n_missing = int((missing_in(labels) | is_empty).sum())
+    if n_missing:
+        raise DataError(
+            f"{what} are missing ({'empty text' if is_empty.any() else 'NaN'}) for {n_missing:,} "
+            f"{plural(unit, n_missing)}: give each a label, or leave these out"
+        )
+
+
 def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which values are NaN, NaT, None or pandas' NA."""
-    found: NDArray[np.bool_] = np.zeros(values.shape, dtype=bool)
+    missing: NDArray[np.bool_] = np.zeros(values.shape, dtype=bool)
     if values.dtype.kind == "f":
-        found = np.isnan(values)
+        missing = np.isnan(values)
     elif values.dtype.kind in "mM":
-        found = np.isnat(values)
+        missing = np.isnat(values)
     elif values.dtype.kind == "O":
-        found = np.array([_is_missing(one) for one in values.ravel()], dtype=bool)
-        found = found.reshape(values.shape)
-    return found
+        missing = np.array([_is_missing(value) for value in values.ravel()], dtype=bool)
+        missing = missing.reshape(values.shape)
+    return missing
 
 
 def _is_missing(value: Any) -> bool:  # noqa: ANN401 - anything
@@ -312,7 +320,7 @@ def as_points(data: ArrayLike, name: str) -> Floats:
 def resolve_embedding(
     embedding: Embedding | EmbeddingSpec | None, bags: Bags, seed: int
 ) -> EmbeddingSpec:
-    """Return the embedding with everything decided, from bags of all samples.
+    """Return the embedding fitted to bags of all samples.
 
     One that is fitted, or a spec, is used as it is. The default is a `MeanMapEmbedding` in a box
     with the central 99.8 % of each coordinate's points: one wild point does not flatten the rest.

@@ -70,7 +70,7 @@ def in_own_units(samples: Sequence[Sample]) -> tuple[list[Sample], CoordinateUni
     coordinate no test depends on its unit.
     """
     data = [sample.data for sample in samples]
-    if not all(isinstance(one, ArrayRows) and one.n_dims > 1 for one in data):
+    if not all(isinstance(member, ArrayRows) and member.n_dims > 1 for member in data):
         return list(samples), None
     units = CoordinateUnits.of(np.concatenate([sample.rows for sample in samples]))
     return [replace(s, data=ArrayRows(units(s.rows))) for s in samples], units

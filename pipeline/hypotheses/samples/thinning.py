@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.errors import DataError
+from ...core.errors import DataError, plural
 from ...data.bags.bags import Bags, as_bags, concatenate, offsets_of
 from ...data.bags.coordinates import Names
 from ...data.labelled.labelled import LabelledBags
 from ...data.store.plan import Range
 from ...data.store.sampling import CHOICE_SAMPLE
 from ...data.store.store import BagStore
-from ..result import plural
 
 LEFT_OUT = 0.05  # of a set's bags, at most
 MAX_VALUES = 2**24  # coordinates held, of both sets together
@@ -165,8 +164,8 @@ def thin_sets(
         A set with fewer than two bags of that size.
     """
     sizes = [bag_set.sizes for bag_set in sets]
-    kept = [of_set >= (size or 1) for of_set in sizes]
-    for bag_set, large, of_set in zip(sets, kept, sizes, strict=True):
+    large_by_set = [of_set >= (size or 1) for of_set in sizes]
+    for bag_set, large, of_set in zip(sets, large_by_set, sizes, strict=True):
         require_two(
             int(large.sum()),
             bag_set.name,
@@ -184,8 +183,10 @@ def thin_sets(
             if progress is not None:
                 progress(done, total)
     order = np.lexsort(np.array(keys).T)
-    is_reference = np.repeat([True, False], [large.sum() for large in kept])
-    positions = [bag_set.positions[large] for bag_set, large in zip(sets, kept, strict=True)]
+    is_reference = np.repeat([True, False], [large.sum() for large in large_by_set])
+    positions = [
+        bag_set.positions[large] for bag_set, large in zip(sets, large_by_set, strict=True)
+    ]
     return ThinnedBags(
         concatenate(parts)[order], is_reference[order], np.concatenate(positions)[order]
     )

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Floats, Integers, as_array
 from ...core.errors import DataError, shown
-from ...core.params import as_array
 from ...data.bags.bags import Bags, as_bags
 from ...data.bags.frames import is_groups
 from ...data.store.store import BagStore
@@ -37,12 +36,12 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
         Variables of different lengths, values that cannot be used, or fewer than four units.
     """
     first = next(iter(data.values()))
-    rows, kept, lengths, unit = {}, {}, {}, "point"
-    for name, given in data.items():
-        values = as_bags(given) if is_groups(given) else given  # type: ignore[arg-type]
+    rows, complete, lengths, unit = {}, {}, {}, "point"
+    for name, variable in data.items():
+        values = as_bags(variable) if is_groups(variable) else variable  # type: ignore[arg-type]
         if is_bags(values):
             sample: Sample = read_samples({name: values}, seed=seed)[0]
-            rows[name], kept[name], unit = sample.rows, sample.positions, "bag"
+            rows[name], complete[name], unit = sample.rows, sample.positions, "bag"
             lengths[name] = _count(values)
             continue
         if isinstance(values, str):
@@ -50,26 +49,26 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
         else:
             rows[name] = as_rows(values, name)
         lengths[name] = len(rows[name])
-        kept[name] = np.flatnonzero(~np.isnan(rows[name]).any(axis=1))
-        rows[name] = rows[name][kept[name]]
+        complete[name] = np.flatnonzero(~np.isnan(rows[name]).any(axis=1))
+        rows[name] = rows[name][complete[name]]
     if len(set(lengths.values())) > 1:
         raise DataError(
             "variables of different lengths: " + ", ".join(f"{k} {v}" for k, v in lengths.items())
         )
-    paired = kept[next(iter(kept))]
-    for positions in kept.values():
+    paired = complete[next(iter(complete))]
+    for positions in complete.values():
         paired = np.intersect1d(paired, positions, assume_unique=True)
-    found = [rows[name][np.searchsorted(kept[name], paired)] for name in data]
-    for name, values in zip(data, found, strict=True):
+    variables = [rows[name][np.searchsorted(complete[name], paired)] for name in data]
+    for name, values in zip(data, variables, strict=True):
         if len(values) > 1 and (values == values[0]).all():
             raise DataError(f"{name}: all rows are alike, so that nothing can depend on it")
     n_given = next(iter(lengths.values()))
-    sample = as_sample("the pairs", found[0], unit, groups, paired, n_given)
+    sample = as_sample("the pairs", variables[0], unit, groups, paired, n_given)
     if sample.n_units < LEAST_PAIRS:
         raise DataError(
             f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRS}"
         )
-    return [*found, sample]
+    return [*variables, sample]
 
 
 def strata_of(within: ArrayLike, sample: Sample) -> Integers:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer, None_, Table
+from ...core import Integer
 from ...core.arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import normal_null
@@ -57,7 +57,18 @@ class MeanOfEstimates(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class LinearMMD(MeanOfEstimates):
-    """MMD_l², the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y), O(n d)."""
+    """MMD_l², the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y), O(n d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (2000, 2)), rng.normal(0.5, 1, (2000, 2))
+    >>> from bagbasis.hypotheses import LinearMMD, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=LinearMMD())
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "mmd_linear"
 
@@ -79,12 +90,20 @@ class BlockMMD(MeanOfEstimates):
     ----------
     block_size : int ≥ 2, optional
         B, rows of each sample in a block. Default √n, and at least two blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (2000, 2)), rng.normal(0.5, 1, (2000, 2))
+    >>> from bagbasis.hypotheses import BlockMMD, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=BlockMMD(block_size=50))
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "mmd_block"
-    block_size: int | None = None
-
-    PARAMETERS: ClassVar[Table] = {"block_size": Integer(2) | None_}
+    block_size: Annotated[int, Integer(2)] | None = None
 
     @override
     def estimates(self, X: Floats, Y: Floats, kernel: Kernel) -> tuple[Floats, float]:

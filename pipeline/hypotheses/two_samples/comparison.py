@@ -15,7 +15,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.store.sampling import MEDIAN_ROWS
 from ...execution.passes import check_memory
-from ..kernels.features import FeatureMap
+from ..kernels.features import RowFeatures
 from ..kernels.kernels import Kernel
 from ..nulls.wild_bootstrap import (
     WILD,
@@ -39,7 +39,7 @@ class TwoSamples:
 
     Attributes
     ----------
-    memory : float
+    correlation_length : float
         Correlation length for the wild bootstrap, in units.
     kernel : str
         The kernel that is asked for, or kernels, of a statistic that chooses their widths.
@@ -50,7 +50,7 @@ class TwoSamples:
     null: str
     n_permutations: int
     seed: int
-    memory: float = 0.0
+    correlation_length: float = 0.0
     kernel: str = ""
 
     @cached_property
@@ -127,15 +127,15 @@ class TwoSamples:
         check_memory(f"{self.n_permutations:,} draws", 64 * shape[0] * shape[1], "take fewer")
         parts, variances, degrees = [], [], []
         for sample, sign, seed in ((self.first, 1, 0), (self.second, -1, 1)):
-            memory = self.memory / max(1, sample.bucket_length)
-            waves = wild_waves(sample.n_units, self.n_permutations, memory, self.seed + seed)
+            length = self.correlation_length / max(1, sample.bucket_length)
+            waves = wild_waves(sample.n_units, self.n_permutations, length, self.seed + seed)
             means = waves @ sample.unit_sizes / len(sample)
             # what the mean takes from the variance, as n − 1 for n does of independent units
-            least = LEAST_LEFT * centred_variance(sample.unit_sizes, memory)
-            left = max(1 - float((means**2).mean()), least)
-            parts.append(sign * (waves - means[:, None]) / (len(sample) * left**0.5))
+            least = LEAST_LEFT * centred_variance(sample.unit_sizes, length)
+            remaining = max(1 - float((means**2).mean()), least)
+            parts.append(sign * (waves - means[:, None]) / (len(sample) * remaining**0.5))
             variances.append(1 / len(sample))
-            degrees.append(wild_degrees(sample.n_units, memory))
+            degrees.append(wild_degrees(sample.n_units, length))
         # of both samples as of one (Welch and Satterthwaite)
         joint = sum(variances) ** 2 / sum(v**2 / n for v, n in zip(variances, degrees, strict=True))
         return np.hstack(parts), joint
@@ -153,7 +153,7 @@ class TwoSamples:
             self, first=self.first.in_buckets(length), second=self.second.in_buckets(length)
         )
 
-    def feature_sums(self, features: FeatureMap) -> Floats:
+    def feature_sums(self, features: RowFeatures) -> Floats:
         """Return the sums of a function of the rows over each unit, shape (n_units, k)."""
         return np.concatenate([s.feature_sums(features) for s in (self.first, self.second)])
 

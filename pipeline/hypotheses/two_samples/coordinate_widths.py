@@ -53,12 +53,12 @@ def choose_widths(samples: TwoSamples) -> tuple[Floats, float]:
     reach, best = np.log(REACH), None
     for start in STARTS:
         begin = np.full(scaled.shape[1], np.log(start * median))
-        found: Any = minimize(
+        optimum: Any = minimize(
             loss, begin, jac=True, method="L-BFGS-B", bounds=[(-reach, reach)] * len(begin),
             options={"maxiter": MOST_STEPS},
         )  # fmt: skip
-        if best is None or found.fun < best.fun:
-            best = found
+        if best is None or optimum.fun < best.fun:
+            best = optimum
     assert best is not None
     return np.exp(best.x) * spread, float(-best.fun)
 
@@ -123,7 +123,7 @@ def _shares(samples: TwoSamples) -> tuple[Floats, Floats]:
 
 def _residuals(samples: TwoSamples, witness: Floats) -> Floats:
     sums = np.bincount(samples.units, witness).astype(np.float64)
-    return np.concatenate([one[:, 0] for one in samples.residuals(sums[:, None])])
+    return np.concatenate([residuals[:, 0] for residuals in samples.residuals(sums[:, None])])
 
 
 def _transposed(samples: TwoSamples, residuals: Floats) -> Floats:
@@ -145,7 +145,8 @@ def spread_of(rows: Floats) -> Floats:
 def in_widths(samples: TwoSamples, widths: Floats) -> TwoSamples:
     """Return the samples with each coordinate over its bandwidth."""
     first, second = (
-        replace(one, data=ArrayRows(one.rows / widths)) for one in (samples.first, samples.second)
+        replace(sample, data=ArrayRows(sample.rows / widths))
+        for sample in (samples.first, samples.second)
     )
     return replace(samples, first=first, second=second)
 

@@ -57,8 +57,8 @@ class PairStatistic(TwoSampleStatistic):
         within = sums.spread_within()
         error = samples.standard_error(sums.witness(samples.units), float(null.values.var()))
         effect = float(sums.mmd(True)[0] / within) if within > TIE * sums.scale else float("nan")
-        found = Measured(float(values[0]), null, error, effect)
-        return found.times_power(used.exponent, self.name)
+        measured = Measured(float(values[0]), null, error, effect)
+        return measured.times_power(used.exponent, self.name)
 
     def _null_distribution(
         self, value: float, sums: PairSums, samples: TwoSamples, kernel: AnyKernel
@@ -84,7 +84,18 @@ class PairStatistic(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class BiasedMMD(PairStatistic):
-    """MMD_b² of all pairs (002, eq. 2), at least 0."""
+    """MMD_b² of all pairs (002, eq. 2), at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import BiasedMMD, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=BiasedMMD(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "mmd_b"
 
@@ -92,7 +103,18 @@ class BiasedMMD(PairStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class UnbiasedMMD(PairStatistic):
-    """MMD_u² of all pairs of different rows (002, eq. 13), 0 on average without a difference."""
+    """MMD_u² of all pairs of different rows (002, eq. 13), 0 on average without a difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import UnbiasedMMD, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=UnbiasedMMD(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "mmd_u"
     unbiased: ClassVar[bool] = True
@@ -101,7 +123,18 @@ class UnbiasedMMD(PairStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class EnergyDistance(PairStatistic):
-    """2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ over all pairs, at least 0: MMD_b² of −‖x − y‖."""
+    """2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ over all pairs, at least 0: MMD_b² of −‖x − y‖.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import EnergyDistance, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=EnergyDistance(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "energy"
     kernels: ClassVar[tuple[str, ...]] = ()

@@ -7,12 +7,12 @@ over the rows, whatever their number, and permutations without another one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer, Table
+from ...core import Integer
 from ...core.arrays import Floats
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
@@ -37,6 +37,17 @@ class FourierMMD(TwoSampleStatistic):
     ----------
     n_frequencies : int, default 256
         L; a sine and a cosine each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import FourierMMD, two_sample_test
+    >>> statistic = FourierMMD(n_frequencies=64)
+    >>> result = two_sample_test(a, b, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "fourier"
@@ -44,9 +55,7 @@ class FourierMMD(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     fast: ClassVar[bool] = False
-    n_frequencies: int = 256
-
-    PARAMETERS: ClassVar[Table] = {"n_frequencies": Integer(1, MOST_FREQUENCIES)}
+    n_frequencies: Annotated[int, Integer(1, MOST_FREQUENCIES)] = 256
 
     @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
@@ -91,7 +100,19 @@ class FourierMMD(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class FastfoodMMD(FourierMMD):
-    """`FourierMMD` with frequencies by Fastfood, dependent within blocks of 2^⌈log2 d⌉."""
+    """`FourierMMD` with frequencies by Fastfood, dependent within blocks of 2^⌈log2 d⌉.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import FastfoodMMD, two_sample_test
+    >>> statistic = FastfoodMMD(n_frequencies=64)
+    >>> result = two_sample_test(a, b, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "fastfood"
     kernels: ClassVar[tuple[str, ...]] = ("gaussian", "matern")

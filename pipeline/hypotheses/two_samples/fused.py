@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 from typing_extensions import override
 
-from ...core import Boolean, Integer, None_, Table
+from ...core import Integer
 from ...core.arrays import Floats
 from ...execution.products import multiply
 from ..declared import MOST_PERMUTATIONS
@@ -70,12 +70,8 @@ class ManyScales(TwoSampleStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     kernels: ClassVar[tuple[str, ...]] = (BOTH, "gaussian", "laplacian", "matern")
     has_widths: ClassVar[bool] = True
-    n_frequencies: int = 128
+    n_frequencies: Annotated[int, Integer(1, MOST_FREQUENCIES)] = 128
     exact: bool | None = None
-
-    PARAMETERS: ClassVar[Table] = {
-        "n_frequencies": Integer(1, MOST_FREQUENCIES), "exact": Boolean | None_,
-    }  # fmt: skip
 
     @property
     def described(self) -> str:
@@ -118,6 +114,16 @@ class Fuse(ManyScales):
         Whether the kernels' own values are taken in place of random features, in time and memory
         quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
         rows of two numbers in all, 4,200 of 512.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import Fuse, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=Fuse(), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "fuse"
@@ -127,8 +133,8 @@ class Fuse(ManyScales):
         scales = self.choose_scales(samples)
         sums, drawn = self.draw(samples, scales)
         if samples.null == WILD:
-            found = fuse_sums(sums, scales, [drawn], wild_null)
-            return replace(found, standard_error=float("nan"))
+            measured = fuse_sums(sums, scales, [drawn], wild_null)
+            return replace(measured, standard_error=float("nan"))
         return fuse_sums(sums, scales, [drawn])
 
 
@@ -181,13 +187,13 @@ def fuse_rows(
     if level:
         last = max(n, min(MOST_PERMUTATIONS, math.ceil(RESOLUTION / level)))
     while True:
-        found = fuse_sums(sums, scales, sums.permuted(n, seed))
-        p = found.null.p_value
+        fused_sums = fuse_sums(sums, scales, sums.permuted(n, seed))
+        p = fused_sums.null.p_value
         if n == last or p * (1 + n) > ENOUGH:
             break
         n = min(STAGE * n, last)
-    effect = 0.0 if math.isnan(found.effect) else found.effect
-    return FusedDifference(found.statistic, p, effect, (found.details or {})["scales"])
+    effect = 0.0 if math.isnan(fused_sums.effect) else fused_sums.effect
+    return FusedDifference(fused_sums.statistic, p, effect, (fused_sums.details or {})["scales"])
 
 
 def fuse_sums(
@@ -205,12 +211,12 @@ def fuse_sums(
     """
     norms, temperature = np.array(scales.norms), SHARPNESS * temperature_of(sums.n_independent)
     values = sums.observed()
-    found = float(fused(values, norms, temperature))
-    drawn = np.concatenate([fused(one, norms, temperature) for one in draws])
-    null = make_null(found, drawn, 1 / norms.min())
+    observed = float(fused(values, norms, temperature))
+    drawn = np.concatenate([fused(values_drawn, norms, temperature) for values_drawn in draws])
+    null = make_null(observed, drawn, 1 / norms.min())
     weights = softmax(temperature * values / norms)
     return Measured(
-        statistic=found,
+        statistic=observed,
         null=null,
         standard_error=sums.standard_error(weights / norms, float(null.values.var())),
         effect=effect_of(values, weights, sums.spread_within()),
@@ -273,7 +279,7 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
     blocks = np.concatenate([blocks, np.zeros((len(blocks), 2, blocks.shape[2]))], axis=1)
     sizes = np.append(series.unit_sizes, [0, 0]).astype(np.float64)
     n_independent = min(s.n_units if grouped else len(s) for s in (samples.first, samples.second))
-    found = UnitSums.of_blocks(blocks, sizes, series.is_first_unit, n_independent, grouped)
+    unit_sums = UnitSums.of_blocks(blocks, sizes, series.is_first_unit, n_independent, grouped)
     waves, degrees = series.wild_waves()
     first, of_unit = series.is_first_unit, sizes[:-2]
     sides = first / of_unit[first].sum(), ~first / of_unit[~first].sum()
@@ -286,8 +292,10 @@ def series_sums(samples: TwoSamples, scales: Scales) -> tuple[UnitSums, Floats]:
         units = np.ascontiguousarray(block[:-2])
         moved = multiply(waves, units)
         means = [side @ units for side in sides]
-        left = units - of_unit[:, None] * np.where(first[:, None], *means)
-        own = np.einsum("ij,ij->i", left, left)
+        deviations = units - of_unit[:, None] * np.where(first[:, None], *means)
+        own = np.einsum("ij,ij->i", deviations, deviations)
         drawn[:, k] = np.einsum("ij,ij->i", moved, moved) - excess @ own
         biased[k] = float(((means[0] - means[1]) ** 2).sum())
-    return found, spread_squares(drawn, degrees, samples.spread_seed) + found.observed() - biased
+    return unit_sums, spread_squares(
+        drawn, degrees, samples.spread_seed
+    ) + unit_sums.observed() - biased

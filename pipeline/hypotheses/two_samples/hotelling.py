@@ -101,7 +101,7 @@ def hotelling(
     variances = np.maximum(np.linalg.eigvalsh(joint[0]), 0.0)
     joint += ridge[:, None, None] * np.eye(J)
     shares = difference * np.linalg.solve(joint, difference[:, :, None])[..., 0]
-    parts = [np.linalg.solve(joint[0], one[0]) for one in covariances]
+    parts = [np.linalg.solve(joint[0], matrices[0]) for matrices in covariances]
     spread = sum(
         (np.trace(part @ part) + np.trace(part) ** 2) / n
         for part, n in zip(parts, degrees, strict=True)

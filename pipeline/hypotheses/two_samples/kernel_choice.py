@@ -86,7 +86,7 @@ def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) ->
     n_permutations = PERMUTATIONS if criterion == "tau" else 0
     splits = draw_splits(samples.is_first_unit, n_permutations, samples.seed)
     distances = kernels[0].distances(samples.rows, samples.rows)
-    found = []
+    criteria = []
     for kernel in kernels:
         gram = kernel.of_distances(distances.copy())
 
@@ -102,14 +102,14 @@ def _criteria(criterion: str, samples: TwoSamples, kernels: Sequence[Kernel]) ->
                 chance = null_variance(u_centred(gram), sums.factor)
             error = samples.standard_error(sums.witness(samples.units), float(chance))
             value /= max(error, np.finfo(float).tiny)
-        found.append(value)
-    return np.array(found)
+        criteria.append(value)
+    return np.array(criteria)
 
 
 def _few(sample: Sample, most: int = ROWS) -> Sample:
     """Return a sample of few of its units, and of large units each so many-th row."""
-    kept = spread_rows(np.arange(sample.n_units), most)
-    rows = np.flatnonzero(np.isin(sample.units, kept))
+    chosen = spread_rows(np.arange(sample.n_units), most)
+    rows = np.flatnonzero(np.isin(sample.units, chosen))
     rows = rows[np.argsort(sample.units[rows], kind="stable")]
     firsts = np.searchsorted(sample.units[rows], sample.units[rows])
     step = -(-len(rows) // most)

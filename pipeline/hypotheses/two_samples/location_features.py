@@ -9,12 +9,12 @@ import numpy as np
 
 from ...core.arrays import Floats
 from ...execution.costs import Cost
-from ..kernels.features import FeatureMap, feature_cost
+from ..kernels.features import RowFeatures, feature_cost
 from ..kernels.kernels import Kernel
 from ..samples.held_out import kernel_gradient
 
 
-class LocationFeatures(FeatureMap, Protocol):
+class LocationFeatures(RowFeatures, Protocol):
     """Features at J locations."""
 
     def gradient(self, rows: Floats, slopes: Floats) -> Floats:
@@ -36,11 +36,11 @@ class KernelsAt:
     locations: Floats
 
     def __call__(self, rows: Floats) -> Floats:
-        """See `FeatureMap`."""
+        """Return the features of rows (n, d), shape (n, k)."""
         return self.kernel(rows, self.locations)
 
     def gradient(self, rows: Floats, slopes: Floats) -> Floats:
-        """See `LocationFeatures`."""
+        """Return the gradient in (locations, log σ), shape (J d + 1,)."""
         at, width = self.locations, self.kernel.bandwidth
         moved, widened = kernel_gradient(rows, at, width, slopes * self(rows))
         return np.append(moved.ravel(), widened)
@@ -71,12 +71,12 @@ class SmoothedWaves:
     width: float
 
     def __call__(self, rows: Floats) -> Floats:
-        """See `FeatureMap`."""
+        """Return the features of rows (n, d), shape (n, k)."""
         _, smooth, phases = self._parts(rows)
         return smooth * np.hstack([np.sin(phases), np.cos(phases)])
 
     def gradient(self, rows: Floats, slopes: Floats) -> Floats:
-        """See `LocationFeatures`."""
+        """Return the gradient in (locations, log σ), shape (J d + 1,)."""
         centred, smooth, phases = self._parts(rows)
         of_sine, of_cosine = np.split(slopes * smooth, 2, axis=1)
         turned = of_sine * np.cos(phases) - of_cosine * np.sin(phases)

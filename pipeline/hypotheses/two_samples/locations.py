@@ -10,15 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from ...core import Integer, Open, ShareOrZero, Table
-from ...core.arrays import Floats
+from ...core import Integer, Open, ShareOrZero
+from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError
-from ...core.params import as_array
 from ..kernels.kernels import Kernel
 from ..nulls.distributions import Null, permutation_null, weighted_chi_square_null
 from ..nulls.draws import generator_of, near_rows
@@ -61,24 +60,18 @@ class LocationStatistic(TwoSampleStatistic):
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square")
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
-    n_locations: int = 5
-    locations: Sequence[Sequence[float]] | None = None
-    learn: float = 0.0
-
-    PARAMETERS: ClassVar[Table] = {
-        "n_locations": Integer(1, 256),
-        "locations": Open("rows of numbers, or None"),
-        "learn": ShareOrZero,
-    }
+    n_locations: Annotated[int, Integer(1, 256)] = 5
+    locations: Annotated[Sequence[Sequence[float]] | None, Open("rows of numbers, or None")] = None
+    learn: Annotated[float, ShareOrZero] = 0.0
 
     @override
     def check(self) -> None:
         n = self.n_locations
         if self.locations is not None:
-            given = as_array("locations", self.locations, np.float64)
-            if given.ndim != 2 or len(given) != n or not np.isfinite(given).all():
+            locations = as_array("locations", self.locations, np.float64)
+            if locations.ndim != 2 or len(locations) != n or not np.isfinite(locations).all():
                 raise ParameterError(
-                    f"locations have shape {given.shape}; expected {n} lists of finite numbers"
+                    f"locations have shape {locations.shape}; expected {n} lists of finite numbers"
                 )
 
     @override
@@ -126,18 +119,18 @@ class LocationStatistic(TwoSampleStatistic):
             np.ones((len(sizes), 1)), samples.is_first_unit, n_permutations, samples.seed
         )
         total, is_pooled = columns.sum(axis=0), not is_permuted
-        found = hotelling(splits, total, n_first[:, 0], len(sizes), is_pooled)
-        value = float(found.values[0])
+        squared = hotelling(splits, total, n_first[:, 0], len(sizes), is_pooled)
+        value = float(squared.values[0])
         return Measured(
             statistic=value,
-            null=self._null(samples, found),
+            null=self._null(samples, squared),
             # of a noncentral χ² with the noncentrality that is seen
             standard_error=(2 * n_features + 4 * max(0.0, value - n_features)) ** 0.5,
-            effect=(value - n_features) * float(found.per_row[0]),
+            effect=(value - n_features) * float(squared.per_row[0]),
             details={
                 "locations": locations.tolist(),
-                "differences": found.difference.tolist(),
-                "contributions": found.shares.reshape(-1, len(locations)).sum(axis=0).tolist(),
+                "differences": squared.difference.tolist(),
+                "contributions": squared.shares.reshape(-1, len(locations)).sum(axis=0).tolist(),
             },
             sampled_rows=samples.sampled if self.is_in_space else {},
         )
@@ -155,24 +148,24 @@ class LocationStatistic(TwoSampleStatistic):
                 f"{MOST_TIMES} times as many of one: take null='permutation'"
             )
 
-    def _null(self, samples: TwoSamples, found: TSquared) -> Null:
+    def _null(self, samples: TwoSamples, squared: TSquared) -> Null:
         """Return the distribution of T² without a difference; the first value is what was seen."""
-        value = float(found.values[0])
+        value = float(squared.values[0])
         if samples.null == "permutation":
-            return permutation_null(value, found.values[1:], max(1.0, value))
+            return permutation_null(value, squared.values[1:], max(1.0, value))
         # J + 3 units leave J + 1 degrees
-        return weighted_chi_square_null(value, found.weights, found.degrees)
+        return weighted_chi_square_null(value, squared.weights, squared.degrees)
 
     def place(self, samples: TwoSamples) -> Floats:
         """Return the locations, shape (J, d)."""
         if self.locations is None:
             return self.draw(samples)
-        given = np.array(self.locations, np.float64)
-        if given.shape[1] != samples.n_dims:
+        locations = np.array(self.locations, np.float64)
+        if locations.shape[1] != samples.n_dims:
             raise ParameterError(
-                f"locations have {given.shape[1]} coordinates, the rows {samples.n_dims}"
+                f"locations have {locations.shape[1]} coordinates, the rows {samples.n_dims}"
             )
-        return given
+        return locations
 
     @abstractmethod
     def draw(self, samples: TwoSamples) -> Floats:
@@ -186,7 +179,19 @@ class LocationStatistic(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class MeanEmbeddings(LocationStatistic):
-    """ME: mean kernels at J locations, drawn from a normal with both samples' moments."""
+    """ME: mean kernels at J locations, drawn from a normal with both samples' moments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import MeanEmbeddings, two_sample_test
+    >>> statistic = MeanEmbeddings(n_locations=3)
+    >>> result = two_sample_test(a, b, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
+    """
 
     name: ClassVar[str] = "me"
     is_in_space: ClassVar[bool] = True
@@ -211,6 +216,17 @@ class SmoothedCharacteristicFunctions(LocationStatistic):
 
     The features are f(x) sin vᵀx and f(x) cos vᵀx with f(x) = exp(−‖x − x̄‖² / 2τ²), τ² the mean of
     ‖x − x̄‖² over both samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import SmoothedCharacteristicFunctions, two_sample_test
+    >>> statistic = SmoothedCharacteristicFunctions(n_locations=3)
+    >>> result = two_sample_test(a, b, statistic=statistic, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "scf"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core import Integer, Table
+from ...core import Integer
 from ...core.arrays import Floats
 from ...execution.pool import run_parts
 from ..kernels.kernels import Kernel
@@ -32,14 +32,22 @@ class Sliced(TwoSampleStatistic):
     ----------
     n_directions : int from 1 to 10,000, default 64
         Number of directions. For rows with one number there is one direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> from bagbasis.hypotheses import Sliced, two_sample_test
+    >>> result = two_sample_test(a, b, statistic=Sliced(n_directions=16), n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
 
     name: ClassVar[str] = "sliced"
     nulls: ClassVar[tuple[str, ...]] = ("permutation",)
     kernels: ClassVar[tuple[str, ...]] = ()
-    n_directions: int = 64
-
-    PARAMETERS: ClassVar[Table] = {"n_directions": Integer(1, 10_000)}
+    n_directions: Annotated[int, Integer(1, 10_000)] = 64
 
     @override
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:

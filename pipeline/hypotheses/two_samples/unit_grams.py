@@ -41,7 +41,9 @@ def unit_grams(rows: Floats, units: Integers, n_units: int, kernels: Sequence[Ke
     metrics = {kernel.name: kernel for kernel in kernels}
     for i in tiles(len(rows), SIDE):
         for j in tiles(i.stop, SIDE):
-            distances = {name: one.distances(rows[i], rows[j]) for name, one in metrics.items()}
+            distances = {
+                name: metric.distances(rows[i], rows[j]) for name, metric in metrics.items()
+            }
             same = i == j
 
             def add_kernel(

@@ -116,10 +116,12 @@ class UnitSums:
     ) -> UnitSums:
         """Make them of sums of kernel values between units."""
         n, m = counts
-        one, other = (
+        of_first, of_second = (
             np.bincount(of, minlength=k + 1) for of, k in zip(labels, counts, strict=True)
         )
-        sizes = np.concatenate([one[:-1], other[:-1], one[-1:], other[-1:]]).astype(np.float64)
+        sizes = np.concatenate(
+            [of_first[:-1], of_second[:-1], of_first[-1:], of_second[-1:]]
+        ).astype(np.float64)
         if grouped:
             own, pairs = np.einsum("kii->ik", grams), sizes**2
         else:
@@ -140,8 +142,8 @@ class UnitSums:
         m, own, pairs = V @ self.sizes, V @ self.own, V @ self.own_pairs
         rest = self.sizes.sum() - m
         other, other_pairs = self.own.sum(axis=0) - own, self.own_pairs.sum() - pairs
-        found = self._of_pairs(splits, V) if self.is_gram else self._of_features(V)
-        inner, crossed, whole = found
+        parts = self._of_pairs(splits, V) if self.is_gram else self._of_features(V)
+        inner, crossed, whole = parts
         second = whole - 2 * crossed + inner
         return (
             (inner - own) / (m**2 - pairs)[:, None]
@@ -166,16 +168,16 @@ class UnitSums:
     def _of_pairs(self, splits: NDArray[np.bool_], V: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the same of kernel values; units that move are added, never multiplied."""
         bits = np.ascontiguousarray(np.packbits(splits, axis=1, bitorder="little").T)
-        found, sets = np.empty((len(self.blocks), len(splits))), splits.astype(np.float64)
+        pair_sums, sets = np.empty((len(self.blocks), len(splits))), splits.astype(np.float64)
 
         def sum_block(k: int) -> None:
-            sum_over_sets(self.blocks[k, :-2, :-2], sets, bits, found[k])
+            sum_over_sets(self.blocks[k, :-2, :-2], sets, bits, pair_sums[k])
 
-        run_parts(sum_block, len(found))
+        run_parts(sum_block, len(pair_sums))
         stays = self.blocks[:, -2]
         beside = multiply(sets, np.ascontiguousarray(2 * stays[:, :-2].T))
         crossed = multiply(V, np.ascontiguousarray(self._totals.T))
-        return found.T + beside + stays[:, -2], crossed, self._totals.sum(axis=1)
+        return pair_sums.T + beside + stays[:, -2], crossed, self._totals.sum(axis=1)
 
     def observed(self) -> Floats:
         """Return MMD_u² of the samples, shape (K,)."""
@@ -225,8 +227,8 @@ class UnitSums:
         values, linear = self.witness(weights), 0.0
         for chosen, n in self._sides():
             sums, sizes = values[:-2][chosen], self.sizes[:-2][chosen]
-            left = sums - sizes * (sums.sum() / sizes.sum())
-            per_row = float((left**2).sum()) / sizes.sum() * len(sums) / max(1, len(sums) - 1)
+            deviations = sums - sizes * (sums.sum() / sizes.sum())
+            per_row = float((deviations**2).sum()) / sizes.sum() * len(sums) / max(1, len(sums) - 1)
             linear += 4 * per_row / n
         return float(max(linear - chance, chance / 4) ** 0.5)
 
@@ -299,13 +301,13 @@ def _stored_sums(sample: Sample, scales: Scales, length: int, count: int) -> tup
     assert isinstance(data, EmbeddedRows)
     stride = max(length, data.bags.n_bags // count)
     places = sample.positions
-    found = data.bucket_sums(scales, length, stride)
+    bucket_sums = data.bucket_sums(scales, length, stride)
     places = bucket_of(places, length, stride)
-    sizes = np.bincount(places, minlength=len(found)).astype(np.float64)
-    moves = (sizes > 0) & (np.arange(len(found)) < (count if stride == length else 2 * count))
+    sizes = np.bincount(places, minlength=len(bucket_sums)).astype(np.float64)
+    moves = (sizes > 0) & (np.arange(len(bucket_sums)) < (count if stride == length else 2 * count))
     if stride > length:
-        moves &= np.arange(len(found)) % 2 == 0
-    sums = np.vstack([found[moves], found[~moves].sum(axis=0)])
+        moves &= np.arange(len(bucket_sums)) % 2 == 0
+    sums = np.vstack([bucket_sums[moves], bucket_sums[~moves].sum(axis=0)])
     shape = len(sums), len(scales.kernels), -1
     return (
         np.ascontiguousarray(sums.reshape(shape).transpose(1, 0, 2)),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core import Function, ListOf, None_, Text, Url, checked
 from ...core.errors import DataError, closest, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
+from ..declared import Source
+from ..registry import FORMATS
 from ..tables import NamedBatches
 from .anndata_files import (
     Cells,
@@ -27,7 +31,7 @@ from .anndata_files import (
     reading,
     rows_of,
 )
-from .frames import arrow_errors, ingest_rows, labels_of
+from .frames import RowsIngest, arrow_errors, ingest_rows, labels_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -46,12 +50,15 @@ ANNDATA_RULES = FormatRules(
     refused={
         "var_names": "call var_names_make_unique() first",
         "obsm of other than two dimensions": "expected (n, k)",
+        "masked arrays": "leave them out",
     },
     ignored={
         "raw": "genes are those of X and of layers",
         "uns, obsp, varm, varp": "they hold no coordinates of cells",
     },
 )
+
+logger = logging.getLogger(__name__)
 
 MOST_CELLS = 65_536  # per batch
 SORT_BYTES = 3 * 2**26  # with the rest of an ingest of 2 million cells × 30, less than a GiB
@@ -95,7 +102,8 @@ def ingest_anndata(
     coordinates : str or list of str
         Each an array of ``obsm`` ("X_pca": all its columns, as ``X_pca[0]``, …), a column of
         numbers of ``obs``, a gene (of ``var_names``), "X" for all genes, or a layer for all genes
-        of it; looked for in this order.
+        of it; looked for in this order. A warning is logged
+        if a name stands in several of these places.
     targets : list of str, optional
         Columns of ``obs`` that are constant within a bag, such as the donor to group by; or of the
         target_table if there is one.
@@ -118,17 +126,29 @@ def ingest_anndata(
         that is stored by genes; whatever `TableIngest` refuses.
     ParameterError, StoreError
         As `TableIngest`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> import anndata
+    >>> import pandas as pd
+    >>> from bagbasis.ingest import ingest_anndata
+    >>> cells = anndata.AnnData(rng.normal(size=(5, 2)), pd.DataFrame({'donor': list('aabbb')}))
+    >>> store = ingest_anndata(cells, 'bags.zarr', id_column='donor', coordinates='X')
+    >>> len(store)
+    2
     """
     asked = [coordinates] if isinstance(coordinates, str) else list(coordinates)
     labels = labels_of(id_column, targets, parameters)
-    with open_cells(cells) as found:
+    with open_cells(cells) as opened:
         for name in labels:
-            if name not in found.columns:
-                hint = closest(name, found.columns)
-                there = f"it has {shown(found.columns)}"
-                raise DataError(f"{found.place}: obs has no column {name!r}{hint}; {there}")
-        parts = _parts(found, asked, layer)
-        batches = _batches(found, labels, parts, progress)
+            if name not in opened.columns:
+                hint = closest(name, opened.columns)
+                there = f"it has {shown(opened.columns)}"
+                raise DataError(f"{opened.place}: obs has no column {name!r}{hint}; {there}")
+        parts = _parts(opened, asked, layer)
+        batches = _batches(opened, labels, parts, progress)
         return ingest_rows(
             NamedBatches(batches, "cells"),
             url,
@@ -136,9 +156,31 @@ def ingest_anndata(
             id_column=id_column,
             coordinates=[name for part in parts for name in part.names],
             targets=targets,
-            progress=None if progress is None else _three_quarters(progress, found.n_obs),
+            progress=None if progress is None else _three_quarters(progress, opened.n_obs),
             **parameters,
         )
+
+
+@FORMATS.register
+@dataclass(frozen=True)
+class AnnDataIngest(RowsIngest):
+    """One ``.h5ad`` file; see `ingest_anndata`, whose ``cells`` are ``points`` here.
+
+    Parameters
+    ----------
+    layer
+        Layer that genes are read from. None: ``X``.
+    """
+
+    name: ClassVar[str] = "anndata"
+    endings: ClassVar[tuple[str, ...]] = (".h5ad",)
+    rules: ClassVar[FormatRules] = ANNDATA_RULES
+
+    layer: Annotated[str, Text] | None = None
+
+    @override
+    def ingest(self, points: Source, url: Source, **parameters: Any) -> BagStore:
+        return ingest_anndata(points, url, **parameters)
 
 
 @dataclass(frozen=True)
@@ -162,7 +204,25 @@ def _parts(cells: Cells, asked: Sequence[str], layer: str | None) -> list[_Part]
     return [_part(cells, name, genes) for name in asked]
 
 
+def _log_places(cells: Cells, name: str) -> None:
+    """Log a warning of a coordinate that stands in several places, of which the first is taken."""
+    named = {
+        f"obsm[{name!r}]": name in cells.matrices,
+        f"column {name!r} of obs": name in cells.columns,
+        f"gene {name!r} of var_names": name in cells.genes,
+        "X, for all genes": name == "X",
+        f"layer {name!r}, for all genes": name in cells.layers,
+    }
+    places = [place for place, is_there in named.items() if is_there]
+    if len(places) > 1:
+        logger.warning(
+            "%s: coordinate %r is read from %s, and not from %s; rename one of them to take it",
+            *(cells.place, name, places[0], " or ".join(places[1:])),
+        )
+
+
 def _part(cells: Cells, name: str, genes: tuple[str, str]) -> _Part:
+    _log_places(cells, name)
     if name in cells.matrices:
         with reading(cells.place, f"obsm[{name!r}] cannot be read"):
             shape = cells.matrix("obsm", name).shape
@@ -200,11 +260,11 @@ class _Block:
 
 
 def _blocks(cells: Cells, parts: Sequence[_Part]) -> Iterator[_Block]:
-    for kind, name in dict.fromkeys((one.kind, one.name) for one in parts if one.kind != "obs"):
+    for kind, name in dict.fromkeys((part.kind, part.name) for part in parts if part.kind != "obs"):
         place = "X" if kind == "X" else f"{kind}[{name!r}]"
         of = [part for part in parts if (part.kind, part.name) == (kind, name)]
         numbers = np.concatenate([part.numbers for part in of])
-        names = [one for part in of for one in part.names]
+        names = [coordinate for part in of for coordinate in part.names]
         with reading(cells.place, f"{place} cannot be read"):
             matrix = cells.matrix(kind, name)
             if getattr(matrix, "shape", (None,))[0] != cells.n_obs:

@@ -18,7 +18,9 @@ import scipy.sparse as sp
 import zarr
 from numpy.typing import NDArray
 
+from ...core.arrays import refuse_masked
 from ...core.errors import BagbasisError, DataError, needing_extra, refuse_exhaustion, shown
+from ...data.storage.files import check_local
 from ...data.storage.urls import filesystem, local_path, normalize_url
 from ...data.storage.zarr_stores import zarr_store
 
@@ -94,8 +96,8 @@ def open_cells(cells: AnnData | str | os.PathLike[str]) -> Iterator[Cells]:
         import anndata  # noqa: F401, PLC0415 - says at once what is missing
     with _opened(url) as group:
         with reading(url, "cannot be read as .h5ad or AnnData-Zarr"):
-            found = _of_group(group, url)
-        yield found
+            opened = _of_group(group, url)
+        yield opened
 
 
 @contextmanager
@@ -167,11 +169,11 @@ def columns_of(matrix: Any, numbers: NDArray[np.int64], place: str) -> NDArray[A
             f"and take {size / 2**20:,.0f} MiB at once; store them by cells: "
             "adata.X = adata.X.tocsr()"
         )
-    found = np.empty((matrix.shape[0], len(numbers)), dtype=matrix.dtype)
+    columns = np.empty((matrix.shape[0], len(numbers)), dtype=matrix.dtype)
     for k, j in enumerate(numbers.tolist()):
-        one = matrix[j : j + 1] if isinstance(matrix, StoredSparse) else matrix[:, j : j + 1]
-        found[:, k] = one.toarray().ravel()
-    return found
+        column = matrix[j : j + 1] if isinstance(matrix, StoredSparse) else matrix[:, j : j + 1]
+        columns[:, k] = column.toarray().ravel()
+    return columns
 
 
 def _of_object(data: AnnData) -> Cells:
@@ -182,9 +184,10 @@ def _of_object(data: AnnData) -> Cells:
         return lambda rows: np.asarray(values[rows])  # of a lazy object
 
     def matrix(kind: str, name: str) -> Matrix:
-        found: Any = data.X if kind == "X" else getattr(data, kind)[name]
-        is_backed = hasattr(found, "group") and hasattr(found, "format")
-        opened: Matrix = StoredSparse(found.group) if is_backed else found
+        array: Any = data.X if kind == "X" else getattr(data, kind)[name]
+        is_backed = hasattr(array, "group") and hasattr(array, "format")
+        refuse_masked(kind if kind == "X" else f"{kind}[{name!r}]", array)
+        opened: Matrix = StoredSparse(array.group) if is_backed else array
         return opened
 
     return Cells(
@@ -204,6 +207,7 @@ def _opened(url: str) -> Iterator[Any]:
     """Yield the group at the root of an HDF5 file, or of a Zarr store."""
     import h5py  # noqa: PLC0415 - comes with anndata
 
+    check_local(url, DataError)
     path, failed = local_path(url), "cannot be read as .h5ad or AnnData-Zarr"
     is_hdf5 = url.lower().endswith(HDF5) if path is None else not path.is_dir()
     if not is_hdf5:
@@ -233,19 +237,19 @@ def _of_group(group: Any, url: str) -> Cells:
     def column(name: str) -> Callable[[slice], Any]:
         if frame is not None:
             return lambda rows: frame[name].iloc[rows].array
-        found = _safe(obs[name])
-        if hasattr(found, "keys"):  # codes and categories, or values and a mask
-            values = pd.Series(io.read_elem(found))
+        node = _safe(obs[name])
+        if hasattr(node, "keys"):  # codes and categories, or values and a mask
+            values = pd.Series(io.read_elem(node))
             return lambda rows: values.iloc[rows].array
-        return lambda rows: _values(found, rows)
+        return lambda rows: _values(node, rows)
 
     def matrix(kind: str, name: str) -> Matrix:
-        found: Any = group["X"] if kind == "X" else group[kind][name]
-        _safe(found)
-        opened: Matrix = found
-        if hasattr(found, "keys"):
-            is_frame = str(found.attrs.get("encoding-type", "")) == "dataframe"
-            opened = io.read_elem(found) if is_frame else StoredSparse(found)
+        node: Any = group["X"] if kind == "X" else group[kind][name]
+        _safe(node)
+        opened: Matrix = node
+        if hasattr(node, "keys"):
+            is_frame = str(node.attrs.get("encoding-type", "")) == "dataframe"
+            opened = io.read_elem(node) if is_frame else StoredSparse(node)
         return opened
 
     return Cells(
@@ -283,13 +287,11 @@ def _values(column: Any, rows: slice) -> Any:
     return pd.array(values.astype(object), dtype="string") if values.dtype.kind in "OTU" else values
 
 
-def _safe(found: Any) -> Any:
+def _safe(node: Any) -> Any:
     """Return an array or group; DataError if decoding it could run code."""
-    parts: Any = (
-        [array for _, array in found.arrays()] if isinstance(found, zarr.Group) else [found]
-    )
+    parts: Any = [array for _, array in node.arrays()] if isinstance(node, zarr.Group) else [node]
     for part in parts:
         filters = getattr(getattr(part, "metadata", None), "filters", None) or ()
-        if any(getattr(one, "codec_id", "") == RUNS_CODE for one in filters):
+        if any(getattr(codec, "codec_id", "") == RUNS_CODE for codec in filters):
             raise DataError(f"{part.path}: it is pickled, which is never read")
-    return found
+    return node

@@ -5,55 +5,49 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import pandas as pd
 from numpy.typing import NDArray
+from typing_extensions import override
 
-from ...core import Table
-from ...core.parameters.ingest import FILES
+from ...core import Text
 from ...data.bags.box import Box
 from ...data.store.store import BagStore
-from ...execution.progress import Progress
 from ..arrays import check_mode, ingest_arrays
 from ..calls import check_known_ids
-from .folders import Source, bag_files, targets_of_files
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ..declared import ChunkPoints, Files, KnownIds, Mode, Names, Place, ReadAs, Reports, Source
+from ..registry import FileFormat
+from .folders import bag_files, targets_of_files
 
 
 @dataclass(frozen=True)
-class FileIngest:
+class FileIngest(FileFormat):
     """Make a store of files, or append to one: a file is a bag. `bags` reads them.
 
-    Attributes
-    ----------
-    ENDINGS : tuple of str
-        Endings of the files that are read from a folder.
+    Files of a folder are read if they have one of the ``endings``.
     """
 
-    PARAMETERS: ClassVar[Table] = FILES
-    ENDINGS: ClassVar[tuple[str, ...]]
+    unit: ClassVar[str] = "files"
 
-    points: Source | Sequence[Source]
-    url: Source
+    points: Files
+    url: Place
     _: KW_ONLY
     target_table: Source | Mapping[str, Any] | pd.DataFrame | None = None
-    target_id_column: str = "file"
-    targets: Sequence[str] | None = None
-    read: Mapping[str, Any] | None = None
+    target_id_column: Annotated[str, Text] = "file"
+    targets: Names | None = None
+    read: ReadAs | None = None
     box: Box | Sequence[Sequence[float]] | None = None
     dtype: Any = None
-    mode: str = "create"
+    mode: Mode = "create"
     overwrite: bool = False
-    known_ids: str = "refuse"
-    chunk_points: int | None = None
-    progress: Progress | None = None
+    known_ids: KnownIds = "refuse"
+    chunk_points: ChunkPoints | None = None
+    progress: Reports | None = None
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no sense, alone or together; ParameterError names them."""
-        for name, constraint in self.PARAMETERS.items():
-            object.__setattr__(self, name, constraint.check(name, getattr(self, name)))
+        super().__post_init__()
         check_mode(self.mode, self.overwrite, box=self.box, chunk_points=self.chunk_points)
         check_known_ids(self.known_ids, self.mode)
 
@@ -61,21 +55,21 @@ class FileIngest:
     def bags(self, urls: Sequence[str]) -> Iterator[NDArray[Any]]:
         """Yield the points of each file, shape (n, n_dims)."""
 
+    @override
     def run(self) -> BagStore:
-        """Make the store, or append to it: all files, or none."""
-        files = bag_files(self.points, self.ENDINGS)
+        files = bag_files(self.points, self.endings)
         targets, stored, types = self.targets, set[str](), dict[str, str]()
         if self.mode == "append":
-            kept = BagStore.open(self.url)
-            stored = {str(name) for name in kept.ids().tolist()}
-            classes = kept.meta.class_names
-            types = {n: "class" if n in classes else "number" for n in kept.target_names}
+            store = BagStore.open(self.url)
+            stored = {str(name) for name in store.ids().tolist()}
+            classes = store.meta.class_names
+            types = {n: "class" if n in classes else "number" for n in store.target_names}
             if self.target_table is not None and targets is None:
-                targets = kept.target_names
+                targets = store.target_names
             if self.known_ids == "skip":
                 files = {name: url for name, url in files.items() if name not in stored}
             if not files:
-                return kept
+                return store
         labels = targets_of_files(
             *(list(files), self.target_table, self.target_id_column, targets, stored),
             target_types=types,

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core import Integer, ListOf, None_, Text, Url, checked
 from ...core.errors import DataError, ParameterError, closest, needing_extra, shown
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_attributes import HONOURED, IGNORED, REFUSED, has_meaning, unpacked
+from ...data.storage.files import check_regular
 from ...data.storage.urls import local_path, normalize_url
 from ...data.store.store import BagStore
+from ..declared import Source
+from ..registry import FORMATS
 from ..tables import reader_of
-from .frames import ingest_frame, labels_of
+from .frames import RowsIngest, ingest_frame, labels_of
 
 HDF5 = (".h5", ".hdf5", ".hdf", ".he5")
 FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fits.fz")
@@ -86,7 +92,7 @@ FITS_RULES = FormatRules(
 )
 
 
-class Column:
+class FileColumn:
     """A column of a file: rows are read when they are asked for, and masked where missing."""
 
     def __init__(
@@ -131,7 +137,8 @@ def ingest_catalogue(
         Columns of the file, or of the target_table if there is one.
     table : str or int, optional
         Where the columns are. In HDF5 a group, whose data sets are columns, or a data set of
-        records; None: the root. In FITS the name or number of an extension; None: the first table.
+        records; None: the root. In FITS the name or number of an extension; None: the first table,
+        if no other table has all these columns, too.
     **parameters
         Others of `ingest_frame`.
 
@@ -146,14 +153,29 @@ def ingest_catalogue(
         `TableIngest` refuses.
     ParameterError, StoreError
         As `TableIngest`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> import h5py
+    >>> from bagbasis.ingest import ingest_catalogue
+    >>> with h5py.File('galaxies.h5', 'w') as file:
+    ...     file['cluster'] = [1, 1, 2]
+    ...     file['x'] = [0.1, 0.4, 0.2]
+    >>> names = {'id_column': 'cluster', 'coordinates': ['x']}
+    >>> store = ingest_catalogue('galaxies.h5', 'bags.zarr', **names)
+    >>> len(store)
+    2
     """
     where = str(local_path(normalize_url(path)) or "")
     if not where.lower().endswith(HDF5 + FITS):
         kinds = ", ".join(HDF5 + FITS)
         raise ParameterError(f"path is {shown(path)}; expected a local file, one of {kinds}")
     names = list(dict.fromkeys([*labels_of(id_column, targets, parameters), *coordinates]))
+    check_regular(Path(where), DataError)
     opened = _open_hdf5 if where.lower().endswith(HDF5) else _open_fits
-    with opened(where, table) as there:
+    with opened(where, table, names) as there:
         columns = {name: _column(there, name, where) for name in names}
         lengths = {name: column.shape[0] for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -170,15 +192,38 @@ def ingest_catalogue(
         )
 
 
+@FORMATS.register
+@dataclass(frozen=True)
+class FitsIngest(RowsIngest):
+    """One FITS file; see `ingest_catalogue`, whose ``path`` is ``points`` here.
+
+    Parameters
+    ----------
+    table
+        Name or number of the extension. None: the first table that has all columns.
+    """
+
+    name: ClassVar[str] = "fits"
+    endings: ClassVar[tuple[str, ...]] = FITS
+    files: ClassVar[str] = "FITS files"
+    rules: ClassVar[FormatRules] = FITS_RULES
+
+    table: Annotated[str | int, Text | Integer()] | None = None
+
+    @override
+    def ingest(self, points: Source, url: Source, **parameters: Any) -> BagStore:
+        return ingest_catalogue(points, url, **parameters)
+
+
 @dataclass(frozen=True)
 class _Table:
     """The columns of a file: their names, and how one is opened."""
 
     names: list[str]
-    column: Callable[[str], Column]
+    column: Callable[[str], FileColumn]
 
 
-def _column(table: _Table, name: str, where: str) -> Column:
+def _column(table: _Table, name: str, where: str) -> FileColumn:
     try:
         column = table.column(name)
     except DataError:
@@ -192,25 +237,25 @@ def _column(table: _Table, name: str, where: str) -> Column:
     return column
 
 
-def _axes(column: Column) -> tuple[int, ...]:
+def _axes(column: FileColumn) -> tuple[int, ...]:
     """Return the axes of a row."""
     return column.shape[1:]
 
 
 def _batches(
-    columns: Mapping[str, Column], parts: Mapping[str, Sequence[str]]
+    columns: Mapping[str, FileColumn], parts: Mapping[str, Sequence[str]]
 ) -> Iterator[pa.RecordBatch]:
     n_rows = next(iter(columns.values())).shape[0]
     for start in range(0, n_rows, ROWS_AT_ONCE):
-        found = {}
+        arrays = {}
         for name, column in columns.items():
             read = column.read(slice(start, start + ROWS_AT_ONCE))
             values, mask = _native(np.ma.getdata(read)), np.ma.getmaskarray(read)
             names = parts.get(name, [name])
             several = (values.T, mask.T) if name in parts else ([values], [mask])
-            for one, part, missing in zip(names, *several, strict=True):
-                found[one] = pa.array(part, mask=missing)
-        yield pa.RecordBatch.from_pydict(found)
+            for key, part, missing in zip(names, *several, strict=True):
+                arrays[key] = pa.array(part, mask=missing)
+        yield pa.RecordBatch.from_pydict(arrays)
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
@@ -221,7 +266,7 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
 
 
 @contextmanager
-def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
+def _open_hdf5(where: str, table: str | int | None, names: Sequence[str]) -> Iterator[_Table]:
     with needing_extra("hdf5", where):
         import h5py  # noqa: PLC0415
     try:
@@ -243,11 +288,11 @@ def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
                 problem = f"{path!r} was written by pandas"
                 raise HDF5_RULES.refusal("pandas_type", where, problem)
         if isinstance(source, h5py.Dataset):
-            names = list(source.dtype.names or ())
-            yield _Table(names, lambda field: _hdf5_field(source, field, where))
+            fields = list(source.dtype.names or ())
+            yield _Table(fields, lambda field: _hdf5_field(source, field, where))
         else:
 
-            def column_of(key: str) -> Column:
+            def column_of(key: str) -> FileColumn:
                 check_stored_within(source, key, where)
                 return _hdf5_column(source[key], f"{where}: {key!r}")
 
@@ -298,27 +343,53 @@ def _check_storage(item: Any, place: str) -> None:
     """Raise DataError for a data set whose values lie in other files."""
     files = [file for file, *_ in getattr(item, "external", None) or ()]
     if getattr(item, "is_virtual", False):
-        files += [one.file_name for one in item.virtual_sources() if one.file_name != "."]
+        files += [source.file_name for source in item.virtual_sources() if source.file_name != "."]
     if files:
         problem = f"the values lie in other files ({shown(files)})"
         raise HDF5_RULES.refusal("external storage, virtual data sets", place, problem)
+    _check_written(item, place)
 
 
-def _hdf5_field(records: Any, field: str, where: str) -> Column:
+def _check_written(item: Any, place: str) -> None:
+    """Raise DataError for a data set whose rows were never written: a file of a KB may have 10^12.
+
+    Where a fill value was chosen, it stands for single rows that are missing.
+    """
+    import h5py  # noqa: PLC0415
+
+    if not isinstance(item, h5py.Dataset) or not item.size or item.is_virtual:
+        return
+    n_chunks = n_written = 1
+    if item.chunks is not None:
+        n_chunks = math.prod(-(-n // m) for n, m in zip(item.shape, item.chunks, strict=True))
+        n_written = item.id.get_num_chunks()
+    elif not item.id.get_storage_size():
+        n_written = 0
+    plan = item.id.get_create_plist()
+    is_chosen = plan.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED
+    if n_written == 0 or (n_written < n_chunks and not is_chosen):
+        raise DataError(
+            f"{place}: {n_chunks - n_written:,} of {n_chunks:,} chunks were never written, and "
+            f"would be read as {shown(item.fillvalue)}; write all rows, or make it as long as what "
+            "was written"
+        )
+
+
+def _hdf5_field(records: Any, field: str, where: str) -> FileColumn:
     """Return a field of a data set of records."""
     rows, dtype = records.fields(field), records.dtype[field]
     shape = (*records.shape, *np.empty(0, dtype).shape[1:])
-    return Column(shape, _hdf5_reader(rows, dtype, {}, f"{where}: {field!r}"))
+    return FileColumn(shape, _hdf5_reader(rows, dtype, {}, f"{where}: {field!r}"))
 
 
-def _hdf5_column(array: Any, place: str) -> Column:
+def _hdf5_column(array: Any, place: str) -> FileColumn:
     """Return a data set as a column; one without rows has no shape, nor has a group."""
     if not hasattr(array, "dtype"):
-        return Column((), lambda rows: np.ma.empty(0))
+        return FileColumn((), lambda rows: np.ma.empty(0))
     read = _hdf5_reader(array, array.dtype, dict(array.attrs), place)
     fill = _fill_of(array)
     if fill is None:
-        return Column(array.shape, read)
+        return FileColumn(array.shape, read)
     is_of_netcdf = fill == NETCDF_FILLS.get(f"{array.dtype.kind}{array.dtype.itemsize}")
     warned: list[str] = []
 
@@ -332,7 +403,7 @@ def _hdf5_column(array: Any, place: str) -> Column:
             HDF5_RULES.warn("fill value of the data set", place, problem)
         return values
 
-    return Column(array.shape, masked)
+    return FileColumn(array.shape, masked)
 
 
 def _fill_of(array: Any) -> Any:
@@ -405,7 +476,7 @@ def _ragged(values: NDArray[Any], attributes: Mapping[str, Any], place: str) -> 
 
 
 @contextmanager
-def _open_fits(where: str, table: str | int | None) -> Iterator[_Table]:
+def _open_fits(where: str, table: str | int | None, names: Sequence[str]) -> Iterator[_Table]:
     with needing_extra("fits", where):
         from astropy.io import fits  # noqa: PLC0415
     try:
@@ -413,22 +484,42 @@ def _open_fits(where: str, table: str | int | None) -> Iterator[_Table]:
     except OSError as error:
         raise DataError(f"{where}: cannot be read as FITS ({error})") from error
     with file:
-        tables = [one for one in file if isinstance(one, (fits.BinTableHDU, fits.TableHDU))]
+        tables = [hdu for hdu in file if isinstance(hdu, (fits.BinTableHDU, fits.TableHDU))]
         try:
-            found = file[table] if table is not None else tables[0]
+            extension = file[table] if table is not None else tables[0]
         except (IndexError, KeyError):
-            found = None
-        if found not in tables:
-            names = [one.name for one in file]
+            extension = None
+        if extension not in tables:
+            extensions = [hdu.name for hdu in file]
             wanted = "table" if table is None else f"table {table!r}"
-            raise DataError(f"{where}: no {wanted}; the extensions are {shown(names)}")
-        if found.header.get("ZTABLE"):
-            raise FITS_RULES.refusal("ZTABLE", where, f"table {found.name!r} is compressed")
-        is_text = isinstance(found, fits.TableHDU)
-        yield _Table(found.columns.names, lambda name: _fits_column(found, name, is_text, where))
+            raise DataError(f"{where}: no {wanted}; the extensions are {shown(extensions)}")
+        alike = [hdu for hdu in tables if _has_columns(hdu, names)]
+        if len(alike) > 1 and (table is None or (isinstance(table, str) and _named(alike, table))):
+            numbers = ", ".join(f"{file.index(hdu)} ({hdu.name!r})" for hdu in alike)
+            raise DataError(
+                f"{where}: the extensions {numbers} are tables with the columns {shown(names)}; "
+                f"name one of them by its number, as table={file.index(alike[0])}"
+            )
+        if extension.header.get("ZTABLE"):
+            raise FITS_RULES.refusal("ZTABLE", where, f"table {extension.name!r} is compressed")
+        is_text = isinstance(extension, fits.TableHDU)
+        yield _Table(
+            extension.columns.names, lambda name: _fits_column(extension, name, is_text, where)
+        )
 
 
-def _fits_column(table: Any, name: str, is_text: bool, where: str) -> Column:
+def _has_columns(table: Any, names: Sequence[str]) -> bool:
+    """Return whether a table of FITS has all these columns, in letters of any case."""
+    own = {name.lower() for name in table.columns.names}
+    return all(name.lower() in own for name in names)
+
+
+def _named(tables: Sequence[Any], name: str) -> bool:
+    """Return whether several tables of FITS have this name."""
+    return sum(hdu.name.lower() == name.strip().lower() for hdu in tables) > 1
+
+
+def _fits_column(table: Any, name: str, is_text: bool, where: str) -> FileColumn:
     """Return a column by its name in letters of any case, as FITS has names."""
     place = f"{where}: {name!r}"
     with warnings.catch_warnings():  # NULL is masked below
@@ -461,7 +552,7 @@ def _fits_column(table: Any, name: str, is_text: bool, where: str) -> Column:
                 "TFORMn of text", place, f"text cannot be read ({error})"
             ) from error
 
-    return Column(np.shape(values), read)
+    return FileColumn(np.shape(values), read)
 
 
 def _lists(rows: NDArray[Any], declared: Any) -> NDArray[Any]:

@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
-from ...core import Table
+from ...core import ListOf, MappingOf, Real, Text
 from ...core.arrays import Floats
 from ...core.errors import DataError, closest, needing_extra, shown
-from ...core.parameters.ingest import FCS
 from ...data.bags.format_rules import FormatRules
 from ..calls import function_of
+from ..registry import FORMATS
 from .bag_files import FileIngest
 from .folders import check_finite, reading_bag
 
@@ -78,6 +79,7 @@ OTHER_TYPES = ("forwardscatter", "sidescatter", "time", "index", "classification
 logger = logging.getLogger(__name__)
 
 
+@FORMATS.register
 @dataclass(frozen=True)
 class FcsIngest(FileIngest):
     """Make a store of FCS files, or append to one: a file is a bag, its events are the points.
@@ -136,17 +138,25 @@ class FcsIngest(FileIngest):
         A row of the target_table for which there is no file, or two rows for one file.
     StoreError
         Something is stored at the URL, or it cannot be written.
+
+    Examples
+    --------
+    >>> from bagbasis.ingest import ingest_fcs
+    >>> store = ingest_fcs('samples', 'bags.zarr', ['CD3', 'CD4'])  # doctest: +SKIP
     """
 
-    PARAMETERS: ClassVar[Table] = FCS
-    ENDINGS: ClassVar[tuple[str, ...]] = (".fcs",)
+    name: ClassVar[str] = "fcs"
+    endings: ClassVar[tuple[str, ...]] = (".fcs",)
+    rules: ClassVar[FormatRules] = RULES
 
-    coordinates: Sequence[str] | None = None
-    cofactor: float | Mapping[str, float] | None = 150.0
+    coordinates: Annotated[Sequence[str], ListOf(Text, 1)] | None = None
+    cofactor: (
+        Annotated[float | Mapping[str, float], Real(gt=0) | MappingOf(Text, Real(gt=0))] | None
+    ) = 150.0
     compensate: bool = False
 
+    @override
     def bags(self, urls: Sequence[str]) -> Iterator[Floats]:
-        """Yield the transformed channels of each file."""
         channels = self.coordinates
         for url in urls:
             events = _read(url, self.compensate)
@@ -322,8 +332,8 @@ def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], 
 
     The matrix is text: the number of channels, their names, then its rows (FCS 3.1, $SPILLOVER).
     """
-    told = next((text[key] for key in SPILLOVER if text.get(key)), "")
-    parts = [part.strip() for part in told.split(",")]
+    spillover = next((text[key] for key in SPILLOVER if text.get(key)), "")
+    parts = [part.strip() for part in spillover.split(",")]
     n = int(parts[0]) if parts[0].isdigit() else 0
     channels = parts[1 : n + 1]
     if not n or len(parts) != 1 + n + n * n or not set(channels) <= set(names):

@@ -17,10 +17,9 @@ from ...core.errors import DataError, ParameterError, closest, refuse_exhaustion
 from ...data.bags.frames import arrow_reader
 from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url
+from ..declared import Source
 from ..tables import plain_reader, read_labels, spill_folder, write_parquet
 from .frames import arrow_errors
-
-Source = str | os.PathLike[str]
 
 
 def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dict[str, str]:
@@ -39,9 +38,9 @@ def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dic
     DataError
         No file is found, or two have the same name.
     """
-    given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    found: dict[str, str] = {}
-    for source in map(normalize_url, given):
+    patterns = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    urls: dict[str, str] = {}
+    for source in map(normalize_url, patterns):
         fs, path = filesystem(source)
         matches = [path]
         if fs.isdir(path):
@@ -52,11 +51,11 @@ def bag_files(sources: Source | Sequence[Source], endings: Sequence[str]) -> dic
             if not match.lower().endswith(tuple(endings)) or not fs.isfile(match):
                 continue
             name, url = PurePosixPath(match).stem, normalize_url(fs.unstrip_protocol(match))
-            if found.setdefault(name, url) != url:
-                raise DataError(f"{url}: has the same name as {found[name]}; rename one")
-    if not found:
+            if urls.setdefault(name, url) != url:
+                raise DataError(f"{url}: has the same name as {urls[name]}; rename one")
+    if not urls:
         raise DataError(f"{shown(sources)}: no files found; expected {', '.join(endings)}")
-    return dict(sorted(found.items()))
+    return dict(sorted(urls.items()))
 
 
 @contextmanager
@@ -108,8 +107,8 @@ def targets_of_files(
         A row of a file that is not there, or two rows of one; targets without a table.
     """
     if table is None:
-        for name, given in (("targets", targets), ("read", read)):
-            if given:
+        for name, value in (("targets", targets), ("read", read)):
+            if value:
                 raise ParameterError(
                     f"{name} is given, but no target_table; give the table of them"
                 )
@@ -132,11 +131,11 @@ def targets_of_files(
             raise ParameterError(f"{rows.places[row]}: {id_column} {key!r}: {what}{hint}")
         positions[name] = row
     order = np.array([positions.get(name, -1) for name in ids], dtype=np.int64)
-    found = {}
+    columns = {}
     for name, values in rows.targets.items():
         none = np.array([None if values.dtype == object else np.nan], dtype=values.dtype)
-        found[name] = np.append(values, none)[order]
-    return found
+        columns[name] = np.append(values, none)[order]
+    return columns
 
 
 @contextmanager

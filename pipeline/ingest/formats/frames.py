@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import os
 import sys
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.dataset
+from numpy.typing import DTypeLike
+from typing_extensions import override
 
+from ...core import Integer, checked
 from ...core.errors import BagbasisError, DataError, ParameterError, shown
-from ...core.parameters.ingest import refuse_gone
-from ...core.params import checked
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.frames import arrow_reader, is_groups, split_groups
 from ...data.store.store import BagStore
+from ..declared import BOX, ChunkPoints, KnownIds, Mode, Names, Place, Reports, Source
+from ..earlier_keys import refuse_gone
+from ..registry import FileFormat
 from ..tables import (
     SORT_BYTES,
+    ColumnNames,
+    ColumnsLike,
     Database,
     LocalEngine,
     NamedBatches,
@@ -35,6 +42,14 @@ from ..tables import (
     spill_folder,
     write_batches,
     write_parquet,
+)
+from ..tables.ingest import (
+    DTYPE,
+    BoxOrQuantile,
+    Missing,
+    MissingValues,
+    TargetRules,
+    TargetTypes,
 )
 
 FRAME_RULES = FormatRules(
@@ -62,13 +77,13 @@ Frame = Any
 """A table of another library."""
 
 
-@checked
+@checked()
 def ingest_frame(
     points: Frame,
-    url: str | os.PathLike[str],
+    url: Place,
     *,
-    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str],
-    id_column: str | Sequence[str] | None = None,
+    coordinates: ColumnsLike,
+    id_column: ColumnNames | None = None,
     **parameters: Any,
 ) -> BagStore:
     """Make a store from a table of another library, or append to one.
@@ -105,6 +120,17 @@ def ingest_frame(
         table.
     ParameterError, StoreError
         As `TableIngest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = {'patient': ['a', 'a', 'b'], 'cd3': [0.1, 0.4, 0.2], 'cd4': [1.0, 2.0, 3.0]}
+    >>> points = pd.DataFrame(columns)
+    >>> from bagbasis.ingest import ingest_frame
+    >>> names = ['cd3', 'cd4']
+    >>> store = ingest_frame(points, 'bags.zarr', id_column='patient', coordinates=names)
+    >>> len(store), list(store.ids())
+    (2, ['a', 'b'])
     """
     options = {"coordinates": coordinates, "id_column": id_column, **parameters}
     return ingest_rows(points, url, SORT_BYTES, **options)
@@ -129,14 +155,14 @@ def ingest_rows(
         if id_column is not None or keys is None:
             raise ParameterError("points are grouped: group by names of columns, without id_column")
         id_column = keys
-    given = {"points": points, **parameters}
+    frames = {"points": points, **parameters}
     parameters = {"coordinates": coordinates, "id_column": id_column, **parameters}
     with spill_folder() as folder, _renamed(folder):
         for role, file in TABLES.items():
-            if given.get(role) is None and role != "points":
+            if frames.get(role) is None and role != "points":
                 continue
             path = f"{folder}/{file}.parquet"
-            rows = _reader(given[role], role, folder)
+            rows = _reader(frames[role], role, folder)
             if role == "points" and id_column is None:
                 rows = _numbered(rows)
                 parameters["id_column"] = ROW
@@ -145,6 +171,42 @@ def ingest_rows(
                 parameters[role] = write(rows, path)
         with Database(memory, folder) as database:  # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
+
+
+@dataclass(frozen=True)
+class RowsIngest(FileFormat):
+    """Make a store from one file with a row per point, or append to one.
+
+    `ingest` calls the function that does; the parameters are those that `TableIngest` has of one
+    table alone.
+    """
+
+    points: Place
+    url: Place
+    _: KW_ONLY
+    id_column: ColumnNames
+    coordinates: ColumnNames
+    targets: Names | None = None
+    target_types: TargetTypes | None = None
+    target_rules: TargetRules | None = None
+    missing: Missing = "refuse"
+    min_points: Annotated[int, Integer(1)] = 1
+    missing_values: MissingValues | None = None
+    box: Annotated[BoxOrQuantile, BOX] = None
+    dtype: Annotated[DTypeLike | None, DTYPE] = None
+    mode: Mode = "create"
+    overwrite: bool = False
+    known_ids: KnownIds = "refuse"
+    chunk_points: ChunkPoints | None = None
+    progress: Reports | None = None
+
+    @abstractmethod
+    def ingest(self, points: Source, url: Source, **parameters: Any) -> BagStore:
+        """Do it, with the other parameters as `ingest_rows` takes them."""
+
+    @override
+    def run(self) -> BagStore:
+        return self.ingest(**{item.name: getattr(self, item.name) for item in fields(self)})
 
 
 def labels_of(
@@ -172,6 +234,21 @@ def arrow_errors(place: str) -> Iterator[None]:
         raise DataError(f"{place}: not a table that Arrow can hold ({reason})") from error
 
 
+@contextmanager
+def _computing(what: str) -> Iterator[None]:
+    """Re-raise what the caller's own lazy computation raises as a DataError that says where."""
+    try:
+        yield
+    except BagbasisError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"{what} cannot be computed ({type(error).__name__}: {reason}); compute it before "
+            "it is ingested to see more"
+        ) from error
+
+
 def _reader(frame: Frame, role: str, folder: str) -> Rows:
     """Return a table as batches of Arrow; what is lazy is computed into the folder, in parts."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
@@ -187,7 +264,8 @@ def _reader(frame: Frame, role: str, folder: str) -> Rows:
         if awkward is not None and isinstance(frame, awkward.Array):
             frame = awkward.to_arrow_table(frame, extensionarray=False)
         if polars and isinstance(frame, polars.LazyFrame):
-            frame.sink_parquet(f"{folder}/lazy-{role}.parquet")
+            with _computing(f"{role} (a LazyFrame)"):
+                frame.sink_parquet(f"{folder}/lazy-{role}.parquet")
             frame = pa.dataset.dataset(f"{folder}/lazy-{role}.parquet")
         reader = arrow_reader(frame)
         if reader is not None:
@@ -211,7 +289,8 @@ def _blocks(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
 def _partitions(frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield a data frame of Dask's, one partition in memory at a time."""
     for i, partition in enumerate(frame.partitions):
-        rows = partition.compute()
+        with _computing(f"partition {i}"):
+            rows = partition.compute()
         with arrow_errors(f"partition {i}"):
             batches = arrow_reader(rows).read_all().combine_chunks().to_batches()
         for batch in batches:
@@ -256,4 +335,4 @@ def _renamed(folder: str) -> Iterator[None]:
             raise
         for file in TABLES.values():
             text = text.replace(f"{folder}/{file}.parquet", f"table of {file}")
-        raise type(error)(text) from error
+        raise type(error)(text) from None  # the cause names files that nobody else sees

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
 from ...core import Boolean, Integer, Items, Url, checked, is_iterable
+from ...core.arrays import as_array, check_dtype
 from ...core.errors import DataError, ParameterError, needing_extra, shown
-from ...core.params import as_array, check_dtype
 from ...data.bags.box import MOST_DIMS, Box
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_points import PACKED, WHOLE, box_of
@@ -45,7 +45,10 @@ RULES = FormatRules(
         "white is 0, of more than 8 bits": "invert it, or pass the array",
         "pages and frames": "write each page or frame to a file of its own, or pass arrays",
     },
-    warned={"transparency": "the colours below are taken: paste it on a background before"},
+    warned={
+        "transparency": "the colours below are taken: paste it on a background before",
+        "channels first": "if the first axis has the channels, pass np.moveaxis(image, 0, -1)",
+    },
     ignored={
         "gamma, ICC profile": "values are as stored, in the picture's own colour space",
         "previews (MPO)": "the first picture is read",
@@ -82,9 +85,9 @@ def ingest_images(
     ----------
     images : path, or iterable of arrays
         A local folder of image files (``pip install 'bagbasis[images]'``), or arrays of shape
-        (height, width) or (height, width, channels). Integers are divided by the largest value of
-        their dtype, so that they lie from 0 to 1; other numbers stay as they are, and with dtype
-        uint8 all.
+        (height, width) or (height, width, channels). Unsigned integers of 8 or 16 bits are divided
+        by the largest value of their dtype, so that they lie from 0 to 1; other integers are
+        refused. Other numbers stay as they are, and with dtype uint8 all.
     url : str or path
         The store to write.
     targets : data frame, mapping, array or iterable, optional
@@ -116,17 +119,27 @@ def ingest_images(
         are not there; whatever `ingest_arrays` refuses. Names the image.
     ParameterError, StoreError
         As `ingest_arrays`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.ingest import ingest_images
+    >>> images = rng.integers(0, 256, (3, 8, 8), dtype=np.uint8)
+    >>> store = ingest_images(images, 'bags.zarr', positions=True)
+    >>> len(store), store.n_dims
+    (3, 3)
     """
     whole = dtype is not None and check_dtype("dtype", dtype, *PACKED) == WHOLE
     if whole and positions:
         raise ParameterError("positions lie from 0 to 1, and dtype uint8 holds whole numbers")
-    given: dict[str, Any] = {"box": box, "dtype": dtype, "overwrite": overwrite}
+    options: dict[str, Any] = {"box": box, "dtype": dtype, "overwrite": overwrite}
     if not isinstance(images, (str, os.PathLike)):
         if not is_iterable(images):
             raise DataError(f"images is {shown(images)}; expected a folder, or arrays")
         named = ((f"image {i}", image) for i, image in enumerate(images))
         return ingest_arrays(
-            _bags_of(named, patch, positions, whole), url, targets=targets, **given
+            _bags_of(named, patch, positions, whole), url, targets=targets, **options
         )
     folder = _folder(images)
     files = sorted(str(path.relative_to(folder)) for path in _files_in(folder))
@@ -135,10 +148,10 @@ def ingest_images(
     read = ((str(folder / file), _read(folder / file, grey)) for file in files)
     if box is None:
         n_dims = patch**2 * (1 if grey else 3) + 2 * positions
-        given["box"] = box_of(None, n_dims, np.float32 if dtype is None else dtype)
+        options["box"] = box_of(None, n_dims, np.float32 if dtype is None else dtype)
     labels = _labels_of(files, targets, folder)
     bags = _bags_of(read, patch, positions, whole)
-    return ingest_arrays(bags, url, targets=labels, ids=files, **given)
+    return ingest_arrays(bags, url, targets=labels, ids=files, **options)
 
 
 def _bags_of(
@@ -155,10 +168,16 @@ def _points_of(
     if image.ndim not in (2, 3) or image.dtype.kind not in "biuf":
         what = f"shape {image.shape} and dtype {image.dtype}"
         raise DataError(f"{name} has {what}; expected numbers of (height, width[, channels])")
+    if image.ndim == 3 and image.shape[0] in (1, 3, 4) and image.shape[2] > 4:
+        problem = f"the shape {image.shape} is read as (height, width, channels)"
+        RULES.warn("channels first", name, problem)
     rows, columns = (side // patch for side in image.shape[:2])
     if not rows * columns:
         raise DataError(f"{name} has shape {image.shape}, smaller than a patch of {patch} pixels")
     if image.dtype.kind in "iu" and not whole:
+        if image.dtype.kind == "i" or image.dtype.itemsize > 2:
+            problem = f"integers are of 32 bits or more, or signed ({image.dtype})"
+            raise RULES.refusal("32-bit and signed integers", name, problem)
         image = image / np.float32(np.iinfo(image.dtype).max)
     cropped = image[: rows * patch, : columns * patch]
     blocks = cropped.reshape(rows, patch, columns, patch, -1).swapaxes(1, 2)
@@ -261,5 +280,5 @@ def _labels_of(files: Sequence[str], targets: Any, folder: Path) -> Mapping[str,
     if len(unknown) or table.index.has_duplicates:
         what = f"no image is called {unknown[0]!r}" if len(unknown) else "a file is there twice"
         raise ParameterError(f"targets: {what} in {folder}")
-    found = table.reindex(list(files))
-    return {str(name): found[name].to_numpy() for name in found}
+    rows = table.reindex(list(files))
+    return {str(name): rows[name].to_numpy() for name in rows}

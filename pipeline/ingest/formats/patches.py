@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
-from ...core import Table
+from ...core import ListOf, Text
 from ...core.errors import DataError, closest, needing_extra, shown
-from ...core.parameters.ingest import PATCHES
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_attributes import days_of, has_meaning, unpacked
+from ...data.bags.precision import IntegerRange, check_array_apart
 from ..calls import function_of
+from ..registry import FORMATS
 from .bag_files import FileIngest
 from .catalogues import HDF5_RULES, check_stored_within
 from .folders import check_finite, reading_bag
@@ -37,6 +39,7 @@ PATCH_RULES = FormatRules(
 )
 
 
+@FORMATS.register
 @dataclass(frozen=True)
 class PatchIngest(FileIngest):
     """Make a store of slides, or append to one: an HDF5 file is a bag, its patches are the points.
@@ -87,25 +90,46 @@ class PatchIngest(FileIngest):
         A row of the target_table for which there is no file, or two rows for one file.
     StoreError
         Something is stored at the URL, or it cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> import h5py
+    >>> from pathlib import Path
+    >>> from bagbasis.ingest import ingest_patches
+    >>> Path('slides').mkdir()
+    >>> for name in ('a', 'b'):
+    ...     with h5py.File(f'slides/{name}.h5', 'w') as file:
+    ...         file['features'] = rng.normal(size=(4, 3))
+    >>> store = ingest_patches('slides', 'bags.zarr')
+    >>> len(store), store.n_dims
+    (2, 3)
     """
 
-    PARAMETERS: ClassVar[Table] = PATCHES
-    ENDINGS: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
+    name: ClassVar[str] = "patches"
+    endings: ClassVar[tuple[str, ...]] = (".h5", ".hdf5")
+    rules: ClassVar[FormatRules] = PATCH_RULES
 
-    coordinates: Sequence[str] = ("features",)
-    target_id_column: str = "slide_id"
+    coordinates: Annotated[Sequence[str], ListOf(Text, 1)] = ("features",)
+    target_id_column: Annotated[str, Text] = "slide_id"
 
+    @override
     def bags(self, urls: Sequence[str]) -> Iterator[NDArray[Any]]:
-        """Yield the points of each file; all have as many columns as the first."""
         first: list[int] | None = None
+        integers = [IntegerRange(f"array {name!r} of the files") for name in self.coordinates]
         for url in urls:
             parts = _read(url, self.coordinates)
+            for whole, part in zip(integers, parts, strict=True):
+                whole.add(part, part)
             widths = [part.shape[1] for part in parts]
             if first is not None and widths != first:
                 names = list(self.coordinates)
                 raise DataError(f"{url}: {names} have {widths} columns, not {first} as before")
             first = widths
             yield parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        for whole in integers:
+            whole.check()
 
 
 ingest_patches = function_of(PatchIngest, "ingest_patches")
@@ -125,19 +149,22 @@ def _read(url: str, arrays: Sequence[str]) -> list[NDArray[Any]]:
 
 def _array(file: Any, name: str, url: str, kind: Any) -> NDArray[Any]:
     check_stored_within(file, name, url)
-    found: Any = file.get(name)
-    if not isinstance(found, kind):
+    dataset: Any = file.get(name)
+    if not isinstance(dataset, kind):
         hint, there = closest(name, list(file)), shown(sorted(file))
         raise DataError(f"{url}: no array {name!r}{hint}; there are {there}")
-    shape = found.shape[1:] if len(found.shape) == 3 and found.shape[0] == 1 else found.shape
-    if found.dtype.kind == "c":
+    shape = (
+        dataset.shape[1:] if len(dataset.shape) == 3 and dataset.shape[0] == 1 else dataset.shape
+    )
+    if dataset.dtype.kind == "c":
         raise HDF5_RULES.refusal("complex numbers", f"{url}: {name!r}", "numbers are complex")
-    if len(shape) != 2 or not all(shape) or found.dtype.kind not in "fiu":
-        what = f"shape {found.shape} and dtype {found.dtype}"
+    if len(shape) != 2 or not all(shape) or dataset.dtype.kind not in "fiu":
+        what = f"shape {dataset.shape} and dtype {dataset.dtype}"
         raise DataError(f"{url}: {name!r} has {what}; expected numbers of shape (n, d)")
-    points: NDArray[Any] = found[...].reshape(shape)
-    if has_meaning(found.attrs):
-        values = unpacked(points, dict(found.attrs), HDF5_RULES, f"{url}: {name!r}")
+    points: NDArray[Any] = dataset[...].reshape(shape)
+    check_array_apart(f"{url}: {name!r}", points, is_whole=False)
+    if has_meaning(dataset.attrs):
+        values = unpacked(points, dict(dataset.attrs), HDF5_RULES, f"{url}: {name!r}")
         for row, column in np.argwhere(np.ma.getmaskarray(values))[:1].tolist():
             raise DataError(
                 f"{url}: row {row}, {name}[{column}] is missing; fill it or leave it out"

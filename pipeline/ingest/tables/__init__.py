@@ -4,13 +4,15 @@ from .arrow_files import NamedBatches, plain_reader, reader_of, write_batches, w
 from .database import Database
 from .engines import SORT_BYTES, LocalEngine, spill_folder
 from .files import is_list
-from .ingest import TableIngest, ingest_tables
+from .ingest import ColumnNames, ColumnsLike, TableIngest, ingest_tables
 from .labels import read_labels
 from .passes import Tally
 from .values import names_of
 
 __all__ = [
     "SORT_BYTES",
+    "ColumnNames",
+    "ColumnsLike",
     "Database",
     "LocalEngine",
     "NamedBatches",

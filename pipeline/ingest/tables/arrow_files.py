@@ -37,9 +37,9 @@ def copy_as_parquet(file: IO[bytes], path: str, url: str, is_json: bool) -> None
         write_batches(NamedBatches(_json_blocks(file, url), "lines", may_lack=True), path)
         return
     try:
-        found = pa.ipc.open_file(file)
-        batches = map(found.get_batch, range(found.num_record_batches))
-        reader = pa.RecordBatchReader.from_batches(found.schema, batches)
+        record_file = pa.ipc.open_file(file)
+        batches = map(record_file.get_batch, range(record_file.num_record_batches))
+        reader = pa.RecordBatchReader.from_batches(record_file.schema, batches)
     except pa.ArrowInvalid:  # HuggingFace's and those of other streams have no footer
         file.seek(0)
         reader = pa.ipc.open_stream(file)
@@ -105,10 +105,8 @@ def write_batches(named: NamedBatches, path: str) -> str:
     parts: list[tuple[str, str]] = []  # files, and the place of the first batch in each
     writer: pa.parquet.ParquetWriter | None = None
     try:
-        for place, given in named.batches:
-            batch = pa.RecordBatch.from_arrays(
-                [*map(plain_column, given.columns)], given.schema.names
-            )
+        for place, raw in named.batches:
+            batch = pa.RecordBatch.from_arrays([*map(plain_column, raw.columns)], raw.schema.names)
             common = batch.schema if schema is None else _common(schema, batch.schema, place, named)
             if writer is None or common != schema:
                 if writer is not None:
@@ -170,13 +168,13 @@ def _json_blocks(file: IO[bytes], url: str) -> Iterator[tuple[str, pa.RecordBatc
 
 def _common(schema: pa.Schema, other: pa.Schema, place: str, named: NamedBatches) -> pa.Schema:
     """Return the columns with types that hold what two batches have."""
-    found = {field.name: field.type for field in schema}
+    types = {field.name: field.type for field in schema}
     for name in [*schema.names, *other.names]:
         if schema.names.count(name) > 1 or other.names.count(name) > 1:
             raise DataError(f"{place}: two columns are called {name!r}; rename one")
         if name not in other.names or name not in schema.names:
             if named.may_lack:
-                found.setdefault(name, other.field(name).type if name in other.names else None)
+                types.setdefault(name, other.field(name).type if name in other.names else None)
                 continue
             where = "here" if name not in other.names else "before"
             raise DataError(
@@ -188,12 +186,12 @@ def _common(schema: pa.Schema, other: pa.Schema, place: str, named: NamedBatches
             continue
         fields = [pa.schema([(name, kind)]) for kind in (before, here)]
         try:
-            found[name] = pa.unify_schemas(fields, promote_options="permissive").field(0).type
+            types[name] = pa.unify_schemas(fields, promote_options="permissive").field(0).type
         except pa.ArrowException as error:
             raise DataError(
                 f"{place}: column {name!r} is {here} and was {before} before; make it one type"
             ) from error
-    return pa.schema(found)
+    return pa.schema(types)
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:

@@ -46,7 +46,7 @@ class BadRow(NamedTuple):
     written: int | None = None
 
 
-Problem = tuple[str, Callable[[Mapping[str, Any], Cells], str]]
+RowProblem = tuple[str, Callable[[Mapping[str, Any], Cells], str]]
 """The condition that finds rows, and what is said of a row of `Scan.values` and its cells."""
 
 
@@ -54,12 +54,12 @@ def check_expressions(scan: Scan, database: Database) -> None:
     """Raise ParameterError for an expression that DuckDB does not take for its columns."""
     cells = Cells(f"{scan.cells([0] * len(scan.files))} LIMIT 0", database)
     file = scan.files[0]
-    for one in scan.columns.expressions:
-        if one.text in file.names:  # entries of vectors are ours
+    for expression in scan.columns.expressions:
+        if expression.text in file.names:  # entries of vectors are ours
             continue
-        if why := cells.complaint(one, one.sql):
-            what = f"{one.text!r} cannot be computed of the columns of {file.url} ({why})"
-            raise ParameterError(f"{one.key}: {what}")
+        if why := cells.complaint(expression, expression.sql):
+            what = f"{expression.text!r} cannot be computed of the columns of {file.url} ({why})"
+            raise ParameterError(f"{expression.key}: {what}")
 
 
 def first_problem(
@@ -71,7 +71,7 @@ def first_problem(
     numbers that cannot be used.
     """
     problems = problems_of(scan)
-    problems += [one for j in unfit for one in unfit_numbers(scan, j)]
+    problems += [problem for j in unfit for problem in unfit_numbers(scan, j)]
     cases = " ".join(f"WHEN {is_bad} THEN {i}" for i, (is_bad, _) in enumerate(problems))
     rows = f"SELECT *, CASE {cases} END AS problem FROM ({scan.values(starts)})"
     typed = ", ".join(alias("v", name) for name in inputs_of(scan.columns.expressions))
@@ -89,42 +89,45 @@ def text_condition(j: int) -> str:
     return f"y{j} <> '' AND z{j} IS NULL"
 
 
-def problems_of(scan: Scan) -> list[Problem]:
+def problems_of(scan: Scan) -> list[RowProblem]:
     """Return what can be wrong with any row: first that it has no id, then its values."""
     no_id = "id IS NULL" if scan.id_type in INTEGERS else "id IS NULL OR id = ''"
-    told = "the bag id is missing, or a number that is not whole; give every row its bag's id"
-    found: list[Problem] = [(no_id if scan.columns.ids else "false", lambda *_: told)]
+    no_id_text = "the bag id is missing, or a number that is not whole; give every row its bag's id"
+    problems: list[RowProblem] = [(no_id if scan.columns.ids else "false", lambda *_: no_id_text)]
     if scan.files[0].lists and scan.columns.missing in ("refuse", MEDIAN):
-        found.append((f"{ITEMS} = 0", lambda *_: EMPTY))
-    for j, one in enumerate(scan.columns.coordinates):
-        found += _of_cells(scan, one, f"coordinate {one.name!r}")
-        found += _of_coordinate(scan, j, one, f"coordinate {one.name!r}")
-    for j, one in enumerate(scan.columns.targets):
-        if one.sql:
-            found += _of_cells(scan, one, f"target {one.name!r}")
-            found.append((f"e{j}", _failure(one, f"target {one.name!r}", one.sql)))
-    return found
+        problems.append((f"{ITEMS} = 0", lambda *_: EMPTY))
+    for j, column in enumerate(scan.columns.coordinates):
+        problems += _of_cells(scan, column, f"coordinate {column.name!r}")
+        problems += _of_coordinate(scan, j, column, f"coordinate {column.name!r}")
+    for j, column in enumerate(scan.columns.targets):
+        if column.sql:
+            problems += _of_cells(scan, column, f"target {column.name!r}")
+            problems.append((f"e{j}", _failure(column, f"target {column.name!r}", column.sql)))
+    return problems
 
 
-def unfit_numbers(scan: Scan, j: int) -> list[Problem]:
+def unfit_numbers(scan: Scan, j: int) -> list[RowProblem]:
     """Return the problems that target ``j`` is infinite, or an integer that no float64 is."""
-    one, is_beyond = scan.columns.targets[j], f"abs(z{j}) > {EXACT}"
-    if scan.kind_of(one) in (UNTYPED, *TEXTS):
+    target = scan.columns.targets[j]
+    # 2^53 + 1 is 2^53 as a float64
+    is_beyond = f"(abs(z{j}) > {EXACT} OR abs(TRY_CAST(y{j} AS HUGEINT)) > {EXACT})"
+    if scan.kind_of(target) in (UNTYPED, *TEXTS):
         is_beyond += f" AND regexp_full_match(trim(y{j}), '{INTEGER}')"
-    elif scan.kind_of(one) not in INTEGERS:
+    elif scan.kind_of(target) not in INTEGERS:
         is_beyond = "false"
 
-    def told(row: Mapping[str, Any], _: Cells) -> str:
-        told = beyond_exact(f"{one.name!r}: {row[f'y{j}']}")
-        return f"target {told}; or set its target_types to class"
+    def message(row: Mapping[str, Any], _: Cells) -> str:
+        cause = beyond_exact(f"{target.name!r}: {row[f'y{j}']}")
+        return f"target {cause}; or set its target_types to class"
 
-    return [(f"isinf(z{j})", lambda *_: f"target {one.name!r} is infinite"), (is_beyond, told)]
+    is_infinite = f"isinf(z{j})"
+    return [(is_infinite, lambda *_: f"target {target.name!r} is infinite"), (is_beyond, message)]
 
 
-def _of_cells(scan: Scan, value: Value, what: str) -> list[Problem]:
+def _of_cells(scan: Scan, value: Value, what: str) -> list[RowProblem]:
     """Return the problems that a cell of a value is there, but has no number, date, …."""
 
-    def of(name: str) -> Problem:
+    def of(name: str) -> RowProblem:
         cell, kind = alias("r", name), scan.columns.types.get(name)
 
         def told(row: Mapping[str, Any], _: Cells) -> str:
@@ -141,7 +144,7 @@ def _of_cells(scan: Scan, value: Value, what: str) -> list[Problem]:
     return list(map(of, value.inputs))
 
 
-def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[Problem]:
+def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProblem]:
     dtype, allowed, missing_is = scan.columns.dtype, "false", scan.columns.missing
     medians = scan.columns.medians
     has_median = medians is None or value.name in medians

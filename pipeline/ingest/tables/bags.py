@@ -46,12 +46,12 @@ class Labelled(NamedTuple):
         if missing in ("refuse", MEDIAN):
             return self
         bags, answers = _drop_points(self.bags), self.responses
-        kept = bags.sizes == self.bags.sizes
+        complete = bags.sizes == self.bags.sizes
         if answers is not None and self.responses is not None:
             answers = _drop_points(answers)
-            kept &= answers.sizes == self.responses.sizes
-        found = self._replace(bags=bags, responses=answers)
-        return found.choose(kept if missing == "drop_bag" else bags.sizes > 0)
+            complete &= answers.sizes == self.responses.sizes
+        labelled = self._replace(bags=bags, responses=answers)
+        return labelled.choose(complete if missing == "drop_bag" else bags.sizes > 0)
 
 
 class SortedRows:
@@ -142,8 +142,10 @@ def join_tables(
 
 def _drop_points(sets: AnyRagged) -> AnyRagged:
     """Return sets of points without those that lack a coordinate."""
-    kept = ~np.isnan(sets.points).any(axis=1)
-    return type(sets).trusted(sets.points[kept], np.append(0, np.cumsum(kept))[sets.offsets])
+    complete = ~np.isnan(sets.points).any(axis=1)
+    return type(sets).trusted(
+        sets.points[complete], np.append(0, np.cumsum(complete))[sets.offsets]
+    )
 
 
 def _ids_of(rows: pa.Table) -> NDArray[Any]:
@@ -162,7 +164,7 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
     ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     offsets = np.append(starts, len(ids)).astype(np.int64)
-    values, targets = _matrix(rows, "y"), [one.name for one in columns.targets]
+    values, targets = _matrix(rows, "y"), [target.name for target in columns.targets]
     for name, rule in columns.target_rules.items():
         j = targets.index(name)
         values[:, j] = np.repeat(RULES[rule](values[:, j], offsets), np.diff(offsets))
@@ -171,13 +173,15 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
     if differs.any():
         row, j = (int(at) for at in np.argwhere(differs)[0])
         labels = classes.get(targets[j])
-        one, another = (
+        label, another = (
             repr(labels[int(value)]) if labels and value == value else str(value)
             for value in (expected[row, j], values[row, j])
         )
+        rule = "last" if labels else "mean"
         raise DataError(
-            f"bag {_plain(ids[row])!r}: target {targets[j]!r} is {one} in one row and {another} in "
-            "another; it must be the same in all rows of a bag"
+            f"bag {_plain(ids[row])!r}: target {targets[j]!r} is {label} in one row and {another} "
+            "in another; it must be the same in all rows of a bag, or set target_rules="
+            f"{{{targets[j]!r}: {rule!r}}}"
         )
     return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
 

@@ -18,7 +18,7 @@ from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import LOCKED
 
-Report = Callable[[float], None]  # the share of a query that is done
+QueryReport = Callable[[float], None]  # the share of a query that is done
 
 BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
 SECONDS_BETWEEN_REPORTS = 0.5
@@ -60,7 +60,7 @@ class Database:
         self._connection.unregister_filesystem(DuckFiles.protocol)
         self._connection.close()
 
-    def fetch(self, query: str, report: Report | None = None) -> list[dict[str, Any]]:
+    def fetch(self, query: str, report: QueryReport | None = None) -> list[dict[str, Any]]:
         """Return all rows of the answer; call ``report`` with the share that is done.
 
         DataError names a file that cannot be read, StoreError a disk that is full.
@@ -70,7 +70,7 @@ class Database:
             names = answer.columns
             return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
-    def stream(self, query: str, report: Report | None = None) -> Iterator[pa.RecordBatch]:
+    def stream(self, query: str, report: QueryReport | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the answer in batches; ``report`` ends with the first. Raises what `fetch` does."""
         with self._running(query) as cursor:
             with _watching(cursor, report):
@@ -111,7 +111,7 @@ class Database:
 
 
 @contextmanager
-def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Iterator[None]:
+def _watching(cursor: duckdb.DuckDBPyConnection, report: QueryReport | None) -> Iterator[None]:
     """Report the share of a query that is done, as DuckDB estimates it, and at last all of it."""
     if report is None:
         yield
@@ -136,7 +136,7 @@ def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Itera
 
 def reason_of(message: str) -> str:
     """Shorten the message of DuckDB, or a Python traceback within it, to one line."""
-    told = re.split("\n(?:Possible|LINE|\\s*Candidate)", message)[0].splitlines()
-    lines = [line.strip() for line in told if line.strip()]
+    head = re.split("\n(?:Possible|LINE|\\s*Candidate)", message)[0].splitlines()
+    lines = [line.strip() for line in head if line.strip()]
     last = re.sub(*WORDS, lines[-1])
     return last if len(lines) == 1 or lines[0].startswith("Traceback") else f"{lines[0]}: {last}"

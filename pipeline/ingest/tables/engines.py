@@ -99,7 +99,9 @@ class ClusterEngine(LocalEngine):
             ]
             tasks = [(Scan(columns, (piece,)),) for piece in pieces]
             surveys = _run(_survey_piece, tasks, [piece.n_rows for piece in pieces], progress)
-            torn = {piece.url for piece, found in zip(pieces, surveys, strict=True) if not found}
+            torn = {
+                piece.url for piece, answers in zip(pieces, surveys, strict=True) if not answers
+            }
             if not torn:
                 return [survey for survey in surveys if survey is not None]
             whole |= torn

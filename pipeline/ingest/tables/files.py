@@ -10,10 +10,12 @@ import logging
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from glob import has_magic
 from itertools import accumulate, pairwise
 from typing import IO
@@ -25,8 +27,10 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from ...core.errors import DataError
+from ...data.storage.files import check_local
 from ...data.storage.hidden import visible_files
 from ...data.storage.urls import filesystem, normalize_url
+from ..declared import Source
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
@@ -40,6 +44,8 @@ KINDS = PARQUET + COPIED + CSV
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 ROWS_TO_MEASURE = 16  # read at a time until one has a vector: a row may be a slide of 100,000
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
+# DuckDB plans each column of text: 3,000 took 29 s and 1.1 GiB, 9,000 more than 190 s
+MOST_TEXT_COORDINATES = 4_000
 MOST_HEADER_BYTES = 2**26  # of names, in a file with very many columns
 
 # In Thrift's compact form a header begins with kind, size and size compressed, each 0x15 ("the
@@ -53,8 +59,6 @@ FLOATS = ("halffloat", "float", "double")
 NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
 UUID = "extension<arrow.uuid>"
 TEXTS = ("string", "large_string", "string_view")
-
-Source = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,12 @@ class TableFile:
 
     def type_of(self, name: str) -> str:
         """Return Arrow's name of a column's type; `UNTYPED` for a column made from folder names."""
-        return self.types[self.names.index(name)] if name in self.names else UNTYPED
+        return self.types[self.positions[name]] if name in self.positions else UNTYPED
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of the first column of each name: files may have thousands of columns."""
+        return {name: j for j, name in reversed([*enumerate(self.names)])}
 
     @property
     def is_parquet(self) -> bool:
@@ -175,8 +184,8 @@ def open_table(
     ParameterError
         What is no expression.
     """
-    given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    urls = [url for source in given for url in _find_files(normalize_url(source))]
+    patterns = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    urls = [url for source in patterns for url in _find_files(normalize_url(source))]
     if not urls:
         raise DataError("no table files given")
     for i, url in enumerate(urls):
@@ -185,10 +194,10 @@ def open_table(
         if url in urls[:i]:
             raise DataError(f"{url}: given twice; its points would be doubled")
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
-        found = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
-    names = [*found[0].names, *dict(found[0].parts)]
-    columns = spread(read_expressions(columns, names, urls[0]), found[0].vectors)
-    return columns, tuple(_fit(file, columns) for file in found)
+        looked = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
+    names = [*looked[0].names, *dict(looked[0].parts)]
+    columns = spread(read_expressions(columns, names, urls[0]), looked[0].vectors)
+    return columns, tuple(_fit(file, columns) for file in looked)
 
 
 def check_pages(file: TableFile, columns: Columns) -> None:
@@ -207,7 +216,7 @@ def check_pages(file: TableFile, columns: Columns) -> None:
         groups = [i for i, start in enumerate(starts) if file.start <= start < stop]
         with reading(file.url), fsspec.open(file.url, "rb") as handle:
             parquet = pa.parquet.ParquetFile(handle, page_checksum_verification=True)
-            of_file = [name for name in columns.names if name in file.names]
+            of_file = [name for name in columns.names if name in file.positions]
             for _ in parquet.iter_batches(row_groups=groups, columns=of_file):
                 pass
 
@@ -230,23 +239,23 @@ def _find_files(source: str) -> list[str]:
     with reading(source):
         if fs.isdir(path):
             matches = visible_files(map(str, fs.find(path)), path)
-            found = [match for match in matches if _is_part(match, path)]
+            paths = [match for match in matches if _is_part(match, path)]
             others = [match for match in matches if match.lower().endswith(CSV)]
             if others:
                 what = f"{source}: {len(others)} CSV files of the folder"
                 glob = f"{source}/*.{others[0].rsplit('/')[-1].partition('.')[2]}"
-                if not found:
+                if not paths:
                     raise DataError(f"{what} are not read; name them, as by the glob {glob}")
                 logger.warning("%s are not read, such as %s; name them, too", what, others[0])
         elif fs.exists(path):
-            found = [path]
+            paths = [path]
         else:
             matches = fs.glob(path) if has_magic(path) else []
             files = [str(match) for match in matches if not fs.isdir(match)]
-            found = visible_files(files, path)
-    if not found:
+            paths = visible_files(files, path)
+    if not paths:
         raise DataError(f"{source}: no files found")
-    return [normalize_url(fs.unstrip_protocol(match)) for match in found]
+    return [normalize_url(fs.unstrip_protocol(match)) for match in paths]
 
 
 def _is_part(file: str, directory: str) -> bool:
@@ -258,24 +267,29 @@ def _is_part(file: str, directory: str) -> bool:
 
 def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile:
     fs, path = filesystem(url)
+    check_local(url, DataError)
     with reading(url), fsspec.open(url, "rb", compression="infer") as file:
         n_bytes = int(fs.size(path))
         if url.lower().endswith(COPIED):
             copy = f"{copies}{index}.parquet"
             copy_as_parquet(file, copy, url, url.lower().endswith(JSON))
             with open(copy, "rb") as copied:
-                found = replace(_look_into_parquet(copied, url, columns), copy=copy)
+                table_file = replace(_look_into_parquet(copied, url, columns), copy=copy)
         elif url.lower().endswith(PARQUET):
-            found = _look_into_parquet(file, url, columns)
+            table_file = _look_into_parquet(file, url, columns)
         else:
             sample = _sample_of(file, columns.read.skip or 0)
             columns.read.refuse_separator_line(sample)
             delimiter, names = columns.read.read_header(sample, columns.names)
             row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
-            found = TableFile(url, 0, (*names,), (UNTYPED,) * len(names), n_bytes // row_bytes, 0)
+            table_file = TableFile(
+                url, 0, (*names,), (UNTYPED,) * len(names), n_bytes // row_bytes, 0
+            )
             cut = columns.read.can_be_cut
-            found = replace(found, n_rows=max(1, found.n_rows), delimiter=delimiter, can_be_cut=cut)
-    return replace(found, index=index, n_bytes=n_bytes, parts=_parts_of(path))
+            table_file = replace(
+                table_file, n_rows=max(1, table_file.n_rows), delimiter=delimiter, can_be_cut=cut
+            )
+    return replace(table_file, index=index, n_bytes=n_bytes, parts=_parts_of(path))
 
 
 def _sample_of(file: IO[bytes], n_skipped: int) -> bytes:
@@ -295,8 +309,8 @@ def _look_into_parquet(file: IO[bytes], url: str, columns: Columns) -> TableFile
     lists = [field.name for field in schema if is_list(field.type)]
     items = [field.type.value_type if is_list(field.type) else field.type for field in schema]
     groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-    asked = [one.text for one in columns.coordinates if one.text in lists]
-    vectors = {n: found for n in asked if (found := _entries_of(parquet, n, url))}
+    asked = [coordinate.text for coordinate in columns.coordinates if coordinate.text in lists]
+    vectors = {n: entries for n in asked if (entries := _entries_of(parquet, n, url))}
     return TableFile(
         *(url, 0, (*schema.names,), tuple(map(_value_type, items)), metadata.num_rows, 0, groups),
         has_checksums=_has_checksums(file, metadata),
@@ -312,7 +326,7 @@ def _entries_of(parquet: pa.parquet.ParquetFile, name: str, url: str) -> tuple[s
     """
     item = parquet.schema_arrow.field(name).type.value_type
     if pa.types.is_struct(item):
-        return tuple(f"{name}.{one.name}" for one in item)
+        return tuple(f"{name}.{entry.name}" for entry in item)
     if not is_list(item):
         return ()
     if not is_number(str(item.value_type)):
@@ -328,23 +342,32 @@ def _entries_of(parquet: pa.parquet.ParquetFile, name: str, url: str) -> tuple[s
 def _fit(file: TableFile, columns: Columns) -> TableFile:
     """Return a file with what is needed of folders and lists; refuse columns that do not fit."""
     parts, used = dict(file.parts), columns.names
+    if not file.is_parquet and len(columns.coordinates) > MOST_TEXT_COORDINATES:
+        raise DataError(
+            f"{file.url}: {len(columns.coordinates):,} coordinates of a CSV file; at most "
+            f"{MOST_TEXT_COORDINATES:,} can be read: save the table as Parquet, or give "
+            "ingest_arrays its arrays"
+        )
+    n_columns = Counter(file.names)
     for name in used:
-        if name not in file.names and name not in parts:
+        if name not in n_columns and name not in parts:
             raise no_column(file.url, name, file.names)
-        if file.names.count(name) > 1:
+        if n_columns[name] > 1:
             raise DataError(f"{file.url}: two columns are called {name!r}; rename one")
-    kept = tuple((n, v) for n, v in file.parts if n in used and n not in file.names)
+    folder_values = tuple((n, v) for n, v in file.parts if n in used and n not in n_columns)
     of_coordinates = inputs_of(columns.coordinates)
     lists = {name: file.lists[name] for name in of_coordinates if name in file.lists}
-    plain = [one.text for one in columns.coordinates if not one.sql]
-    other = next((name for name in plain if name in file.names and name not in lists), None)
+    plain = [coordinate.text for coordinate in columns.coordinates if not coordinate.sql]
+    other = next((name for name in plain if name in n_columns and name not in lists), None)
     if lists and other is not None:
         raise DataError(
             f"{file.url}: coordinate column {next(iter(lists))!r} has lists, {other!r} has none; "
             "give all coordinates as lists, a row per bag, or as numbers, a row per point"
         )
     _check_types(file, columns)
-    return replace(file, parts=kept, lists=lists, n_rows=next(iter(lists.values()), file.n_rows))
+    return replace(
+        file, parts=folder_values, lists=lists, n_rows=next(iter(lists.values()), file.n_rows)
+    )
 
 
 def _parts_of(path: str) -> tuple[tuple[str, str | None], ...]:
@@ -392,16 +415,18 @@ def _check_types(file: TableFile, columns: Columns) -> None:
         if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED, UUID) or _is_key(types[name])):
             what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
             raise DataError(f"{file.url}: {what}")
-    for one in columns.coordinates:
-        kind = "" if one.sql else types[one.text]
+    for column in columns.coordinates:
+        kind = "" if column.sql else types[column.text]
         if kind and not (is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)):
-            what = f"coordinate column {one.text!r} is {kind}, not numbers"
-            raise DataError(f"{file.url}: {what}; write an expression that makes numbers of it")
-    for one in columns.targets:
-        listed = [name for name in one.inputs if name in file.lists]
-        kind = "list" if listed else "" if one.sql else types[one.text]
+            what = f"coordinate column {column.text!r} is {kind}, not numbers"
+            how = f"{{{column.text!r}: 'CAST({column.text} AS DOUBLE)'}}"
+            advice = "write an expression that makes numbers of it, such as coordinates="
+            raise DataError(f"{file.url}: {what}; {advice}{how}")
+    for column in columns.targets:
+        listed = [name for name in column.inputs if name in file.lists]
+        kind = "list" if listed else "" if column.sql else types[column.text]
         if kind and not (is_number(kind) or kind in (*TEXTS, UNTYPED, "bool", "null")):
-            name = listed[0] if listed else one.text
+            name = listed[0] if listed else column.text
             what = f"target column {name!r} is {kind}, neither numbers nor text"
             raise DataError(f"{file.url}: {what}")
 

@@ -11,33 +11,55 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
+from typing_extensions import override
 
-from ...core import Instance, None_, Table, checked
+from ...core import (
+    Instance,
+    Integer,
+    ListOf,
+    MappingOf,
+    None_,
+    OneOf,
+    Open,
+    Real,
+    Text,
+    checked,
+)
 from ...core.errors import DataError, ParameterError
-from ...core.parameters.ingest import TABLES
 from ...data.bags.box import Box, box_or_quantile
 from ...data.bags.format_rules import FormatRules
 from ...data.bags.packed_points import points_dtype
 from ...data.bags.precision import merged_by_float32, too_coarse
-from ...data.store.creation import check_parameters
+from ...data.store.creation import check_creation
 from ...data.store.schema import MEDIANS, medians_of
 from ...data.store.store import BagStore
-from ...execution.progress import Progress
 from ...execution.tasks import current_client
 from ..arrays import check_mode, new_store
 from ..calls import check_known_ids, function_of, refusing_gone
+from ..declared import (
+    BOX,
+    ChunkPoints,
+    Files,
+    KnownIds,
+    Mode,
+    Place,
+    ReadAs,
+    Reports,
+    Source,
+)
+from ..registry import FORMATS, FileFormat
 from .database import Database
 from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
-from .files import Source, TableFile, open_table
+from .files import TableFile, open_table
 from .passes import TablePasses, Tally, warn_of
 from .reading import ReadOptions
 from .scans import guess_types
 from .surveys import CheckedTable
-from .values import MEDIAN, Columns, Given, names_of, values_of
+from .values import MEDIAN, Columns, names_of, values_of
 
 FIRST_POINTS = 4096  # of a store that is appended to
 DEFAULT_DTYPE = "float32"  # where nobody chose one and nothing needs more
@@ -52,6 +74,7 @@ TABLE_RULES = FormatRules(
         "times with a zone": "the instant that they name, in UTC",
         "lists of numbers": "a row is a bag (not in CSV)",
         "folders named `column=value`": "a column, whose values are texts as written",
+        "empty texts as targets": "the bag has no label",
     },
     refused={
         "texts as coordinates": "write an expression that makes numbers of it",
@@ -64,13 +87,24 @@ TABLE_RULES = FormatRules(
     },
 )
 
-BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
-Sources = Source | Sequence[Source] | None
+BoxOrQuantile = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
+ColumnNames = Annotated[str | Sequence[str], Text | ListOf(Text)]
+ColumnsLike = Annotated[
+    Sequence[str | Mapping[str, str]] | Mapping[str, str],
+    ListOf(Text | MappingOf(Text, Text)) | MappingOf(Text, Text),
+]
+TargetTypes = Annotated[Mapping[str, str], MappingOf(Text, OneOf("number", "class"))]
+TargetRules = Annotated[Mapping[str, str], MappingOf(Text, OneOf("mean", "any", "last", "count"))]
+Missing = Annotated[str, OneOf("refuse", "drop_point", "drop_bag", MEDIAN)]
+MissingValues = Annotated[Sequence[str | float], ListOf(Text | Integer() | Real())]
+# dtypes of numpy are taken, too; `check_creation` refuses others
+DTYPE = Open("a dtype", OneOf("float32", "float64", "uint16", "uint8") | None_)
 
 
+@FORMATS.register
 @refusing_gone
 @dataclass(frozen=True)
-class TableIngest:
+class TableIngest(FileFormat):
     """Make a store from tables: one row per point, in any order, over any number of files.
 
     Or one row per bag, whose coordinates are lists of numbers, or one list of vectors (Parquet and
@@ -195,52 +229,66 @@ class TableIngest:
         Parameters that make no sense together, or what is no expression: names the key and it.
     ClusterError
         Workers were lost, or their disks are full.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = {'patient': ['a', 'a', 'b'], 'cd3': [0.1, 0.4, 0.2], 'cd4': [1.0, 2.0, 3.0]}
+    >>> points = pd.DataFrame(columns)
+    >>> from bagbasis.ingest import ingest_tables
+    >>> points.to_csv('points.csv', index=False)
+    >>> names = ['cd3', 'cd4']
+    >>> store = ingest_tables('points.csv', 'bags.zarr', id_column='patient', coordinates=names)
+    >>> len(store), store[0].shape
+    (2, (2, 2))
     """
 
-    PARAMETERS: ClassVar[Table] = TABLES["TableIngest"]
+    name: ClassVar[str] = "tables"
+    files: ClassVar[str] = "tables"
+    uses_cluster: ClassVar[bool] = True
+    rules: ClassVar[FormatRules] = TABLE_RULES
 
-    points: Source | Sequence[Source]
-    url: Source
+    points: Files
+    url: Place
     _: KW_ONLY
-    id_column: str | Sequence[str]
-    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str]
-    read: Mapping[str, Any] | None = None
-    targets: Given = None
-    target_types: Mapping[str, str] | None = None
-    target_rules: Mapping[str, str] | None = None
-    target_table: Sources = None
-    target_id_column: str | Sequence[str] | None = None
-    responses: Sources = None
-    response_coordinates: Given = None
-    response_id_column: str | Sequence[str] | None = None
-    missing: str = "refuse"
-    min_points: int = 1
-    missing_values: Sequence[str | float] | None = None
-    box: BoxLike = None
-    response_box: BoxLike = None
-    dtype: Any = None
-    mode: str = "create"
+    id_column: ColumnNames
+    coordinates: ColumnsLike
+    read: ReadAs | None = None
+    targets: ColumnsLike | None = None
+    target_types: TargetTypes | None = None
+    target_rules: TargetRules | None = None
+    target_table: Files | None = None
+    target_id_column: ColumnNames | None = None
+    responses: Files | None = None
+    response_coordinates: ColumnsLike | None = None
+    response_id_column: ColumnNames | None = None
+    missing: Missing = "refuse"
+    min_points: Annotated[int, Integer(1)] = 1
+    missing_values: MissingValues | None = None
+    box: Annotated[BoxOrQuantile, BOX] = None
+    response_box: Annotated[BoxOrQuantile, BOX] = None
+    dtype: Annotated[DTypeLike | None, DTYPE] = None
+    mode: Mode = "create"
     overwrite: bool = False
-    known_ids: str = "refuse"
-    unknown_ids: str = "refuse"
-    chunk_points: int | None = None
-    progress: Progress | None = None
+    known_ids: KnownIds = "refuse"
+    unknown_ids: KnownIds = "refuse"
+    chunk_points: ChunkPoints | None = None
+    progress: Reports | None = None
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no sense, alone or together; ParameterError names them."""
         for name in ("points", "target_table", "responses"):
-            given = getattr(self, name)
-            if hasattr(given, "columns") or hasattr(given, "__arrow_c_stream__"):
+            value = getattr(self, name)
+            if hasattr(value, "columns") or hasattr(value, "__arrow_c_stream__"):
                 raise ParameterError(f"{name}: a table in memory is no path: use ingest_frame")
-        for name in self.PARAMETERS.keys() - {"box", "response_box", "dtype"}:
-            object.__setattr__(self, name, self.PARAMETERS[name].check(name, getattr(self, name)))
+        super().__post_init__()
         made = {
             name: values_of(name, getattr(self, name))
             for name in ("coordinates", "targets", "response_coordinates")
         }
-        targets = [one.name for one in made["targets"]]
+        targets = [target.name for target in made["targets"]]
         dtype = DEFAULT_DTYPE if self.dtype is None else self.dtype
-        check_parameters(len(made["coordinates"]), (*targets,), {}, dtype, self.chunk_points)
+        check_creation(len(made["coordinates"]), (*targets,), {}, dtype, self.chunk_points)
         ReadOptions.of(self.read)
         needs = {
             "target_id_column": "target_table",
@@ -280,21 +328,21 @@ class TableIngest:
 
         ``engine`` checks and sorts the points and the responses; ``tally`` is added to.
         """
-        kept = BagStore.open(self.url) if self.mode == "append" else None
-        tally, columns = tally or Tally(), self._columns(kept)
+        store = BagStore.open(self.url) if self.mode == "append" else None
+        tally, columns = tally or Tally(), self._columns(store)
         files: dict[str, tuple[TableFile, ...]] = {}
         with ExitStack() as stack:
             spill = stack.enter_context(spill_folder())
             database = stack.enter_context(Database(SORT_BYTES, spill))
             for role, of in columns.items():
-                found, files[role] = open_table(self._sources[role], of, f"{spill}/{role}")
-                columns[role] = guess_types(found, files[role], database)
+                columns_read, files[role] = open_table(self._sources[role], of, f"{spill}/{role}")
+                columns[role] = guess_types(columns_read, files[role], database)
             create = None
-            if kept is None:
+            if store is None:
                 overwrite = self.overwrite or self.mode == "overwrite"
                 create = stack.enter_context(new_store(self.url, overwrite))
             else:
-                _check_fits(kept, columns, self.target_types or {})
+                _check_fits(store, columns, self.target_types or {})
             local = LocalEngine(database)
             if any(file.copy for table in files.values() for file in table):
                 engine = local  # workers elsewhere do not see the copies
@@ -303,23 +351,28 @@ class TableIngest:
             engines = {**dict.fromkeys(columns, engine), "targets": local}
             skips_unknown = self.unknown_ids == "skip"
             passes = TablePasses(columns, files, engines, self.progress, skips_unknown)
-            boxes = {} if kept is not None else self._boxes(columns)
+            boxes = {} if store is not None else self._boxes(columns)
             passes.check(boxes, database)
             for role, table in passes.tables.items():
                 if role != "targets":
                     table.check_apart()
-            dtype = self._dtype_of(passes, kept)
-            passes.code(kept)
+            dtype = self._dtype_of(passes, store)
+            passes.code(store)
             if create is not None:
-                kept = self._create(create, passes, boxes, dtype)
-            assert kept is not None
+                store = self._create(create, passes, boxes, dtype)
+            assert store is not None
             origin = self._origin(passes.tables) if create else None
-            with kept.appending(origin) as session:
-                passes.write(session, kept.box, self.known_ids == "skip", tally)
+            with store.appending(origin) as session:
+                passes.write(session, store.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
-                    raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
-        warn_of(tally, kept, passes.tables["points"], create is not None)
-        return kept
+                    raise DataError(f"{store.url}: no bag is left: all lack coordinates or points")
+        warn_of(tally, store, passes.tables["points"], create is not None)
+        return store
+
+    @override
+    def run_counted(self) -> tuple[BagStore, Mapping[str, int]]:
+        tally = Tally()
+        return self.run(tally=tally), tally.counts()
 
     def _create(
         self,
@@ -334,7 +387,7 @@ class TableIngest:
         of_targets = "targets" if "targets" in tables else "points"
         return create(
             dims["points"],
-            target_names=tuple(one.name for one in tables[of_targets].columns.targets),
+            target_names=tuple(column.name for column in tables[of_targets].columns.targets),
             box=measured["points"],
             class_names=passes.codings[of_targets].classes,
             dtype=dtype,
@@ -343,12 +396,12 @@ class TableIngest:
             response_box=measured.get("responses"),
         )
 
-    def _dtype_of(self, passes: TablePasses, kept: BagStore | None) -> DTypeLike:
+    def _dtype_of(self, passes: TablePasses, store: BagStore | None) -> DTypeLike:
         """Return the dtype of the stored points: one that nobody chose is wide enough for them.
 
         DataError for points that float32 merges where it was chosen, or where the store has it.
         """
-        dtype = self.dtype if kept is None else kept.stored_dtype
+        dtype = self.dtype if store is None else store.stored_dtype
         if dtype is not None and np.dtype(dtype) != np.float32:
             return dtype
         for role, table in passes.tables.items():
@@ -357,17 +410,17 @@ class TableIngest:
                 continue
             lo, hi = table.range
             span = hi - lo
-            if kept is not None and kept.n_bags:
-                read = kept.read(0, 1) if role == "points" else kept.responses(0, 1)
+            if store is not None and store.n_bags:
+                read = store.read(0, 1) if role == "points" else store.responses(0, 1)
                 first = read.points[:FIRST_POINTS]
                 span = np.fmax(span, np.ptp(first, axis=0)) if len(first) else span
             rows = np.concatenate([[*table.range], table.sample])
             for column in merged_by_float32(rows, lo, hi, span).tolist():
                 if dtype is not None:
                     raise DataError(too_coarse(str(self.url), column, lo, hi, names))
-                for one in passes.tables:
-                    wide = replace(passes.tables[one].columns, dtype="float64")
-                    passes.tables[one] = replace(passes.tables[one], columns=wide)
+                for role_read in passes.tables:
+                    wide = replace(passes.tables[role_read].columns, dtype="float64")
+                    passes.tables[role_read] = replace(passes.tables[role_read], columns=wide)
                 return "float64"
         return DEFAULT_DTYPE if dtype is None else dtype
 
@@ -383,21 +436,23 @@ class TableIngest:
             may_be_more = isinstance(box, Sequence) and not are_files_read
             return max(len(of.coordinates), len(box) if may_be_more else 0)  # type: ignore[arg-type]
 
-        given = {"points": ("box", self.box), "responses": ("response_box", self.response_box)}
+        declared = {"points": ("box", self.box), "responses": ("response_box", self.response_box)}
         return {
             role: box_or_quantile(box, n_dims(box, columns[role]), name)
-            for role, (name, box) in given.items()
+            for role, (name, box) in declared.items()
             if role in columns
         }
 
-    def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
+    def _columns(self, store: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
         targets = values_of("targets", self.targets)
         types = dict(self.target_types or {})
         dtype = DEFAULT_DTYPE if self.dtype is None else self.dtype
-        if kept is not None:
-            dtype, known = kept.dtype, kept.meta.class_names
-            types = {one.name: "class" if one.name in known else "number" for one in targets}
+        if store is not None:
+            dtype, known = store.dtype, store.meta.class_names
+            types = {
+                target.name: "class" if target.name in known else "number" for target in targets
+            }
         rules = Columns(
             names_of(self.id_column),
             missing=self.missing,
@@ -410,16 +465,16 @@ class TableIngest:
         labels = replace(rules, targets=targets, target_types=types, target_rules=of_rules)
         points = rules if self.target_table is not None else labels
         coordinates = values_of("coordinates", self.coordinates)
-        medians = None if kept is None else medians_of(kept.meta, kept.url)
-        found = {"points": replace(points, coordinates=coordinates, medians=medians)}
+        medians = None if store is None else medians_of(store.meta, store.url)
+        columns = {"points": replace(points, coordinates=coordinates, medians=medians)}
         if self.target_table is not None:
-            found["targets"] = replace(labels, ids=names_of(self.target_id_column) or rules.ids)
+            columns["targets"] = replace(labels, ids=names_of(self.target_id_column) or rules.ids)
         if self.responses is not None:
             ids = names_of(self.response_id_column) or rules.ids
             coordinates = values_of("response_coordinates", self.response_coordinates)
             missing = "refuse" if self.missing == MEDIAN else self.missing
-            found["responses"] = replace(rules, ids=ids, coordinates=coordinates, missing=missing)
-        return found
+            columns["responses"] = replace(rules, ids=ids, coordinates=coordinates, missing=missing)
+        return columns
 
     @property
     def _sources(self) -> dict[str, Any]:
@@ -429,20 +484,20 @@ class TableIngest:
         """Return where bags come from, for the store."""
         files = {role: _as_given(source) for role, source in self._sources.items()}
         names = {role: table.columns.stored_names for role, table in tables.items()}
-        found: dict[str, Any] = {"job": "ingest", "from": [files["points"], files["targets"]]}
-        found["coordinates"] = names["points"]
+        origin: dict[str, Any] = {"job": "ingest", "from": [files["points"], files["targets"]]}
+        origin["coordinates"] = names["points"]
         if medians := tables["points"].columns.medians:
-            found[MEDIANS] = dict(medians)
+            origin[MEDIANS] = dict(medians)
         if "responses" in tables:
-            found |= {"responses": files["responses"], "response_coordinates": names["responses"]}
-        return found
+            origin |= {"responses": files["responses"], "response_coordinates": names["responses"]}
+        return origin
 
 
 def _is_given(value: object) -> bool:
     return value is not None and not (isinstance(value, (tuple, list)) and not value)
 
 
-def _as_given(source: Sources) -> str | list[str] | None:
+def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:
     """Return paths as they were given, for JSON."""
     if source is None or isinstance(source, (str, os.PathLike)):
         return None if source is None else os.fspath(source)
@@ -453,21 +508,21 @@ def _check_fits(
     store: BagStore, columns: Mapping[str, Columns], target_types: Mapping[str, str]
 ) -> None:
     """Raise ParameterError for tables that are unlike the store that they are appended to."""
-    targets = [one.name for one in columns.get("targets", columns["points"]).targets]
-    given: dict[str, tuple[object, object]] = {}
+    targets = [column.name for column in columns.get("targets", columns["points"]).targets]
+    pairs: dict[str, tuple[object, object]] = {}
     roles = {"coordinates": ("points", store.n_dims)}
     roles["response_coordinates"] = "responses", store.response_dims or 0
     for key, (role, n_dims) in roles.items():
         if role in columns:
             names = columns[role].stored_names
-            given[key] = (len(names), n_dims)
+            pairs[key] = (len(names), n_dims)
             if store.meta.source.get(key):
-                given[key] = names, store.meta.source[key]
+                pairs[key] = names, store.meta.source[key]
     if targets:
-        given["targets"] = targets, list(store.target_names)
-    for name, (found, expected) in given.items():
-        if found != expected:
-            raise ParameterError(f"{name} are {found}; {store.url} has {expected}")
+        pairs["targets"] = targets, list(store.target_names)
+    for name, (names_read, expected) in pairs.items():
+        if names_read != expected:
+            raise ParameterError(f"{name} are {names_read}; {store.url} has {expected}")
     for name, kind in target_types.items():
         if (kind == "class") != (name in store.meta.class_names):
             raise ParameterError(f"target_types of {name!r}: {store.url} has it otherwise")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...execution.progress import silent
+from ..declared import Source
 from .database import Database
 from .engines import SORT_BYTES, LocalEngine, spill_folder
-from .files import UNTYPED, Source, TableFile, open_table
+from .files import UNTYPED, TableFile, open_table
+from .lines import lines_of
 from .reading import ReadOptions
 from .scans import scans_of
 from .surveys import CheckedTable, check_table, find_labels, sort_labels
@@ -72,24 +70,24 @@ def read_labels(
         file = files[0]
         if len(files) > 1:
             raise DataError(f"target_table {table} is {len(files)} files; give one of them")
-        with _lines_in_messages(file, options):
+        with _without_ids():
             ids = _checked(columns, files, database)
             [(scan, starts)] = ids.scans()
             rows = scan.values(starts)
             query = f"SELECT CAST(id AS VARCHAR) AS id FROM ({rows}) ORDER BY row"  # noqa: S608
             names = [row["id"] for row in database.fetch(query)]
-            others = [one for one in file.names if one not in ("", id_column)]
+            others = [name for name in file.names if name not in ("", id_column)]
             values = values_of("targets", others if targets is None else targets)
             types = {n: kind for n, kind in target_types.items() if n in {v.name for v in values}}
             columns = Columns((), targets=values, target_types=types, read=options)
             columns, files = open_table(table, columns, f"{spill}/labels", is_any=True)
             types |= dict.fromkeys(_zero_padded(columns, files, database) - {*types}, "class")
             columns = replace(columns, target_types=types)
-            found = _targets(_checked(columns, files, database), database)
-        lines = _lines_of(file, options)
+            target_values = _targets(_checked(columns, files, database), database)
+        lines = lines_of(file, options)
         numbered = [f"{file.url}, row {i}" for i in range(len(names))]
         places = [f"{p} (line {n})" for p, n in zip(numbered, lines, strict=False)] or numbered
-        return LabelRows(names, found, places)
+        return LabelRows(names, target_values, places)
 
 
 def _checked(columns: Columns, files: Sequence[TableFile], database: Database) -> CheckedTable:
@@ -101,7 +99,9 @@ def _zero_padded(columns: Columns, files: Sequence[TableFile], database: Databas
     """Return the targets of CSV with whole numbers such as 007: names, of which 7 is another."""
     [scan] = scans_of(columns, files)
     of_text = [
-        (j, one.name) for j, one in enumerate(columns.targets) if scan.kind_of(one) == UNTYPED
+        (j, target.name)
+        for j, target in enumerate(columns.targets)
+        if scan.kind_of(target) == UNTYPED
     ]
     if not of_text:
         return set()
@@ -120,55 +120,22 @@ def _targets(table: CheckedTable, database: Database) -> dict[str, NDArray[Any]]
     if not targets:
         return {}
     asked = [
-        f"{f'nullif({scan.label(j)}, {chr(39) * 2})' if one.name in texts else f'z{j}'} AS t{j}"
-        for j, one in targets
+        f"{f'nullif({scan.label(j)}, {chr(39) * 2})' if target.name in texts else f'z{j}'} AS t{j}"
+        for j, target in targets
     ]
     query = f"SELECT {', '.join(asked)} FROM ({scan.values(starts)}) ORDER BY row"  # noqa: S608
     rows = database.fetch(query)
-    kinds = {one.name: object if one.name in texts else np.float64 for _, one in targets}
+    kinds = {target.name: object if target.name in texts else np.float64 for _, target in targets}
     return {
-        one.name: np.array([row[f"t{j}"] for row in rows], dtype=kinds[one.name])
-        for j, one in targets
+        target.name: np.array([row[f"t{j}"] for row in rows], dtype=kinds[target.name])
+        for j, target in targets
     }
 
 
 @contextmanager
-def _lines_in_messages(file: TableFile, read: ReadOptions) -> Iterator[None]:
-    """Add the line of the file to messages that name a row of it."""
+def _without_ids() -> Iterator[None]:
+    """Leave the ids out of messages: a table of labels is read as one without ids."""
     try:
         yield
     except DataError as error:
-        named = re.search(rf"{re.escape(file.url)}, row (\d+)", str(error))
-        lines = _lines_of(file, read) if named else []
-        text = str(error).replace(": bag '': ", ": ")
-        if named and int(named[1]) < len(lines):
-            text = text.replace(named[0], f"{named[0]} (line {lines[int(named[1])]})", 1)
-        raise DataError(text) from error
-
-
-def _lines_of(file: TableFile, read: ReadOptions) -> list[int]:
-    """Return the lines of a CSV file in which its rows begin, as an editor counts them, from 1."""
-    if file.is_parquet:
-        return []
-    encoding = "utf-8-sig" if read.encoding == "utf-8" else read.encoding
-    with fsspec.open(file.url, "rb", compression="infer") as handle:
-        lines = io.TextIOWrapper(handle, encoding, errors="replace", newline="").readlines()
-    numbered = [
-        (number, line)
-        for number, line in enumerate(lines, 1)
-        if number > read.skip and not (read.comment and line.startswith(read.comment))
-    ]
-    rows = csv.reader(
-        (line for _, line in numbered),
-        delimiter=file.delimiter,
-        quotechar=read.quote or None,
-        quoting=csv.QUOTE_MINIMAL if read.quote else csv.QUOTE_NONE,
-        doublequote=read.quote == read.escape,
-        escapechar=None if read.quote == read.escape else read.escape,
-    )
-    found, before = [], 0
-    for row in rows:
-        if row:  # DuckDB leaves blank lines out
-            found.append(numbered[before][0])
-        before = rows.line_num
-    return found if read.names else found[1:]
+        raise DataError(str(error).replace(": bag '': ", ": ")) from error

@@ -95,7 +95,7 @@ class Tally:
 
     def counts(self) -> dict[str, int]:
         """Return the counts that are not zero, for a report."""
-        return {one.name: n for one in fields(self) if (n := getattr(self, one.name))}
+        return {count.name: n for count in fields(self) if (n := getattr(self, count.name))}
 
 
 @dataclass
@@ -167,42 +167,42 @@ class TablePasses:
                 rows[role] = SortedRows(stack.enter_context(closing(batches)))
             classes = self.codings["points"].classes
             unknown = UnknownIds(self.skips_unknown)
-            for found in join_tables(self.tables, classes, rows, unknown):
-                done += found.bags.n_points
-                done += 0 if found.responses is None else found.responses.n_points
-                found = self._leave_out(found, session, skip_known, tally)
-                tally.points_outside_box += box.count_outside(found.bags.points) if reaches else 0
-                if len(found.ids):
-                    targets = found.targets if found.targets.shape[1] else None
-                    session.write(found.bags, targets, found.ids, responses=found.responses)
+            for batch in join_tables(self.tables, classes, rows, unknown):
+                done += batch.bags.n_points
+                done += 0 if batch.responses is None else batch.responses.n_points
+                batch = self._leave_out(batch, session, skip_known, tally)
+                tally.points_outside_box += box.count_outside(batch.bags.points) if reaches else 0
+                if len(batch.ids):
+                    targets = batch.targets if batch.targets.shape[1] else None
+                    session.write(batch.bags, targets, batch.ids, responses=batch.responses)
                 progress(done, self._thirds.total)
             tally.ids_without_points += unknown.count
 
     def _leave_out(
-        self, found: Labelled, session: AppendSession, skip_known: bool, tally: Tally
+        self, batch: Labelled, session: AppendSession, skip_known: bool, tally: Tally
     ) -> Labelled:
         """Leave bags and points out as asked; count them, and return the others."""
-        n_bags, n_points = len(found.ids), found.bags.n_points
-        tally.bags_without_targets += found.n_without_row
-        if found.responses is not None:
-            without = n_bags - len(found.responses.positions)
+        n_bags, n_points = len(batch.ids), batch.bags.n_points
+        tally.bags_without_targets += batch.n_without_row
+        if batch.responses is not None:
+            without = n_bags - len(batch.responses.positions)
             tally.bags_without_response += without
-        found = found.without_missing(self.columns["points"].missing)
-        tally.dropped_bags += n_bags - len(found.ids)
-        tally.dropped_points += n_points - found.bags.n_points
-        is_small = found.bags.sizes < self.columns["points"].min_points
+        batch = batch.without_missing(self.columns["points"].missing)
+        tally.dropped_bags += n_bags - len(batch.ids)
+        tally.dropped_points += n_points - batch.bags.n_points
+        is_small = batch.bags.sizes < self.columns["points"].min_points
         tally.small_bags += int(is_small.sum())
-        found = found.choose(~is_small) if is_small.any() else found
+        batch = batch.choose(~is_small) if is_small.any() else batch
         if skip_known:
-            known = session.known(found.ids)
+            known = session.known(batch.ids)
             tally.known_bags += int(known.sum())
-            found = found.choose(~known)
-        tally.bags += len(found.ids)
-        tally.points += found.bags.n_points
+            batch = batch.choose(~known)
+        tally.bags += len(batch.ids)
+        tally.points += batch.bags.n_points
         columns = self.tables["points"].columns
-        flags = found.bags.points[:, len(columns.coordinates) :]
+        flags = batch.bags.points[:, len(columns.coordinates) :]
         tally.filled_points += int(flags.any(axis=1).sum()) if columns.fills else 0
-        return found
+        return batch
 
 
 def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -> None:
@@ -230,14 +230,14 @@ def _reaches(points: CheckedTable, box: Box) -> NDArray[np.float64]:
     return np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
 
 
-def _known(name: str, labels: Sequence[str], kept: BagStore) -> list[str]:
+def _known(name: str, labels: Sequence[str], store: BagStore) -> list[str]:
     """Return the classes of a store that is there; refuse labels that are none."""
-    classes = kept.meta.class_names[name]
+    classes = store.meta.class_names[name]
     new = [label for label in labels if label not in classes]
     if new:
         raise DataError(
-            f"target {name!r}: {new[0]!r} is none of the classes of {kept.url}, {classes}; correct "
-            "it, or make a new store that knows it"
+            f"target {name!r}: {new[0]!r} is none of the classes of {store.url}, {classes}; "
+            "correct it, or make a new store that knows it"
         )
     return classes
 

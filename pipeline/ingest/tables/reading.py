@@ -9,14 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
+from ...core import Integer, ListOf, MappingOf, OneOf, Text, keep_checked
 from ...core.errors import ParameterError, closest
-from ...core.params import check_choice, check_fields, check_integer
 
 DELIMITERS = (",", ";", "\t", "|")  # the first by which the header has most of the columns
 MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # of the order of bytes
-ENCODINGS = ("utf-8", "latin-1", "utf-16")  # that DuckDB reads without an extension
 OTHER_ENCODING = "; give its encoding: read: {encoding: latin-1}, or utf-16"
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
@@ -35,20 +34,18 @@ class ReadOptions:
     quote: str = '"'
     escape: str = '"'
     comment: str = ""
-    skip: int = 0
-    names: Sequence[str] | None = None
-    encoding: str = "utf-8"
-    decimal_separator: str = "."
+    skip: Annotated[int, Integer(0)] = 0
+    names: Annotated[Sequence[str], ListOf(Text)] | None = None
+    # DuckDB reads these encodings without an extension
+    encoding: Annotated[str, OneOf("utf-8", "latin-1", "utf-16")] = "utf-8"
+    decimal_separator: Annotated[str, OneOf(".", ",")] = "."
     thousands: str = ""
-    nullstr: Sequence[str] = MISSING
-    types: Mapping[str, str] = field(default_factory=dict)
+    nullstr: Annotated[Sequence[str], ListOf(Text)] = MISSING
+    types: Annotated[Mapping[str, str], MappingOf(Text, Text)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what is no character, or stands for two things."""
-        check_fields(self)
-        check_choice("encoding of read", self.encoding, ENCODINGS)
-        check_choice("decimal_separator of read", self.decimal_separator, (".", ","))
-        check_integer("skip of read", self.skip, 0)
+        keep_checked(self, "of read")
         if not self.quote:
             object.__setattr__(self, "escape", "")
         for name in SIGNS:
@@ -67,12 +64,12 @@ class ReadOptions:
                 f"thousands and decimal_separator of read: both {self.thousands!r}"
             )
         for name, kind in self.types.items():
-            check_choice(f"types of read, of {name!r}", kind, TYPES)
+            OneOf(*TYPES).check(f"types of read, of {name!r}", kind)
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None) -> ReadOptions:
         """Return the options of a mapping."""
-        known = [one.name for one in fields(cls)]
+        known = [option.name for option in fields(cls)]
         for name in given or {}:
             if name not in known:
                 raise ParameterError(f"read has {name!r}{closest(name, known)}; there are {known}")
@@ -110,8 +107,8 @@ class ReadOptions:
         ValueError for another number of columns, or for text that DuckDB would read differently;
         the caller adds the name of the file.
         """
-        given = DELIMITERS if self.delim is None else (self.delim,)
-        rows = {delimiter: self._first_row(sample, delimiter) for delimiter in given}
+        delimiters = DELIMITERS if self.delim is None else (self.delim,)
+        rows = {delimiter: self._first_row(sample, delimiter) for delimiter in delimiters}
         if self.names is None:
             most = max(rows, key=lambda d: (len({*wanted} & {*rows[d]}), len(rows[d])))
             return most, rows[most]

@@ -61,25 +61,33 @@ class Scan:
         expression that fails is NULL, and of a target ``e0`` … is true then.
         """
         made = ["*"]
-        for j, one in enumerate(self.columns.coordinates):
-            made.append(f"{_number_of(one.sql) if one.sql else one.of(one.text)} AS x{j}")
-        for j, one in enumerate(self.columns.targets):
-            if one.sql:
-                made += [f"TRY({_text_of(one.sql)}) AS y{j}", f"{_plain_number(f'y{j}')} AS z{j}"]
-                made.append(f"TRY(({one.sql}) IS NULL) IS NULL AS e{j}")
+        for j, column in enumerate(self.columns.coordinates):
+            made.append(
+                f"{_number_of(column.sql) if column.sql else column.of(column.text)} AS x{j}"
+            )
+        for j, column in enumerate(self.columns.targets):
+            if column.sql:
+                made += [
+                    f"TRY({_text_of(column.sql)}) AS y{j}",
+                    f"{_plain_number(f'y{j}')} AS z{j}",
+                ]
+                made.append(f"TRY(({column.sql}) IS NULL) IS NULL AS e{j}")
         return f"SELECT {', '.join(made)} FROM ({self.cells(starts)})"
 
     def cells(self, starts: Sequence[int]) -> str:
         """Return the query of what `values` gives but for what expressions make."""
         cells = ["file_index AS file", f"{self._row(starts)} AS row", f"{self._id()} AS id"]
-        columns = [one.text for one in self.columns.coordinates if not one.sql]
+        columns = [target.text for target in self.columns.coordinates if not target.sql]
         typed = inputs_of(self.columns.expressions)
         cells += [f"{self._shown(name)} AS {alias('r', name)}" for name in (*columns, *typed)]
         cells += [f"{self._number(name)} AS {alias('n', name)}" for name in columns]
         cells += [f"{self._typed(name)} AS {alias('v', name)}" for name in typed]
-        for j, one in enumerate(self.columns.targets):
-            if not one.sql:
-                cells += [f"{self._cell(one.text)} AS y{j}", f"{self._number(one.text)} AS z{j}"]
+        for j, target in enumerate(self.columns.targets):
+            if not target.sql:
+                cells += [
+                    f"{self._cell(target.text)} AS y{j}",
+                    f"{self._number(target.text)} AS z{j}",
+                ]
         cells += [WRITTEN, ITEMS] if self.files[0].lists else []
         return f"SELECT {', '.join(dict.fromkeys(cells))} FROM {self._source()}"
 
@@ -98,10 +106,10 @@ class Scan:
             selected.append(f"TRY_CAST({number} AS {kind}) AS x{j}")
         for k, j in enumerate(self.columns.flagged, n_coordinates):
             selected.append(f"CAST(CAST({is_missing(f'x{j}')} AS INTEGER) AS {kind}) AS x{k}")
-        for j, one in enumerate(self.columns.targets):
+        for j, target in enumerate(self.columns.targets):
             value = f"z{j}"
-            if one.name in coding.classes:
-                labels = ", ".join(map(quoted, coding.classes[one.name])) or "''"
+            if target.name in coding.classes:
+                labels = ", ".join(map(quoted, coding.classes[target.name])) or "''"
                 value = f"enum_code(TRY_CAST({self.label(j)} AS ENUM({labels})))"
             selected.append(f"CAST({value} AS DOUBLE) AS y{j}")
         return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
@@ -153,7 +161,7 @@ class Scan:
             text = f"CASE WHEN {column} = {day} THEN {texts} END"
             if not self._is_fine(name):
                 return text
-            raw = f"c{self.files[0].names.index(name)}"  # `_column` has whole microseconds
+            raw = f"c{self.files[0].positions[name]}"  # `_column` has whole microseconds
             return (
                 f"CASE WHEN epoch_ns({raw}) % 1000 = 0 THEN {text} ELSE CAST({raw} AS VARCHAR) END"
             )
@@ -171,7 +179,7 @@ class Scan:
 
     def _column(self, name: str) -> str:
         if name not in dict(self.files[0].parts):
-            column = f"c{self.files[0].names.index(name)}"
+            column = f"c{self.files[0].positions[name]}"
             is_fine = self._is_fine(name)  # few functions take these
             return f"CAST({column} AS TIMESTAMP WITH TIME ZONE)" if is_fine else column
         values = [dict(file.parts)[name] for file in self.files]
@@ -256,8 +264,8 @@ class Scan:
         read = self.columns.read
         types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
         nulls = ", ".join(map(quoted, read.nullstr))
-        told = {"delim": first.delimiter, **read.sql()}
-        dialect = [f"{name}={quoted(str(value))}" for name, value in told.items()]
+        options = {"delim": first.delimiter, **read.sql()}
+        dialect = [f"{name}={quoted(str(value))}" for name, value in options.items()]
         return (
             f"read_csv([{paths}], auto_detect=false, header={not first.start and not read.names}, "
             f"{', '.join(dialect)}, nullstr=[{nulls}], allow_quoted_nulls=false, "
@@ -298,16 +306,16 @@ def guess_types(columns: Columns, files: Sequence[TableFile], database: Database
 
     A type is the given one, or the first that fits all cells of the first rows.
     """
-    found = {**columns.read.types}
+    types = {**columns.read.types}
     for scan in scans_of(columns, files):
         typed = inputs_of(columns.expressions)
-        asked = [n for n in typed if scan.type_of(n) == UNTYPED and n not in found]
+        asked = [n for n in typed if scan.type_of(n) == UNTYPED and n not in types]
         if asked:
             rows = f"SELECT * FROM ({scan.cells([0] * len(scan.files))}) LIMIT {ROWS_TO_GUESS}"
             guesses = ", ".join(_guess(scan, alias("r", name)) for name in asked)
             [answer] = database.fetch(f"SELECT {guesses} FROM ({rows})")
-            found |= zip(asked, answer.values(), strict=True)
-    return replace(columns, types=found)
+            types |= zip(asked, answer.values(), strict=True)
+    return replace(columns, types=types)
 
 
 def _guess(scan: Scan, cell: str) -> str:

@@ -23,15 +23,16 @@ from ...data.bags.box import Box
 from ...data.bags.precision import check_integers_apart
 from .bad_rows import (
     BadRow,
-    Problem,
+    RowProblem,
     check_expressions,
     first_problem,
     problems_of,
     text_condition,
     unfit_numbers,
 )
-from .database import Database, Report
+from .database import Database, QueryReport
 from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
+from .lines import line_of
 from .scans import Scan, is_missing, is_nan, scans_of
 from .values import MEDIAN, Columns, flag_of
 
@@ -97,12 +98,14 @@ class CheckedTable:
         return [0, *accumulate(survey.n_rows for survey in self.surveys)]
 
     def place_of(self, row: int) -> str:
-        """Return the file of a row and its number there, for messages."""
+        """Return the file of a row, its number there and, for CSV, its line, for messages."""
         at = bisect_right(self.starts, row) - 1
         file = self.surveys[at].file
         before = sum(s.n_rows for s in self.surveys[:at] if s.file.url == file.url)
         what = "item of the lists" if file.lists else "row"
-        return f"{file.url}, {what} {row - self.starts[at] + before}"
+        number = row - self.starts[at] + before
+        line = line_of(file, number, self.columns.read)
+        return f"{file.url}, {what} {number}" + ("" if line is None else f" (line {line})")
 
     def scans(self) -> list[tuple[Scan, list[int]]]:
         """Return what one query reads together, with the number of the first row of each file."""
@@ -121,7 +124,7 @@ class CheckedTable:
         """The least and the largest value of each stored coordinate; of flags 0 and 1."""
         lo, hi = self.cell_range
         fills = self.columns.fills
-        medians = [fills.get(one.name, np.nan) for one in self.columns.coordinates]
+        medians = [fills.get(coordinate.name, np.nan) for coordinate in self.columns.coordinates]
         n_flags = len(self.columns.flagged)
         ends = (np.fmin(lo, medians), np.zeros(n_flags)), (np.fmax(hi, medians), np.ones(n_flags))
         return np.concatenate(ends[0]), np.concatenate(ends[1])
@@ -130,10 +133,11 @@ class CheckedTable:
         """Raise DataError for a coordinate of integers that float64 would merge."""
         file, coordinates = self.surveys[0].file, self.columns.coordinates
         are_integers = [
-            not one.sql and file.type_of(one.text) in (*INTEGERS, UNTYPED) for one in coordinates
+            not coordinate.sql and file.type_of(coordinate.text) in (*INTEGERS, UNTYPED)
+            for coordinate in coordinates
         ]
         if len(coordinates):
-            names = [one.name for one in coordinates]
+            names = [coordinate.name for coordinate in coordinates]
             check_integers_apart(file.url, *self.cell_range, are_integers, names)
 
     @cached_property
@@ -141,9 +145,9 @@ class CheckedTable:
         """The stored coordinates of random rows, shape (n_rows, n_coordinates)."""
         cells = np.concatenate([survey.points for survey in self.surveys])
         flags = np.isnan(cells[:, self.columns.flagged])
-        for j, one in enumerate(self.columns.coordinates):
-            if one.name in self.columns.fills:
-                cells[np.isnan(cells[:, j]), j] = self.columns.fills[one.name]
+        for j, coordinate in enumerate(self.columns.coordinates):
+            if coordinate.name in self.columns.fills:
+                cells[np.isnan(cells[:, j]), j] = self.columns.fills[coordinate.name]
         return np.column_stack([cells, flags])
 
     def box(self, box: Box | float) -> Box:
@@ -168,7 +172,7 @@ class CheckedTable:
         has a value, or whose flag has the name of another one.
         """
         n_missing = np.sum([survey.n_missing for survey in self.surveys], axis=0)
-        names, medians = [one.name for one in self.columns.coordinates], {}
+        names, medians = [coordinate.name for coordinate in self.columns.coordinates], {}
         for j in np.flatnonzero(n_missing).tolist():
             cells = self.sample[:, j][~np.isnan(self.sample[:, j])]
             place = f"{self.surveys[0].file.url}: coordinate {names[j]!r}"
@@ -208,12 +212,12 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
     file = table.surveys[0].file.url
     if not table.n_rows:
         raise DataError(f"{file}: the table has no rows")
-    for one, least in zip(columns.coordinates, table.cell_range[0], strict=True):
-        if least == inf and one.name not in columns.fills:
-            raise DataError(f"{file}: coordinate {one.name!r} is missing in all rows")
-    for j, one in enumerate(columns.targets):
-        _refuse_stray_texts(table, j, one.name, database)
-        _tell_padded(table, j, one.name)
+    for column, least in zip(columns.coordinates, table.cell_range[0], strict=True):
+        if least == inf and column.name not in columns.fills:
+            raise DataError(f"{file}: coordinate {column.name!r} is missing in all rows")
+    for j, column in enumerate(columns.targets):
+        _refuse_stray_texts(table, j, column.name, database)
+        _tell_padded(table, j, column.name)
     return table
 
 
@@ -255,8 +259,8 @@ def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, s
     for scan, starts in table.scans():
         if scan.kind_of(table.columns.targets[j]) in (UNTYPED, *TEXTS):
             query = f"SELECT row, y{j} FROM ({scan.values(starts)}) WHERE {text_condition(j)}"
-            for found in database.fetch(f"{query} ORDER BY row LIMIT 1"):
-                return found["row"], found[f"y{j}"]
+            for row in database.fetch(f"{query} ORDER BY row LIMIT 1"):
+                return row["row"], row[f"y{j}"]
     raise DataError(f"{table.surveys[0].file.url}: the file was changed while it was read")
 
 
@@ -279,13 +283,13 @@ def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
 def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Labels:
     """Return the different texts of each target, at most one more than `MAX_CLASSES`."""
     values = scan.values([0] * len(scan.files))
-    found = {}
+    labels = {}
     for j, target in enumerate(scan.columns.targets):
         if target.name in targets:
             label = f"SELECT DISTINCT {scan.label(j)} AS label FROM ({values})"
             query = f"SELECT label FROM ({label}) WHERE label <> '' LIMIT {MAX_CLASSES + 1}"
-            found[target.name] = {row["label"] for row in database.fetch(query)}
-    return found
+            labels[target.name] = {row["label"] for row in database.fetch(query)}
+    return labels
 
 
 def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
@@ -299,7 +303,7 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
     return sorted(labels)
 
 
-def survey_scan(scan: Scan, database: Database, report: Report | None = None) -> list[Survey]:
+def survey_scan(scan: Scan, database: Database, report: QueryReport | None = None) -> list[Survey]:
     """Look at every value of each file.
 
     The values of rows decide which of them are in the share that is kept: it is the same rows
@@ -327,8 +331,10 @@ def survey_scan(scan: Scan, database: Database, report: Report | None = None) ->
             for file in scan.files:
                 survey_scan(Scan(scan.columns, (file,)), database)
         raise
-    found = {row["file"]: row for row in rows}
-    surveys = [_survey(scan, file, found.get(i, *of_none)) for i, file in enumerate(scan.files)]
+    row_of_file = {row["file"]: row for row in rows}
+    surveys = [
+        _survey(scan, file, row_of_file.get(i, *of_none)) for i, file in enumerate(scan.files)
+    ]
     unfit = [
         j
         for j in range(len(scan.columns.targets))
@@ -360,9 +366,10 @@ def _questions(scan: Scan) -> dict[str, str]:
     asked["beyond"] = f"count_if({is_beyond})"
     numbers = [f"x{j}" for j in range(len(columns.coordinates))]
     for least, none in (("min", inf), ("max", -inf)):
-        # DuckDB takes NaN, which is missing, for the largest number
-        found = (f"{least}({x}) FILTER (NOT {is_nan(x)})" for x in numbers)
-        ends = (f"coalesce({one}, '{none}'::DOUBLE)" for one in found)
+        # DuckDB takes NaN, which is missing, for the largest number. No FILTER: for each, DuckDB
+        # copies all columns, which takes memory by the square of their number.
+        cells = (f"{least}(CASE WHEN NOT {is_nan(x)} THEN {x} END)" for x in numbers)
+        ends = (f"coalesce({cell}, '{none}'::DOUBLE)" for cell in cells)
         asked[least] = f"[{', '.join(ends)}]"
     if numbers and columns.missing == MEDIAN:
         asked["n_missing"] = f"[{', '.join(f'count_if({is_missing(x)})' for x in numbers)}]"
@@ -381,7 +388,7 @@ def _questions(scan: Scan) -> dict[str, str]:
     return asked
 
 
-def _count_of(problems: Sequence[Problem]) -> str:
+def _count_of(problems: Sequence[RowProblem]) -> str:
     return f"count_if({' OR '.join(is_bad for is_bad, _ in problems)})"
 
 
@@ -410,8 +417,10 @@ def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
         n_missing=tuple(answers.get("n_missing", ())),
         id_kind=_kind(scan.id_type, file, answers["id"]),
         target_kinds=tuple(
-            _kind(scan.kind_of(one), file, **answers[f"target{j}"], declared=types.get(one.name))
-            for j, one in enumerate(scan.columns.targets)
+            _kind(
+                scan.kind_of(target), file, **answers[f"target{j}"], declared=types.get(target.name)
+            )
+            for j, target in enumerate(scan.columns.targets)
         ),
     )
 

@@ -87,7 +87,7 @@ class Columns:
     @property
     def expressions(self) -> list[Value]:
         """The coordinates and targets that are no columns."""
-        return [one for one in (*self.coordinates, *self.targets) if one.sql]
+        return [value for value in (*self.coordinates, *self.targets) if value.sql]
 
     @property
     def names(self) -> list[str]:
@@ -103,12 +103,12 @@ class Columns:
     def flagged(self) -> list[int]:
         """Positions of the coordinates that have a flag, in the order of the flags."""
         medians = self.medians or {}
-        return [j for j, one in enumerate(self.coordinates) if one.name in medians]
+        return [j for j, coordinate in enumerate(self.coordinates) if coordinate.name in medians]
 
     @property
     def stored_names(self) -> list[str]:
         """Names of the coordinates as a store has them, those of the flags last."""
-        names = [one.name for one in self.coordinates]
+        names = [coordinate.name for coordinate in self.coordinates]
         return names + [flag_of(names[j]) for j in self.flagged]
 
 
@@ -119,7 +119,7 @@ def flag_of(name: str) -> str:
 
 def inputs_of(values: Sequence[Value]) -> list[str]:
     """Return the columns that values are made of, once each."""
-    return list(dict.fromkeys(name for one in values for name in one.inputs))
+    return list(dict.fromkeys(name for value in values for name in value.inputs))
 
 
 def alias(kind: str, name: str) -> str:
@@ -136,8 +136,8 @@ def values_of(key: str, given: Given) -> tuple[Value, ...]:
     ParameterError for a name that is empty or given twice.
     """
     pairs: list[tuple[str, str]] = []
-    for one in [given] if isinstance(given, Mapping) else given or ():
-        pairs += one.items() if isinstance(one, Mapping) else [(one, one)]
+    for item in [given] if isinstance(given, Mapping) else given or ():
+        pairs += item.items() if isinstance(item, Mapping) else [(item, item)]
     if any("" in pair for pair in pairs):
         raise ParameterError(f"{key}: '' names nothing; give a column or an expression")
     names = [name for name, _ in pairs]
@@ -163,10 +163,9 @@ def quoted(text: str) -> str:
 
 def no_column(file: str, name: str, names: Sequence[str], where: str = "") -> DataError:
     """Return the error of a column that a file does not have."""
-    return DataError(
-        f"{file}: no column {name!r}{closest(name, names)}{where}; there are {list(names)} (all "
-        "files of a table need the same columns)"
-    )
+    hint = closest(name, names)
+    others = "" if hint else " (all files of a table need the same columns)"
+    return DataError(f"{file}: no column {name!r}{hint}{where}; there are {list(names)}{others}")
 
 
 def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Columns:
@@ -179,12 +178,13 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
     ParameterError
         What is no expression of one row: names the key and the text.
     """
+    of_file = frozenset(names)
     for name in columns.ids:
-        if name not in names:
+        if name not in of_file:
             raise no_column(file, name, names)
 
     def read(value: Value) -> Value:
-        if value.text in names:
+        if value.text in of_file:
             return value
         tree, inputs = _tree_of(value, names, file), []
         for node in [*_nodes(tree)]:
@@ -206,50 +206,55 @@ def spread(columns: Columns, vectors: Mapping[str, Sequence[str]]) -> Columns:
     vector of another length.
     """
     made: list[Value] = []
-    for one in columns.coordinates:
-        names, vector = vectors.get(one.text, ()), alias("v", one.text)
+    for column in columns.coordinates:
+        names, vector = vectors.get(column.text, ()), alias("v", column.text)
         sqls = [f"{vector}[{j + 1}]" for j in range(len(names))]
-        if names and names[0].startswith(f"{one.text}."):  # of a record
-            fields = (quoted(name.removeprefix(f"{one.text}.")) for name in names)
+        if names and names[0].startswith(f"{column.text}."):  # of a record
+            fields = (quoted(name.removeprefix(f"{column.text}.")) for name in names)
             sqls = [f"struct_extract({vector}, {name})" for name in fields]
         elif names:
             text = f"'a vector of ' || len({vector}) || ' numbers, not {len(names)}'"
-            told = f"CAST({text} AS DOUBLE)"  # error() may not stand in TRY
+            failure = f"CAST({text} AS DOUBLE)"  # error() may not stand in TRY
             is_long = f"{vector} IS NULL OR len({vector}) = {len(names)}"
-            sqls[0] = f"CASE WHEN {is_long} THEN {sqls[0]} ELSE {told} END"
-        made += [replace(one, name=n, sql=sql) for n, sql in zip(names, sqls, strict=True)] or [one]
+            sqls[0] = f"CASE WHEN {is_long} THEN {sqls[0]} ELSE {failure} END"
+        made += [replace(column, name=n, sql=sql) for n, sql in zip(names, sqls, strict=True)] or [
+            column
+        ]
     return replace(columns, coordinates=tuple(made))
 
 
 def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
     """Return the tree of an expression that reads nothing but columns of a row."""
-    found, empty = (_parsed(text) for text in (value.text, "0"))
-    told = f"{value.key}: {value.text!r}"
-    if found["error"] and not found["error_message"].startswith("Only SELECT"):
+    parsed, empty = (_parsed(text) for text in (value.text, "0"))
+    place = f"{value.key}: {value.text!r}"
+    if parsed["error"] and not parsed["error_message"].startswith("Only SELECT"):
         hint = closest(value.text, names)
-        what = f"is neither a column of {file}{hint} nor an expression ({found['error_message']})"
-        raise ParameterError(f"{told} {what}; columns are {list(names)}")
+        what = f"is neither a column of {file}{hint} nor an expression ({parsed['error_message']})"
+        raise ParameterError(f"{place} {what}; columns are {list(names)}")
     [expected] = empty["statements"]
-    statements = found.get("statements", [])
-    nodes = [one["node"].get("select_list", []) for one in statements]
-    plain = [{**one["node"], "select_list": expected["node"]["select_list"]} for one in statements]
+    statements = parsed.get("statements", [])
+    nodes = [statement["node"].get("select_list", []) for statement in statements]
+    plain = [
+        {**statement["node"], "select_list": expected["node"]["select_list"]}
+        for statement in statements
+    ]
     if plain != [expected["node"]] or len(nodes[0]) != 1 or nodes[0][0]["alias"]:
-        raise ParameterError(f"{told} is not one expression: write no ';', ',', FROM or WHERE")
+        raise ParameterError(f"{place} is not one expression: write no ';', ',', FROM or WHERE")
     [[tree]] = nodes
     for part in _nodes(tree):
         kind, function = part["class"], str(part.get("function_name", "")).lower()
         if kind not in NODES:
             raise ParameterError(
-                f"{told} has a {kind.lower().replace('_', ' ')}; expected columns, constants, "
+                f"{place} has a {kind.lower().replace('_', ' ')}; expected columns, constants, "
                 "operators and functions of one row"
             )
         if kind == "FUNCTION" and (function not in _functions() or part["catalog"]):
             raise ParameterError(
-                f"{told} calls {function!r}{closest(function, sorted(_functions()))}, which is no "
+                f"{place} calls {function!r}{closest(function, sorted(_functions()))}, which is no "
                 "function of one row that always gives the same"
             )
         if function == "age" and len(part["arguments"]) == 1:
-            raise ParameterError(f"{told}: age of one time counts to today; give age two times")
+            raise ParameterError(f"{place}: age of one time counts to today; give age two times")
     return tree
 
 
@@ -267,8 +272,8 @@ def _honour_offsets(cast: dict[str, Any]) -> None:
 
 def _parsed(text: str) -> dict[str, Any]:
     [(answer,)] = _asked("SELECT json_serialize_sql(?)", f"SELECT {text}")
-    found: dict[str, Any] = json.loads(answer)
-    return found
+    tree: dict[str, Any] = json.loads(answer)
+    return tree
 
 
 def _written(tree: dict[str, Any]) -> str:
@@ -279,9 +284,9 @@ def _written(tree: dict[str, Any]) -> str:
     return str(text).removeprefix("SELECT ")
 
 
-def _asked(query: str, *given: str) -> list[tuple[Any, ...]]:
+def _asked(query: str, *values: str) -> list[tuple[Any, ...]]:
     with duckdb.connect(config=LOCKED) as connection:
-        return connection.execute(query, given).fetchall()
+        return connection.execute(query, values).fetchall()
 
 
 @cache
@@ -307,9 +312,9 @@ def _match(name: str, names: Sequence[str], value: Value, file: str) -> str:
     """Return the column that an expression means; as in SQL, case does not matter."""
     if name in names:
         return name
-    found = [one for one in names if one.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
+    matches = [column for column in names if column.lower() == name.lower()]
+    if len(matches) == 1:
+        return matches[0]
     raise no_column(
         file, name, names, "" if name == value.text else f" (in {value.key}: {value.text!r})"
     )

@@ -25,6 +25,7 @@ from ..errors import Errors
 from ..fitted_model import FittedEstimator, JudgedModel, ScoringModel, model_of, take_subset
 from ..judging import evaluate_together
 from ..outcomes.base import Outcome
+from ..verdict import HELD_OUT, RELATIVE
 from .forest import MOST_LABELS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
 
@@ -75,8 +76,8 @@ class MeansRidge:
         units = outcome.units()
         if units is None:
             units = np.where(variances > 0, variances, 1.0)
-        given = {"ridgecv__sample_weight": sample.weights} if is_weighed else {}
-        ridge.fit(sample.summaries["means"], sample.labels / np.sqrt(units), **given)
+        options = {"ridgecv__sample_weight": sample.weights} if is_weighed else {}
+        ridge.fit(sample.summaries["means"], sample.labels / np.sqrt(units), **options)
         return cls(outcome, MeanFeatures(n_dims), ridge, mean, variances, units)
 
     @property
@@ -86,7 +87,7 @@ class MeansRidge:
 
     @property
     def prediction_cost(self) -> Cost:
-        """See `ScoringModel.prediction_cost`."""
+        """What predictions take: `features`, and what else a model sees of a bag."""
         return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
@@ -99,12 +100,12 @@ class MeansRidge:
 
 @checked(
     model=Instance("DoubleBasis"),
-    store=Instance("BagStore"),
+    X=Instance("BagStore"),
     progress=Function | None_,
     forest=Boolean,
 )
 def judge_fit(
-    model: DoubleBasis, store: BagStore, progress: Progress | None = None, *, forest: bool = False
+    model: DoubleBasis, X: BagStore, *, progress: Progress | None = None, forest: bool = False
 ) -> dict[str, Any] | None:
     """Return how good a model is, and what it has to beat.
 
@@ -114,8 +115,8 @@ def judge_fit(
     Parameters
     ----------
     model : fitted estimator
-    store : BagStore
-        That the model was fitted to.
+    X : BagStore
+        Store that the model was fitted to.
     progress : callable (bags done, bags in all), optional
     forest : bool, default False
         On bags held out, compare it with a random forest, too: of 100 trees on the means,
@@ -125,12 +126,26 @@ def judge_fit(
     Returns
     -------
     dict or None
-        ``n`` bags, ``measure`` in words, ``error`` of the model, ``constant_error`` of the best
+        ``n`` bags, ``measure`` in words, ``error`` of the model, its ``standard_error`` where it is
+        known, ``constant_error`` of the best
         constant for these bags, ``means_error`` of ridge regression on the bags' means, with
         ``forest`` also ``forest_error`` and ``forest_bags`` that it was fitted to. None where no
         labelled bag was kept out and the penalty was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.models import judge_fit
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> model = DoubleBasisRegressor('moments').fit(store, holdout=0.25)
+    >>> sorted(judge_fit(model, store))
+    ['constant_error', 'error', 'means_error', 'measure', 'n', 'standard_error']
     """
-    return judge_with_errors(model, store, progress, forest=forest)[0]
+    return judge_with_errors(model, X, progress, forest=forest)[0]
 
 
 def judge_with_errors(
@@ -154,9 +169,9 @@ def judge_labelled(
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
     """Return what `judge_with_errors` does, for labelled bags of any kind and their weights."""
     fitted = model_of(model)
-    found, errors, ridge = _judge_held_out(fitted, bags, weights, progress, forest)
-    if found is not None or ridge is None:
-        return found, errors
+    comparison, errors, ridge = _judge_held_out(fitted, bags, weights, progress, forest)
+    if comparison is not None or ridge is None:
+        return comparison, errors
     constant = float((ridge.variances / ridge.units).mean())
     score = float(fitted.solution.scores.min())
     heads = fitted.report.get("head", {})
@@ -164,15 +179,16 @@ def judge_labelled(
         score = constant * heads["errors"][heads["head"]]
     if not np.isfinite(score) or not constant:
         return None, []
+    what = "error" if fitted.outcome.key != "class" else "error of the classes' probabilities"
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
-    found = {
+    comparison = {
         "n": fitted.report["n_bags_fitted"],
-        "measure": f"error by {kind}, relative to the best constant's",
+        "measure": f"{what} by {kind}{RELATIVE}",
         "error": (score / constant) ** 0.5,
         "constant_error": 1.0,
         "means_error": (ridge.score / constant) ** 0.5,
     }
-    return found, []
+    return comparison, []
 
 
 def judge_held_out(
@@ -184,8 +200,8 @@ def judge_held_out(
     """
     fitted = model_of(model)
     bags = fitted.outcome.take_labels(store)
-    found, errors, _ = _judge_held_out(fitted, bags, None, progress, False)
-    return found, errors
+    comparison, errors, _ = _judge_held_out(fitted, bags, None, progress, False)
+    return comparison, errors
 
 
 def _judge_held_out(
@@ -204,26 +220,28 @@ def _judge_held_out(
     sample = sample_rows(replace(bags, left_out=held_out), fitted.outcome, kinds, weights)
     if sample is None:
         return None, [], None
-    given = sample, fitted.outcome, bags.n_dims, weights is not None
-    ridge = MeansRidge.of_sample(*given)
+    sampled = sample, fitted.outcome, bags.n_dims, weights is not None
+    ridge = MeansRidge.of_sample(*sampled)
     if held_out is not None:
         models: list[ScoringModel] = [fitted, ridge]
-        trees = [MomentsForest.fit(*given)] if has_forest else []
+        trees = [MomentsForest.fit(*sampled)] if has_forest else []
         models += trees
         judged = replace(bags, only=held_out)
         errors, of_means, *of_forest = evaluate_together(models, judged, progress, weights)
         if errors.weight:
-            found = {
+            comparison = {
                 "n": errors.n,
-                "measure": f"{errors.measure} on bags held out",
+                "measure": f"{errors.measure}{HELD_OUT}",
                 "error": errors.error,
                 "constant_error": errors.constant_error,
                 "means_error": of_means.error,
             }
+            if errors.standard_error is not None:
+                comparison["standard_error"] = errors.standard_error
             if of_forest:
-                found |= {"forest_error": of_forest[0].error, "forest_bags": trees[0].n_bags}
-            every = [replace(one, subset="holdout") for one in (errors, of_means, *of_forest)]
-            return found, every, ridge
+                comparison |= {"forest_error": of_forest[0].error, "forest_bags": trees[0].n_bags}
+            every = [replace(error, subset="holdout") for error in (errors, of_means, *of_forest)]
+            return comparison, every, ridge
     return None, [], ridge
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ...core import Function, Instance, None_, checked
 from ...core.arrays import Floats
 from ...core.errors import DataError, ParameterError
+from ...core.sums import Sums
 from ...data.labelled.labelled import Batch
 from ...data.store.store import BagStore
 from ...execution.passes import Folded, Reduction, run_pass
@@ -29,6 +30,8 @@ def judge_intervals(
 ) -> list[dict[str, Any]]:
     """Return how many labels lie in intervals of several coverages, and how wide these are.
 
+    For a model of classes: how many true classes are in prediction sets, and how large these are.
+
     Parameters
     ----------
     model : fitted estimator
@@ -40,10 +43,10 @@ def judge_intervals(
     Returns
     -------
     list of dict
-        For each ``target`` and ``coverage``, of those that can be promised: the share of labels
-        ``covered``, its ``standard_error``, the ``mean_width``, and ``n`` bags. Empty of a model
-        without intervals, or where no bag is left to judge them on: those that intervals were made
-        from have their errors in them.
+        For each ``target`` and ``coverage``, of those that can be promised: the fraction of labels
+        ``covered``, its ``standard_error``, the ``mean_width`` (for sets the ``mean_size``, in
+        classes), and ``n`` bags. Empty for a model without intervals or sets, or where no bag is
+        left to judge them on: those that they were made from have their errors in them.
     """
     fitted = model_of(model)
     if not isinstance(fitted, RidgeModel):  # a network
@@ -57,7 +60,7 @@ def judge_intervals(
     except DataError:  # a store without these targets
         return []
     promised = [c for c in COVERAGES if _can_promise(fitted, c)]
-    found = run_pass(
+    counts = run_pass(
         take_subset(bags, fitted, "holdout") if is_known else bags,
         Reduction(
             partial(Folded, partial(_count, fitted, promised), operator.add, _Counts()),
@@ -67,7 +70,7 @@ def judge_intervals(
         ),
         progress=progress,
     )
-    return found.values(fitted, promised) if found.n else []
+    return counts.values(fitted, promised) if counts.n else []
 
 
 def _can_promise(model: RidgeModel, coverage: float) -> bool:
@@ -79,18 +82,17 @@ def _can_promise(model: RidgeModel, coverage: float) -> bool:
 
 
 @dataclass(frozen=True)
-class _Counts:
+class _Counts(Sums):
     """Sums over n bags, shape (coverages, k): labels that are covered, and widths."""
 
     n: int = 0
     covered: Floats | float = 0.0
     widths: Floats | float = 0.0
 
-    def __add__(self, other: _Counts) -> _Counts:
-        return _Counts(self.n + other.n, self.covered + other.covered, self.widths + other.widths)
-
     def values(self, model: RidgeModel, promised: list[float]) -> list[dict[str, Any]]:
-        names = model.outcome.names or [f"target {j + 1}" for j in range(model.outcome.n_targets)]
+        names, width = model.outcome.target_labels, "mean_width"
+        if model.outcome.has_sets:
+            names, width = model.outcome.scored_names, "mean_size"
         shares, widths = np.asarray(self.covered) / self.n, np.asarray(self.widths) / self.n
         return [
             {
@@ -98,7 +100,7 @@ class _Counts:
                 "coverage": coverage,
                 "covered": float(shares[i, j]),
                 "standard_error": float((shares[i, j] * (1 - shares[i, j]) / self.n) ** 0.5),
-                "mean_width": float(widths[i, j]),
+                width: float(widths[i, j]),
                 "n": self.n,
             }
             for j, name in enumerate(names)
@@ -111,7 +113,14 @@ def _count(model: RidgeModel, promised: list[float], batch: Batch) -> _Counts:
     rows = model.interval_rows(batch.bags)
     covered, widths = [], []
     for coverage in promised:
-        lower, upper = model.require_calibration().ends(rows.values, rows.of_folds, coverage)
+        if model.outcome.has_sets:
+            sets = model.sets_of(rows, coverage)
+            covered.append([(sets & (targets > 0)).sum()])
+            widths.append([sets.sum()])
+            continue
+        lower, upper = model.require_calibration().ends(
+            rows.values, rows.of_folds, coverage, rows.scales
+        )
         covered.append(((lower <= targets) & (targets <= upper)).sum(axis=0))
         widths.append((upper - lower).sum(axis=0))
-    return _Counts(len(batch), np.array(covered, dtype=float), np.array(widths))
+    return _Counts(len(batch), np.array(covered, dtype=float), np.array(widths, dtype=float))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
@@ -15,7 +15,7 @@ from sklearn.model_selection import GroupKFold
 from typing_extensions import override
 
 from ...core import Function, Instance, Integer, ListOf, None_, Text, checked
-from ...core.errors import DataError, ParameterError
+from ...core.errors import DataError, ParameterError, one_warning_each
 from ...core.units import units_of
 from ...data.bags.bags import take_rows
 from ...data.labelled.columns import Column
@@ -25,20 +25,23 @@ from ...data.labelled.weights import SampleWeight, Weights
 from ...data.store.changes import ListedBags
 from ...execution.passes import Reduction, run_pass
 from ...execution.progress import Progress
-from ..base import DoubleBasis, parameters_of
+from ..base import DoubleBasis, fit_parameters_of
 from ..errors import Errors
 from ..fit import fit_ridge, make_model
 from ..fitting.accumulate import FitStatistics, FoldSums
 from ..fitting.fit_parameters import FitParameters
+from ..fitting.label_limits import ignoring_outliers
 from ..fitting.plan import FitPlan, FitSums
-from ..fitting.planning import check_summable, plan_fit
+from ..fitting.planning import plan_fit
 from ..fitting.problem import Labels, Problem, TrainingBags, pose_problem
-from ..judging import ROWS_PER_BLOCK, Judge, judging_cost
+from ..fitting.solver import check_summable
+from ..judging import ROWS_PER_BLOCK, Judge, add_each, judging_cost
 from ..outcomes.base import Target
 from ..outcomes.details import determination
 from ..ridge.summary import Summary
 from ..ridge.sums import RidgeStatistics
 from ..ridge_model import RidgeModel
+from .scoring import OF_PROBABILITIES, Scorer, scorer_of
 
 FOLD_SEED = 4  # apart from those of the splits in `bags`
 ROUNDING = 1e-14  # of sums of squares, relative to them
@@ -57,8 +60,10 @@ class _Folds:
     estimator=Instance("DoubleBasis"),
     target=Text | ListOf(Text) | None_,
     cv=Integer(2, MOST_FOLDS),
+    scoring=Text | None_,
     progress=Function | None_,
 )
+@one_warning_each()
 def cross_val_score(
     estimator: DoubleBasis,
     X: TrainingBags,
@@ -69,13 +74,15 @@ def cross_val_score(
     groups: str | ArrayLike | None = None,
     time: str | ArrayLike | None = None,
     sample_weight: SampleWeight = None,
+    scoring: str | None = None,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
     """Return one out-of-fold score per fold.
 
     One pass sums every fold; a model is solved from the whole without its fold. Scores of numbers
     come from the same sums; classes and densities are predicted in a second pass. Random features
-    that learn from labels learn in each fold anew: a fit per fold.
+    that learn from labels learn in each fold anew, and so do calibrated probabilities of classes
+    where they are scored: a fit per fold.
 
     Parameters
     ----------
@@ -95,37 +102,66 @@ def cross_val_score(
         first of cv + 1 parts is never predicted.
     sample_weight : str or array, shape (n_bags,), optional
         As in ``fit``; scores count bags by them, too.
+    scoring : str, optional
+        Name of a score as scikit-learn has it; higher is better. Numbers: "r2",
+        "explained_variance", "neg_mean_squared_error", "neg_root_mean_squared_error" or
+        "neg_mean_absolute_error", means of the targets. Classes: "accuracy",
+        "balanced_accuracy", "neg_log_loss", "neg_brier_score", "roc_auc" (two classes),
+        "roc_auc_ovr", "matthews_corrcoef", and "f1", "precision" or "recall" with "_macro",
+        "_micro" or "_weighted". Default "r2", or "accuracy" for classes.
     progress : callable (bags done, bags in all), optional
 
     Returns
     -------
     float64, shape (cv,)
-        R², mean of the targets, of a regressor; accuracy of a classifier; of densities 1 − the
-        squared L2 distance over that of the average density.
+        ``scoring`` of each fold. By default R², mean of the targets, for a regressor; accuracy for
+        a classifier; for densities 1 − the squared L2 distance over that of the average density.
 
     Raises
     ------
     DataError
-        A fold without a labelled bag, fewer groups than folds, or a bag without a group or time.
+        A fold without a labelled bag, or for which the score is not defined, fewer groups than
+        folds, or a bag without a group or time.
     ParameterError
-        groups and time together, or alpha="projected", which is chosen by a pass per fold.
+        groups and time together, a scoring that there is not for these labels, or
+        alpha="projected", which is chosen by a pass per fold.
+
+    See Also
+    --------
+    evaluate : Errors on bags that were held out.
+    tune : Compares embeddings, widths and heads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, cross_val_score
+    >>> scores = cross_val_score(DoubleBasisRegressor('moments'), X, y, cv=5)
+    >>> scores.shape
+    (5,)
+    >>> bool(scores.mean() > 0.7)
+    True
     """
-    parameters = parameters_of(estimator)
+    parameters = fit_parameters_of(estimator)
     if parameters.alpha == "projected":
         raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")
-    X, y, target, given, *_ = from_frame(
+    score = None if scoring is None else scorer_of(parameters.learns, scoring)
+    X, y, target, columns, *_ = from_frame(
         X, y, target, groups=groups, time=time, sample_weight=sample_weight
     )
-    groups, time, sample_weight = given["groups"], given["time"], given["sample_weight"]
+    groups, time, sample_weight = columns["groups"], columns["time"], columns["sample_weight"]
     problem = pose_problem(parameters, X, y, target, sample_weight=sample_weight)
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     weights = Weights.of_bags(bags.data, sample_weight)
     if groups is not None:
         problem = replace(problem, grouped_by=Column.of(bags.data, "groups", groups))
-    if learns_from_labels(parameters):
+    has_outliers = ignoring_outliers(problem, parameters) is not problem
+    if learns_from_labels(parameters) or scoring in OF_PROBABILITIES or has_outliers:
         models = list(_fit_folds(parameters, problem, folds, time is not None, progress))
-        return np.array(_judge_folds(models, bags, folds, progress, weights))
+        return np.array(_judge_folds(models, bags, folds, progress, weights, score))
     plan = plan_fit(problem, parameters)
     check_summable(plan, parameters)
     parts = _sum_folds(plan, folds, progress)
@@ -137,9 +173,9 @@ def cross_val_score(
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
         models.append(make_model(plan, train, parameters, near=near, for_scores=True))
         near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
-        if problem.outcome.has_squared_losses:
+        if problem.outcome.has_squared_losses and scoring in (None, "r2"):
             scores.append(_score_of_sums(models[-1], rows))
-    return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
+    return np.array(scores or _judge_folds(models, bags, folds, progress, weights, score))
 
 
 def learns_from_labels(parameters: FitParameters) -> bool:
@@ -157,7 +193,7 @@ def _choose_folds(
     if groups is not None:
         known: dict[Any, int] = {}  # in the order in which they come: ties of GroupKFold follow it
         members = Column.of(bags.data, "groups", groups).members(0, n)
-        codes = np.array([known.setdefault(one, len(known)) for one in members.tolist()])
+        codes = np.array([known.setdefault(member, len(known)) for member in members.tolist()])
         if len(known) < cv:
             raise DataError(f"there are {len(known)} groups, fewer than the {cv} folds")
         folds = np.empty(n, dtype=np.int16)
@@ -176,34 +212,10 @@ def _choose_folds(
 # -------------------------------------------------------------------------- one pass
 
 
-class _ByFold:
-    """A `Collector` that gives the bags of each fold to a collector of its own."""
-
-    def __init__(self, make: Callable[[int], Any], folds: _Folds) -> None:
-        self._folds = folds.of_bags
-        self._sums = {j: make(j) for j in folds.numbers}
-
-    def add(self, batch: Batch) -> None:
-        """Count the bags of a batch by their folds."""
-        folds = self._folds[batch.index]
-        for j, sums in self._sums.items():
-            rows = np.flatnonzero(folds == j)
-            bags, labels = take_rows(batch.bags, rows), batch.labels[rows]
-            sums.add(Batch(batch.index[rows], bags, labels, batch.stop))
-
-    def finish(self) -> list[Any]:
-        """Return the result of each fold, in their order."""
-        return [sums.finish() for sums in self._sums.values()]
-
-
-def _add_each(ours: list[Any], theirs: list[Any]) -> list[Any]:
-    return [a + b for a, b in zip(ours, theirs, strict=True)]
-
-
 def _sum_folds(plan: FitPlan, folds: _Folds, progress: Progress | None) -> list[FitStatistics]:
     reduction = Reduction(
         partial(_FoldSums, plan, folds),
-        _add_each,
+        add_each,
         replace(plan.cost, bytes_per_task=len(folds.numbers) * plan.cost.bytes_per_task),
         name="folds",
     )
@@ -288,33 +300,39 @@ def _judge_folds(
     folds: _Folds,
     progress: Progress | None,
     weights: Weights | None,
+    score: Scorer | None,
 ) -> list[float]:
-    """Return the scores of classes or densities: each bag is predicted by its fold's model."""
+    """Return a score of each fold, whose bags are predicted by the fold's model."""
     judges = [Judge(model, bags, weights) for model in models]
     reduction = Reduction(
-        partial(_ByFold, partial(_JudgedFold, judges), folds),
-        _add_each,
+        partial(_JudgedFolds, judges, folds),
+        add_each,
         judging_cost(models[0]),
         rows_per_block=ROWS_PER_BLOCK,
         name="errors",
     )
-    found = run_pass(bags, reduction, progress=progress)[-len(models) :]
-    return [errors.score for errors in found]
+    errors_by_fold = run_pass(bags, reduction, progress=progress)[-len(models) :]
+    return [errors.score if score is None else score(errors) for errors in errors_by_fold]
 
 
-class _JudgedFold:
-    """A `Collector` of the errors of one fold's model."""
+class _JudgedFolds:
+    """A `Collector` of the errors of each fold's model on the bags of its fold."""
 
-    def __init__(self, judges: Sequence[Judge], fold: int) -> None:
-        self._judge = judges[fold]
-        self._total: Errors | None = None
+    def __init__(self, judges: Sequence[Judge], folds: _Folds) -> None:
+        self._judges, self._folds = judges, folds
+        self._total: list[Errors] | None = None
 
     def add(self, batch: Batch) -> None:
-        """Count a batch of the fold's bags."""
-        found = self._judge.judge(batch, self._judge.outcome.encode(batch.labels)[0])
-        self._total = found if self._total is None else self._total + found
+        """Count the bags of a batch by their folds."""
+        folds, errors = self._folds.of_bags[batch.index], []
+        for j in self._folds.numbers:
+            rows, judge = np.flatnonzero(folds == j), self._judges[j]
+            bags, labels = take_rows(batch.bags, rows), batch.labels[rows]
+            part = Batch(batch.index[rows], bags, labels, batch.stop)
+            errors.append(judge.judge(part, judge.outcome.encode(labels)[0]))
+        self._total = errors if self._total is None else add_each(self._total, errors)
 
-    def finish(self) -> Errors:
-        """Return the errors of all batches."""
+    def finish(self) -> list[Errors]:
+        """Return the errors of each fold, in their order."""
         assert self._total is not None  # each range of bags has a batch, maybe an empty one
         return self._total

@@ -9,11 +9,9 @@ import numpy as np
 from ...core.arrays import Floats, Integers
 from ...data.bags.bags import Bags
 
-Index = Integers
-
 
 def exchange(
-    bags: Bags, coordinates: Sequence[int], donors: Index, rng: np.random.Generator
+    bags: Bags, coordinates: Sequence[int], donors: Integers, rng: np.random.Generator
 ) -> Bags:
     """Return bags with some coordinates of other bags: bag i gets those of bag ``donors[i]``.
 
@@ -35,10 +33,10 @@ def exchange(
 def drop_of_score(
     base: Floats,
     exchanged: Floats,
-    donors: Index,
+    donors: Integers,
     units: Floats,
     weights: Floats,
-    codes: Index,
+    codes: Integers,
 ) -> tuple[Floats, Floats]:
     """Return the drop of 1 − Σ w loss / Σ w unit by an exchange, and its standard error.
 
@@ -66,10 +64,10 @@ def drop_of_score(
     over = np.divide(1.0, mean_unit, out=np.zeros_like(mean_unit), where=mean_unit > 0)
     drop = (mean_after - mean_base) * over
     received = w * (after - base - (mean_after - mean_base))
-    given = np.zeros_like(base)
+    donated = np.zeros_like(base)
     for bags, losses in zip(donors, exchanged, strict=True):
-        np.add.at(given, bags, w * (losses - mean_after) / len(donors))
-    parts = (received + given - drop * w * (units - mean_unit)) * over
+        np.add.at(donated, bags, w * (losses - mean_after) / len(donors))
+    parts = (received + donated - drop * w * (units - mean_unit)) * over
     sums = np.zeros((codes.max() + 1, base.shape[1]))
     np.add.at(sums, codes, parts)
     n_groups = len(sums)
@@ -77,7 +75,7 @@ def drop_of_score(
     return drop, np.sqrt(variance) / total
 
 
-def draw_donors(codes: Index, rng: np.random.Generator) -> Index:
+def draw_donors(codes: Integers, rng: np.random.Generator) -> Integers:
     """Return for each bag a random bag of another group: of the next one in a random circle."""
     order = rng.permutation(codes.max() + 1)
     follower = np.empty_like(order)
@@ -85,7 +83,7 @@ def draw_donors(codes: Index, rng: np.random.Generator) -> Index:
     members, counts = np.argsort(codes, kind="stable"), np.bincount(codes)
     starts = np.cumsum(counts) - counts
     next_group = follower[codes]
-    drawn: Index = members[
+    drawn: Integers = members[
         starts[next_group] + (rng.random(len(codes)) * counts[next_group]).astype(np.int64)
     ]
     return drawn

@@ -14,7 +14,7 @@ from ...data.bags.bags import Bags
 from ...data.store.sampling import spread_rows
 from ...execution.costs import Cost
 from ...execution.lanes import lane
-from ..heads.summaries import MomentsAndExtremes
+from ..bag_summaries import MomentsAndExtremes
 from ..outcomes.base import Outcome
 from .summaries import SampledRows
 
@@ -94,7 +94,7 @@ class MomentsForest:
 
     @property
     def prediction_cost(self) -> Cost:
-        """See `ScoringModel.prediction_cost`."""
+        """What predictions take: `features`, and what else a model sees of a bag."""
         return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
@@ -114,8 +114,8 @@ def thinned(sample: SampledRows) -> SampledRows:
     n = most = len(rows)
     while most > 1 and most * rows.shape[1] * np.log2(most) > MOST_WORK:
         most = int(0.9 * most)
-    kept = spread_rows(np.arange(n), most)
-    if most == n or np.count_nonzero(sample.weights[kept]) < 2:
+    places = spread_rows(np.arange(n), most)
+    if most == n or np.count_nonzero(sample.weights[places]) < 2:
         return sample
-    summaries = {name: one[kept] for name, one in sample.summaries.items()}
-    return SampledRows(summaries, sample.labels[kept], sample.weights[kept])
+    summaries = {name: values[places] for name, values in sample.summaries.items()}
+    return SampledRows(summaries, sample.labels[places], sample.weights[places])

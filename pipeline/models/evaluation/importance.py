@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
-from ...core.arrays import Floats
+from ...core.arrays import Floats, Integers
 from ...core.errors import DataError, ParameterError, shown
 from ...core.units import in_units
 from ...data.bags.bags import Bags, concatenate
@@ -26,7 +26,10 @@ from ...execution.progress import Progress, part_of
 from ..fitted_model import FittedEstimator, JudgedModel, model_of
 from ..judging import TOO_LARGE, find_subset, judged_data, judging_cost, labelled_for
 from ..outcomes.details import determination
-from .exchanges import Index, draw_donors, drop_of_score, exchange
+from .exchanges import draw_donors, drop_of_score, exchange
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 N_RUNS = 64  # stretches of a store that bags are taken from, so that all of it is looked at
 MOST_VALUES = 2**26  # coordinates of points that are held: 256 MiB in float32
@@ -53,6 +56,19 @@ class Importance:
         groups as many.
     n_repeats : int
     subset : {"all", "holdout", "train"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.models import permutation_importance
+    >>> model = DoubleBasisRegressor('moments').fit(X, y)
+    >>> result = permutation_importance(model, X, y, n_repeats=2)
+    >>> result.names, result.drop.shape
+    (('0', '1'), (2, 1))
     """
 
     names: tuple[str, ...]
@@ -68,7 +84,7 @@ class Importance:
 
     def values(self) -> dict[str, Any]:
         """Return all of it in types that JSON knows: by target, most important first."""
-        found = {}
+        targets = {}
         for j, target in enumerate(self.targets):
             order = np.argsort(-self.drop[:, j], kind="stable")
             drops = [
@@ -79,9 +95,26 @@ class Importance:
                 }
                 for i in order.tolist()
             ]
-            found[target] = {"score": float(self.score[j]), "drops": drops}
+            targets[target] = {"score": float(self.score[j]), "drops": drops}
         numbers = {name: getattr(self, name) for name in ("n", "n_groups", "n_repeats")}
-        return {"measure": self.measure, "subset": self.subset, **numbers, "targets": found}
+        return {"measure": self.measure, "subset": self.subset, **numbers, "targets": targets}
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the drop in score of each coordinate; see `plot_importance` for other targets.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ...plotting.predictions import plot_importance  # noqa: PLC0415 - an extra
+
+        return plot_importance(self, ax=ax)
 
 
 @checked(
@@ -93,7 +126,7 @@ class Importance:
 )
 def permutation_importance(
     model: FittedEstimator[JudgedModel],
-    data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
+    X: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
     y: LabelsLike = None,
     *,
     coordinates: Mapping[str, Sequence[int]] | None = None,
@@ -116,7 +149,7 @@ def permutation_importance(
     ----------
     model : fitted estimator
         Fitted estimator of numbers, classes or densities.
-    data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
+    X : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
     y : optional
         Labels, or responses, of bags in memory; as for `evaluate`.
     coordinates : mapping from name to list of int, optional
@@ -158,9 +191,28 @@ def permutation_importance(
     values others get, so it holds for other bags as well, not for these alone. Coordinates that
     tell the same share their importance: each alone may be spared. An exchange also parts a
     coordinate from the others of the same point, so a drop has both in it.
+
+    See Also
+    --------
+    bagbasis.models.explain : What moves the prediction of one bag.
+    bagbasis.plotting.plot_importance : Draws the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.models import permutation_importance
+    >>> X = [np.c_[x[:, :1], rng.normal(size=30)] for x in X]  # the second is noise
+    >>> model = DoubleBasisRegressor('moments').fit(X, y)
+    >>> result = permutation_importance(model, X, y, n_repeats=2)
+    >>> bool(result.drop.ravel()[0] > result.drop.ravel()[1])
+    True
     """
     fitted = model_of(model)
-    taken = judged_data(fitted, data, y, groups=groups, sample_weight=sample_weight)
+    taken = judged_data(fitted, X, y, groups=groups, sample_weight=sample_weight)
     groups, sample_weight = taken.values["groups"], taken.values["sample_weight"]
     where = labelled_for(fitted, taken.X, taken.y, subset)
     together = _sets_of(coordinates, where)
@@ -185,18 +237,18 @@ def permutation_importance(
     units = outcome.references(targets, w, fitted.mean_targets)
     scores = _Scores(fitted, bags, targets, exponents, n_repeats * len(together) + 1, progress)
     base = scores.losses(bags)
-    rng, found = np.random.default_rng(SEED), []
+    rng, drops = np.random.default_rng(SEED), []
     for chosen in together.values():
         donors = [draw_donors(codes, rng) for _ in range(n_repeats)]
         after = [scores.losses(exchange(bags, chosen, each, rng)) for each in donors]
-        found.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
+        drops.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
     return Importance(
         tuple(together),
         outcome.scored_names,
         outcome.score_measure,
         determination(w @ base, w @ units),
-        np.array([drop for drop, _ in found]),
-        np.array([error for _, error in found]),
+        np.array([drop for drop, _ in drops]),
+        np.array([error for _, error in drops]),
         len(index),
         int(codes.max()) + 1,
         n_repeats,
@@ -212,7 +264,7 @@ class _Scores:
         model: JudgedModel,
         bags: Bags,
         targets: Floats,
-        exponents: Index,
+        exponents: Integers,
         n_passes: int,
         progress: Progress | None,
     ) -> None:
@@ -235,37 +287,34 @@ class _Scores:
         return outcome.scored(losses)
 
 
-def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> dict[str, list[int]]:
+def _sets_of(
+    groups: Mapping[str, Sequence[int]] | None, bags: LabelledBags
+) -> dict[str, list[int]]:
     """Return the coordinates that are exchanged together, by name."""
-    if given is None:
+    if groups is None:
         names = bags.coordinate_names or [str(j) for j in range(bags.n_dims)]
         return {name: [j] for j, name in enumerate(names)}
-    if not given:
+    if not groups:
         raise ParameterError("coordinates is empty; name some, or leave it out")
-    found = {}
-    for name, chosen in given.items():
+    sets = {}
+    for name, chosen in groups.items():
         what = f"coordinates of {shown(name)}"
         if isinstance(chosen, (str, bytes)) or not len(chosen):
             raise ParameterError(f"{what} are {shown(chosen)}; expected a list of their numbers")
-        found[str(name)] = [Integer(0, bags.n_dims - 1).check(what, j) for j in chosen]
-    return found
+        sets[str(name)] = [Integer(0, bags.n_dims - 1).check(what, j) for j in chosen]
+    return sets
 
 
-def names_of_coordinates(data: Bags | BagStore) -> list[str] | None:
-    """Return the names of the coordinates; None where they have none."""
-    return data.coordinate_names
-
-
-def _taken(bags: LabelledBags, max_bags: int) -> tuple[Index, Bags, Any] | None:
+def _taken(bags: LabelledBags, max_bags: int) -> tuple[Integers, Bags, Any] | None:
     """Return positions, bags and labels of labelled bags from all over the data; None: of none."""
-    found = [batch for batch in _batches(bags, max_bags) if len(batch)]
-    if not found:
+    batches = [batch for batch in _batches(bags, max_bags) if len(batch)]
+    if not batches:
         return None
-    labels = [batch.labels for batch in found]
+    labels = [batch.labels for batch in batches]
     is_array = isinstance(labels[0], np.ndarray)
     return (
-        np.concatenate([batch.index for batch in found]),
-        concatenate([batch.bags for batch in found]),
+        np.concatenate([batch.index for batch in batches]),
+        concatenate([batch.bags for batch in batches]),
         np.concatenate(labels) if is_array else concatenate(labels),
     )
 
@@ -275,12 +324,12 @@ def _batches(bags: LabelledBags, max_bags: int) -> Iterator[Batch]:
     n_runs = 1 if is_small else min(N_RUNS, max_bags)
     edges = np.linspace(bags.start, bags.end, n_runs + 1).astype(int).tolist()
     for run, (start, stop) in enumerate(pairwise(edges)):
-        left = max_bags * (run + 1) // n_runs - max_bags * run // n_runs
+        remaining = max_bags * (run + 1) // n_runs - max_bags * run // n_runs
         values = MOST_VALUES // n_runs
-        for batch in bags.batches(start, stop, rows_per_block=left, max_bytes=4 * values):
-            few = slice(left)
+        for batch in bags.batches(start, stop, rows_per_block=remaining, max_bytes=4 * values):
+            few = slice(remaining)
             yield Batch(batch.index[few], batch.bags[few], batch.labels[few], batch.stop)
-            left -= len(batch)
+            remaining -= len(batch)
             values -= batch.bags.points.size
-            if left <= 0 or values <= 0:
+            if remaining <= 0 or values <= 0:
                 break

@@ -15,7 +15,7 @@ from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.weights import Weights
 from ...data.store.sampling import RunSample
 from ...execution.costs import Cost
-from ..heads.summaries import Summaries
+from ..bag_summaries import Summaries
 from ..outcomes.base import Outcome
 
 # A summary has few coordinates: more bags than these 20,480 hardly change what is fitted to them.
@@ -59,17 +59,17 @@ def sample_rows(
     bags: LabelledBags, outcome: Outcome, kinds: Mapping[str, Summaries], weights: Weights | None
 ) -> SampledRows | None:
     """Summarise a sample of labelled bags; None without two of them that weigh anything."""
-    found: dict[str, list[Floats]] = {name: [] for name in kinds}
+    blocks: dict[str, list[Floats]] = {name: [] for name in kinds}
     rows, each = [], []
     for batch in bags.batches_of(FITTED_SAMPLE.ranges(bags.start, bags.end)):
         if len(batch):
             for name, summaries in kinds.items():
-                found[name].append(summaries.of(batch.bags))
+                blocks[name].append(summaries.of(batch.bags))
             rows.append(outcome.encode(batch.labels)[0])
             ones = np.ones(len(batch))
             each.append(ones if weights is None else weights.of(batch.index, rows[-1]))
     w = np.concatenate([np.empty(0), *each])
     if np.count_nonzero(w) < 2:
         return None
-    summarised = {name: np.concatenate(parts) for name, parts in found.items()}
+    summarised = {name: np.concatenate(parts) for name, parts in blocks.items()}
     return SampledRows(summarised, np.concatenate(rows).astype(np.float64), w)

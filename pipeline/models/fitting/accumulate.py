@@ -19,7 +19,7 @@ from .feature_map import FeatureMap
 
 
 @dataclass(frozen=True)
-class FoldStatistics:
+class FoldStatistics(Sums):
     """The statistics of each fold of the bags to fit; some may have no bags."""
 
     parts: tuple[Summary, ...]
@@ -37,16 +37,6 @@ class FoldStatistics:
     def summed(self) -> FoldStatistics:
         """Return the sums of rows that were kept."""
         return FoldStatistics(tuple(part.statistics() for part in self.parts))
-
-    def __add__(self, other: FoldStatistics) -> FoldStatistics:
-        """Return the statistics of both sets of bags."""
-        pairs = zip(self.parts, other.parts, strict=True)
-        return FoldStatistics(tuple(operator.add(a, b) for a, b in pairs))
-
-    def __sub__(self, other: FoldStatistics) -> FoldStatistics:
-        """Return the statistics without some bags that were counted before."""
-        pairs = zip(self.parts, other.parts, strict=True)
-        return FoldStatistics(tuple(operator.sub(a, b) for a, b in pairs))
 
 
 @dataclass(frozen=True)

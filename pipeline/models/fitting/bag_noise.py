@@ -45,7 +45,7 @@ def bag_variances(
     deviations = spec.deviations(spec.points_embedded(bags))
     moved = embeddings.copy()
     room = np.empty((len(bags), features.n_features), embeddings.dtype)
-    found = []
+    variances = []
     for signs in _balanced_signs(spec.n_features):
         ends = []
         for steps in (signs * deviations, -signs * deviations):
@@ -54,8 +54,8 @@ def bag_variances(
             )
             features.features_of(moved, room)
             ends.append(predict(room))
-        found.append((0.5 * (ends[0] - ends[1])) ** 2)
-    return np.mean(found, axis=0)
+        variances.append((0.5 * (ends[0] - ends[1])) ** 2)
+    return np.mean(variances, axis=0)
 
 
 def _balanced_signs(n: int) -> Floats:

@@ -70,6 +70,18 @@ class Checkpoints:
     A checkpoint holds D (D + 1) / 2 + k D float64 numbers, twice that with alpha="validation";
     there is one for each group of tasks until the fit ends. Writing one takes no further D × D
     array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.models import Checkpoints
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> checkpoints = Checkpoints('sums', seconds=60)
+    >>> model = DoubleBasisRegressor('moments').fit(store, checkpoints=checkpoints)
     """
 
     @checked(url=Url, seconds=Real())
@@ -181,7 +193,7 @@ class FitKeeper:
     def n_bags_kept(self, ranges: Sequence[Range]) -> int:
         """Bags of the pass's ranges that need not be read again."""
         groups = [PARTIAL.fullmatch(name) for name in names_in(self.url)]
-        starts = [int(found[1]) * self.every for found in groups if found]
+        starts = [int(match[1]) * self.every for match in groups if match]
         return sum(b - a for start in starts for a, b in ranges[start : start + self.every])
 
     def _url(self, group: int) -> str:

@@ -16,11 +16,12 @@ from ...core.units import surely_finite
 from ...data.bags.bags import Bags
 from ...data.bags.coordinates import Names
 from ...data.labelled.labelled import LabelledBags, naming
+from ...data.labelled.wide_bags import warn_of_wide_bag
 from ...data.store.sampling import RunSample
 from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec
 from ...embeddings.composed.point_transformer import PointTransformerSpec
 from ...embeddings.kinds import names_of_arrays
-from ...embeddings.random_features.base import Arrays, FeatureSpec, RandomFeatures, Sample
+from ...embeddings.random_features.base import Arrays, FeatureSpec, RandomFeatures, SampleRows
 from ...embeddings.random_features.completion import WHOLE, Completion
 from ...embeddings.random_features.learned_spec import LearnedSpec
 from ...embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FEATURES
@@ -191,10 +192,10 @@ class FeatureMap:
         return cls(first, second and _spec_kind(second).from_dict(second, arrays), beside)
 
 
-Beside = Callable[[FeatureMap, Sample], LinearColumns | None]
+Beside = Callable[[FeatureMap, SampleRows], LinearColumns | None]
 """Makes the columns of a baseline from the embedding and a sample of its rows."""
 
-Learn = Callable[[RandomFeatures, FeatureMap, Sample], FeatureSpec]
+Learn = Callable[[RandomFeatures, FeatureMap, SampleRows], FeatureSpec]
 """Learns random features from labels, of a map without them and a sample of its embeddings."""
 
 
@@ -235,9 +236,13 @@ def resolve_features(
         Random features that learn, without ``learn``.
     """
     with lane():
-        spec = getattr(embedding, "spec_", None) or embedding.resolve(
-            source.n_dims, source.box, ChoiceSample(source, progress=progress)
-        )
+        spec = getattr(embedding, "spec_", None)
+        if spec is None:
+            box = source.box
+            choice = ChoiceSample(source, progress=progress)
+            spec = embedding.resolve(source.n_dims, box, choice)
+            if spec.box == box:
+                warn_of_wide_bag(source, box)
         if spec.n_dims != source.n_dims:
             raise DataError(
                 f"bags have dimension {source.n_dims}, the embedding was fitted for {spec.n_dims}"
@@ -274,9 +279,8 @@ def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
     if not least <= similarity <= most:
         far, way = ("small", "larger") if similarity < least else ("large", "smaller")
         warn(
-            f"the scale of the random features, {features.second.scale:g}, is {far} for these bags "
-            f"(mean similarity of two {similarity:.3g}): a {way} one may be better; bags tune "
-            "searches it"
+            f"the scale of the random features, {features.second.scale:.3g}, is {far} for these "
+            f"bags (mean similarity {similarity:.3g}); try a {way} scale_multiplier, or tune"
         )
 
 
@@ -292,7 +296,7 @@ def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None
     if n_outside > much * n_points:
         bounds = features.embedding.box.bounds[:SHOWN_DIMS]
         warn(
-            f"{100 * n_outside / n_points:.2g} % of the points lie outside the box {bounds}: give "
+            f"{100 * n_outside / n_points:.2g} % of the points lie outside the box {bounds}; give "
             "the embedding a larger box="
         )
 

@@ -70,8 +70,8 @@ class RowBlock:
     @property
     def n_bytes(self) -> int:
         """Of its arrays."""
-        kept = 0 if self.z is None else self.z.nbytes
-        return self.y.nbytes + self.embeddings.nbytes + kept
+        n_bytes_of_z = 0 if self.z is None else self.z.nbytes
+        return self.y.nbytes + self.embeddings.nbytes + n_bytes_of_z
 
     def features(self, made_by: FeatureMap, room: NDArray[Any]) -> NDArray[Any]:
         """Return the features begun, shape (n, D): those kept, or made in ``room``."""
@@ -141,9 +141,9 @@ class FeatureRows(RowsOfBags):
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
     ) -> Iterator[RowBlock]:
         """Yield blocks in order; the first time they are made of the bags, and kept."""
-        found = KEPT.get(self.keeping.token, start, stop)
-        if found is not None:
-            yield from found
+        stored = KEPT.get(self.keeping.token, start, stop)
+        if stored is not None:
+            yield from stored
             return
         blocks: list[RowBlock] = []
         n_rows, n_bytes, room = 0, 0, KEPT.room(self.keeping)

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ...core import Table
-from ...core.arrays import Floats
+from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, ParameterError, shown
-from ...core.params import as_array
 from ...data.labelled.holdout import Holdout, HoldoutLike
 from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
@@ -21,7 +20,6 @@ from ..ridge.linear_columns import LINEAR
 from ..ridge.penalties import Penalties
 from ..ridge.ridge import rows_serve, solve_bytes, targets_bytes
 from ..ridge.rows import RidgeRows
-from ..ridge.solver_choice import check_solver
 from ..ridge.summary import Summary
 from .feature_map import FeatureMap
 from .fold_errors import choice_bytes
@@ -174,8 +172,8 @@ class FitParameters:
         The memory is that of the features that the parameters name, or of 1 feature where only
         the data decide their number.
         """
-        given = self.random_features
-        d = min(n_bags, MOST_LANDMARKS) if given is None else getattr(given, "n_features", 1)
+        features = self.random_features
+        d = min(n_bags, MOST_LANDMARKS) if features is None else getattr(features, "n_features", 1)
         n_features = int(d) if isinstance(d, (int, np.integer)) else 1
         n_rows = n_bags if rows_serve(n_bags, n_features, self.is_path) else None
         needed = targets_bytes(n_features, n_targets, 1, n_rows)
@@ -200,9 +198,9 @@ class FitParameters:
             raise ParameterError(f"alphas is the grid of alpha={named}")
         grid = self.given_penalties()
         if not (grid <= MOST_ALPHA).all():
-            given = self.alpha if self.alphas is None else self.alphas
+            penalties = self.alpha if self.alphas is None else self.alphas
             most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
-            raise ParameterError(f"penalties are {shown(given)}; expected {most}")
+            raise ParameterError(f"penalties are {shown(penalties)}; expected {most}")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
         if self.baseline is not None:
@@ -212,7 +210,6 @@ class FitParameters:
                 f"uncertainty=True is of a ridge, and head is {self.head!r}: leave one of them "
                 "out; predict_interval has intervals for any model of numbers"
             )
-        check_solver(self.solver, self.alpha, grid, self.of_sums)
         Holdout.of(holdout)
 
     def _check_baseline(self) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dposv
 
 from ...core.arrays import Floats, Integers
 from ...data.store.sampling import spread_rows
@@ -25,6 +27,12 @@ MOST_FOLDS = 5
 FOLD_SEED = 5  # apart from those of the splits in `bags` and of `cross_val_score`
 REPEATED_BAGS = 1000  # fewer bags are cut into folds several times, which costs little
 MOST_REPEATS = 4
+# A kernel whose error in the first repeat is this many times a rival's, and worse by this many
+# standard errors, cannot win: other repeats, which take most of the time, are not judged.
+BEHIND, ERRORS_BEHIND = 1.25, 3.0
+# Of fewer bags the least error is often that of a penalty far too small: the largest penalty within
+# one standard error is taken.
+FEW = 100
 
 
 def choice_bytes(n_bags: int, n_targets: int) -> int:
@@ -84,8 +92,8 @@ class FoldRows:
 
     def standard_error(self, losses: Floats) -> float:
         """Return the standard error of the mean of losses, shape (n,), over the clusters."""
-        left = self.weights * (losses - self.mean(losses))
-        sums = np.bincount(self.clusters, weights=left)
+        deviations = self.weights * (losses - self.mean(losses))
+        sums = np.bincount(self.clusters, weights=deviations)
         n = max(2, len(sums))
         return float(np.sqrt((sums**2).sum() * n / (n - 1)) / self.weights.sum())
 
@@ -206,50 +214,81 @@ class FoldJudge:
             square[np.diag_indices(len(square))] += jitter * scale
             factor.T[...] = square  # which is symmetric
             try:
-                found = scipy.linalg.cholesky(factor, lower=True, overwrite_a=True)
+                triangle = scipy.linalg.cholesky(factor, lower=True, overwrite_a=True)
             except scipy.linalg.LinAlgError:
                 continue
-            solved = scipy.linalg.solve_triangular(found, kernel.T, lower=True)
+            solved = scipy.linalg.solve_triangular(triangle, kernel.T, lower=True)
             return np.ascontiguousarray(solved.T)
         raise scipy.linalg.LinAlgError("the kernel of the landmarks is not positive definite")
 
-    def errors(self, z: Floats, near: float | None = None) -> FoldErrors:
+    def errors(
+        self, z: Floats, near: float | None = None, rival: FoldErrors | None = None
+    ) -> FoldErrors:
         """Return the errors of ridge regression on features (n, m), with the best of all penalties.
 
-        The search of penalties begins at ``near``, and goes downhill.
+        With up to 100 rows it is the largest penalty within one standard error of the best one.
+        The search of penalties begins at ``near``, and goes downhill. Only the first repeat is
+        judged where it leaves no hope to be better than the ``rival``.
         """
-        rows, repeats = self._rows, self._repeats
-        for repeat in repeats:
-            repeat.take(z)
+        rows, (first, *others) = self._rows, self._repeats
         start = FIRST if near is None else int(np.abs(EXPONENTS - np.log10(near)).argmin())
 
+        @cache
+        def first_at(i: int) -> Floats:
+            return first.losses(10.0 ** EXPONENTS[i], self._factor)
+
         def losses_at(i: int) -> Floats:
-            each = [repeat.losses(10.0 ** EXPONENTS[i], self._factor) for repeat in repeats]
-            mean: Floats = np.mean(each, axis=0)
+            alpha = 10.0 ** EXPONENTS[i]
+            rest = [repeat.losses(alpha, self._factor) for repeat in others]
+            mean: Floats = np.mean([first_at(i), *rest], axis=0)
             return mean
 
-        best, losses = _downhill(losses_at, rows.mean, start)
+        first.take(z)
+        best, losses = _downhill(first_at, rows.mean, start)
+        if others and not (rival is not None and self._is_behind(losses, rival)):
+            for repeat in others:
+                repeat.take(z)
+            best, losses = _downhill(losses_at, rows.mean, best)
+            if len(rows) <= FEW:
+                best, losses = self._smoothest(losses_at, best, losses)
         return FoldErrors(losses, rows.mean(losses), float(10.0 ** EXPONENTS[best]))
+
+    def _smoothest(
+        self, losses_at: Callable[[int], Floats], best: int, losses: Floats
+    ) -> tuple[int, Floats]:
+        """Return the last penalty of those from the best on that are within one standard error."""
+        rows, smoothest = self._rows, (best, losses)
+        for i in range(best + 1, len(EXPONENTS)):
+            gaps = (at := losses_at(i)) - losses
+            if rows.mean(gaps) > rows.standard_error(gaps):
+                break
+            smoothest = i, at
+        return smoothest
+
+    def _is_behind(self, losses: Floats, rival: FoldErrors) -> bool:
+        gaps, rows = losses - rival.losses, self._rows
+        spread = rows.standard_error(gaps)
+        return rows.mean(gaps) > max((BEHIND - 1) * rival.error, ERRORS_BEHIND * spread)
 
 
 def _downhill(
     losses_at: Callable[[int], Floats], mean: Callable[[Floats], float], start: int
 ) -> tuple[int, Floats]:
     """Return where the mean of losses is least, going downhill, and the losses there."""
-    found: dict[int, tuple[float, Floats]] = {}
+    judged: dict[int, tuple[float, Floats]] = {}
 
     def at(i: int) -> float:
-        if i not in found:
+        if i not in judged:
             losses = losses_at(i)
-            found[i] = mean(losses), losses
-        return found[i][0]
+            judged[i] = mean(losses), losses
+        return judged[i][0]
 
     best, step = start, 0
     while step is not None:
         best += step
         steps = (i for i in (1, -1) if 0 <= best + i < len(EXPONENTS))
         step = next((i for i in steps if at(best + i) < at(best)), None)  # type: ignore[assignment]
-    return best, found[best][1]
+    return best, judged[best][1]
 
 
 class _Repeat:
@@ -278,8 +317,8 @@ class _Repeat:
         joined[:, -1] = 1.0
         joined *= self._roots
         for part, sums in zip(self._parts, self._sums, strict=True):
-            left = part if len(sums) == part.shape[1] else part[:, [*range(m), -1]]
-            np.matmul(left.T, part, out=sums)
+            members = part if len(sums) == part.shape[1] else part[:, [*range(m), -1]]
+            np.matmul(members.T, part, out=sums)
         self._whole[...] = self._sums[0]
         for sums in self._sums[1:]:
             self._whole += sums
@@ -293,8 +332,8 @@ class _Repeat:
         out = np.empty(len(rows))
         for places, z, fit in zip(self._places, self._z, self._fits, strict=True):
             coef, intercept = fit.solve(alpha, factor)
-            left = z @ coef + intercept - rows.y[places]
-            out[places] = (left**2 / rows.units).mean(axis=1)
+            residuals = z @ coef + intercept - rows.y[places]
+            out[places] = (residuals**2 / rows.units).mean(axis=1)
         return out
 
 
@@ -330,7 +369,9 @@ class _Centred:
         if not self._weight > 0:
             return np.zeros(self._cross.shape), np.zeros(self._cross.shape[1])
         factor.T[...] = self._gram  # which is symmetric
-        factor[np.diag_indices(m)] += alpha * self._weight
-        lower = scipy.linalg.cho_factor(factor, lower=True, overwrite_a=True, check_finite=False)
-        coef: Floats = scipy.linalg.cho_solve(lower, self._cross, check_finite=False)
+        factor.ravel("K")[:: m + 1] += alpha * self._weight
+        # what cho_factor and cho_solve call: their checks take a third of the time
+        _, coef, failed = dposv(factor, self._cross, lower=1, overwrite_a=1)
+        if failed:
+            raise scipy.linalg.LinAlgError("the products of features are not positive definite")
         return coef, self._means[m:] - self._means[:m] @ coef

@@ -80,9 +80,9 @@ class LearningPasses:
         """Drop the embeddings that are kept."""
         discard_everywhere(self._token, self.plan.bags.in_memory)
 
-    def __call__(self, spec: FeatureSpec, n_bags: int, said: str) -> SpectrumSums:
+    def __call__(self, spec: FeatureSpec, n_bags: int, text: str) -> SpectrumSums:
         """Return the centred sums of about ``n_bags`` bags; DataError if none has a label."""
-        note(self.progress, said)
+        note(self.progress, text)
         source, features = self.plan.bags, replace(self.plan.features, second=spec)
         sizes = features.n_features, self.plan.outcome.n_targets, self.plan.precision
         cost = features.cost_in(self.plan.precision) + statistics_cost(*sizes)
@@ -90,17 +90,17 @@ class LearningPasses:
             runs = RunSample.of_about(n_bags).ranges(source.start, source.start + source.n_bags)
             self._ranges = runs if len(runs) > 1 else plan_ranges(source, cost)
         sums = partial(LearningSums, self._rows, features)
-        found = run_pass(
+        rows = run_pass(
             self._rows,
             Reduction(sums, operator.add, cost, name="learn"),
             ranges=self._ranges,
             progress=self.progress,
             homes=[] if source.in_memory else self._homes(len(self._ranges)),
         )
-        check_rows(found)
+        check_rows(rows)
         outcome = self.plan.outcome
         share = outcome.n_independent / outcome.n_targets
-        return _as_sums(self.left(found, features), share)
+        return _as_sums(self.left(rows, features), share)
 
     @cached_property
     def _rows(self) -> FeatureRows:
@@ -111,13 +111,13 @@ class LearningPasses:
         return FeatureRows.of(plan, replace(keeping, share=0.0))
 
 
-def _as_sums(found: Rows | PartialSummary, share: float) -> SpectrumSums:
+def _as_sums(rows: Rows | PartialSummary, share: float) -> SpectrumSums:
     """Return the sums with weights that are 1 on average: doubled, they say as much."""
-    left = found.left if isinstance(found, PartialSummary) else found
-    assert isinstance(left, RidgeStatistics)
-    factor = left.n_weighted / left.weight
-    lower = np.tril(left.matrix())
+    residual = rows.left if isinstance(rows, PartialSummary) else rows
+    assert isinstance(residual, RidgeStatistics)
+    factor = residual.n_weighted / residual.weight
+    lower = np.tril(residual.matrix())
     gram = lower + np.tril(lower, -1).T
-    cross, squares = left.right_side(), left.centred_yy()
+    cross, squares = residual.right_side(), residual.centred_yy()
     sums = gram * factor, cross * factor, squares * factor
-    return SpectrumSums.of(*sums, left.n_weighted, share)
+    return SpectrumSums.of(*sums, residual.n_weighted, share)

@@ -136,19 +136,19 @@ class MatrixFreeFit:
             start = None if psi is None else np.tile(psi[:, :k], (1, len(group)))
             name = f"path-{stop}"
             now = self._steps(gradients, name, start)
-            found, psi = _by_penalty(now.scores[0], k), now.psi
-            scores.insert(0, found)
-            i = int(np.argmin(found))
-            if best is None or found[i] < best[0]:
-                best = float(found[i]), psi[:, i * k : (i + 1) * k].copy()
+            errors, psi = _by_penalty(now.scores[0], k), now.psi
+            scores.insert(0, errors)
+            i = int(np.argmin(errors))
+            if best is None or errors[i] < best[0]:
+                best = float(errors[i]), psi[:, i * k : (i + 1) * k].copy()
         assert best is not None
         return Path(penalties, np.concatenate(scores)), best[1]
 
     def _steps(self, gradients: ConjugateGradients, name: str, start: Floats | None) -> Iterate:
         """Step until no penalty is active, starting from stored steps if there are any."""
         k = self.plan.outcome.n_targets
-        kept = self.keeper.load(name) if self.keeper else None
-        now = gradients.begin(start) if kept is None else Iterate.of(kept)
+        stored = self.keeper.load(name) if self.keeper else None
+        now = gradients.begin(start) if stored is None else Iterate.of(stored)
         while (active := _active(now, k)).any() and now.step < MOST_STEPS:
             now = gradients.step(now, np.repeat(active, k))
             text = f"step {now.step}, objective lower by {_largest(now):.1g}"
@@ -220,9 +220,9 @@ class MatrixFreeFit:
 
     def _first(self) -> FirstPass:
         """Return the moments and the sample, kept ones if there are any."""
-        kept = self.keeper.load("moments") if self.keeper else None
-        if kept is not None:
-            return FirstPass.of(kept)
+        stored = self.keeper.load("moments") if self.keeper else None
+        if stored is not None:
+            return FirstPass.of(stored)
         n, rank = self.plan.bags.n_bags, self._rank
         sampled = Split(min(1.0, (1.25 * rank + 32) / max(1, n)), SAMPLE_SEED)
         first = self._run(partial(FirstSums, self.rows, sampled), rank, self.plan.outcome.n_targets)
@@ -243,13 +243,13 @@ class MatrixFreeFit:
             constants = np.tile(fitted.sum_y / fitted.weight, columns // k) - mean @ psi
             product = product.judging(by.coefficients(psi), constants, held.exponents)
         takes_all = held is None
-        found = self._run(partial(ProductSums, self.rows, product, takes_all), 0, columns)
-        products: Floats = by.sums(found.products) - np.outer(mean, found.sums)
+        passed = self._run(partial(ProductSums, self.rows, product, takes_all), 0, columns)
+        products: Floats = by.sums(passed.products) - np.outer(mean, passed.sums)
         if held is None:
             return products, None
-        squares = (found.squares / held.weight).reshape(-1, k)
+        squares = (passed.squares / held.weight).reshape(-1, k)
         units = self.plan.outcome.units()
-        scores = [relative_error(cast(Summary, held), one, units) for one in squares]
+        scores = [relative_error(cast(Summary, held), errors, units) for errors in squares]
         return products, np.concatenate(scores)
 
     def _run(self, collector: Callable[[], Collector[Any, R]], rank: int, columns: int) -> R:
@@ -303,7 +303,7 @@ def _active(now: Iterate, n_targets: int) -> NDArray[np.bool_]:
     """
     going: NDArray[np.bool_] = ~np.all(now.converged.reshape(-1, n_targets), axis=1)
     if np.isfinite(now.scores).all():
-        score, before = (_by_penalty(one, n_targets) for one in now.scores)
+        score, before = (_by_penalty(scores, n_targets) for scores in now.scores)
         going &= (score <= score.min()) | (before - score >= STABLE * score)
     return going
 

@@ -76,8 +76,8 @@ def read_partial(path: Path) -> FitStatistics:
 
 
 def _arrays_of(name: str, part: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - a Summary
-    found = {own: getattr(part, own) for own in _names(type(part))}
-    return {f"{name}.{own}": array for own, array in found.items() if array is not None}
+    values = {own: getattr(part, own) for own in _names(type(part))}
+    return {f"{name}.{own}": array for own, array in values.items() if array is not None}
 
 
 def _part_of(name: str, n: int, arrays: dict[str, NDArray[Any]]) -> RidgeRows | RidgeStatistics:

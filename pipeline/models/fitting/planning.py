@@ -11,19 +11,18 @@ from ...core.sklearn_bases import fresh
 from ...data.store.sampling import MEDIAN_ROWS
 from ...embeddings.base import Embedding
 from ...embeddings.projection import ProjectionEmbedding
-from ...embeddings.random_features.base import FeatureSpec, RandomFeatures, Sample
+from ...embeddings.random_features.base import FeatureSpec, RandomFeatures, SampleRows
 from ...embeddings.random_features.fourier import RandomFourierFeatures
 from ...execution.progress import Progress
-from ..outcomes.densities import Densities
+from ..outcomes.densities import DensityOutcome
 from ..ridge.linear_columns import OWN, LinearColumns
 from ..ridge.partial_regression import PartialSummary, Rows
-from ..ridge.solver_choice import LEAST_PENALTY, fits_exactly, gradients_pay
 from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
 from .choice.automatic import choose_embedding
-from .choice.sample import labelled_places
+from .choice.sample import count_labelled
 from .feature_map import FeatureMap, resolve_features, sampled_embeddings
-from .fit_parameters import FEW_BAGS, FitParameters
+from .fit_parameters import FitParameters
 from .learning_passes import LearningPasses
 from .plan import FitPlan
 from .problem import Problem
@@ -55,24 +54,21 @@ def decide_automatic(
     """Return the parameters without "auto", and what was tried for the embedding."""
     if not parameters.is_automatic:
         return decide_penalty(problem, parameters), None
-    found = choose_embedding(problem, parameters.random_features, progress)
+    choice = choose_embedding(problem, parameters.random_features, progress)
     decided = replace(
         parameters,
-        embedding=found.embedding,
-        random_features=found.random_features,
-        alpha=parameters.alpha_for(found.n_labelled),
+        embedding=choice.embedding,
+        random_features=choice.random_features,
+        alpha=parameters.alpha_for(choice.n_labelled),
     )
-    return decided, found.report
+    return decided, choice.report
 
 
 def decide_penalty(problem: Problem, parameters: FitParameters) -> FitParameters:
     """Return the parameters with ``alpha="auto"`` decided by the number of labelled bags."""
     if not parameters.has_automatic_penalty:
         return parameters
-    n_bags = problem.source.n_bags
-    if n_bags > FEW_BAGS:  # some may have no label
-        n_bags = len(labelled_places(problem.fitted))
-    return replace(parameters, alpha=parameters.alpha_for(n_bags))
+    return replace(parameters, alpha=parameters.alpha_for(count_labelled(problem.fitted)))
 
 
 def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -> FitPlan:
@@ -87,31 +83,6 @@ def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -
         holdout=problem.holdout,
         folds=problem.folds(parameters),
     )
-
-
-def check_summable(plan: FitPlan, parameters: FitParameters) -> None:
-    """Raise ParameterError unless this process can solve from the sums, or rows, of a plan."""
-    if parameters.solver == "cg":
-        raise ParameterError("solver='cg' keeps no sums: choose solver='auto' or 'cholesky'")
-    n_rows = plan.bags.n_bags if plan.keeps_rows else None
-    parameters.check_memory(plan.features, n_rows, plan.outcome.n_targets, plan.n_parts)
-
-
-def takes_gradients(plan: FitPlan, parameters: FitParameters, exact: bool = False) -> bool:
-    """Return whether a plan is to be solved by conjugate gradients.
-
-    If ``exact`` sums are needed, it is so only when the solver says so.
-    """
-    if parameters.solver != "auto":
-        return parameters.solver == "cg"
-    n, d = plan.bags.n_bags, plan.features.n_features
-    chosen = parameters.alpha if isinstance(parameters.alpha, str) else None
-    if exact or parameters.of_sums or parameters.is_path != (chosen == "validation"):
-        return False
-    if chosen is None and parameters.given_penalties().min() < LEAST_PENALTY * n:
-        return False
-    pays = gradients_pay(n, d, parameters.is_path, plan.outcome.n_targets)
-    return pays or not fits_exactly(n, d, parameters.is_path)
 
 
 # -------------------------------------------------------------------------- both bases
@@ -141,7 +112,7 @@ def choose_features(
 
 
 def choose_columns(
-    problem: Problem, baseline: str | None, first: FeatureMap, sample: Sample
+    problem: Problem, baseline: str | None, first: FeatureMap, sample: SampleRows
 ) -> LinearColumns | None:
     """Return the columns of a baseline; ``sample`` gives rows of the embedding ``first``.
 
@@ -154,7 +125,7 @@ def choose_columns(
         return None
     if baseline != OWN:
         return LinearColumns.of(None, sample(MEDIAN_ROWS))
-    response, box = cast(Densities, problem.outcome).spec, first.embedding.box
+    response, box = cast(DensityOutcome, problem.outcome).spec, first.embedding.box
     if box != response.box:
         raise ParameterError(
             "baseline='own' copies a bag's own coefficients; its points lie in the box "
@@ -172,14 +143,14 @@ def _learn(
     checkpoints: Checkpoints | None,
     random_features: RandomFeatures,
     first: FeatureMap,
-    sample: Sample,
+    sample: SampleRows,
 ) -> FeatureSpec:
     """Return random features that passes over the labelled bags have learnt."""
 
     def left(found: Rows, features: FeatureMap) -> Rows | PartialSummary:
         sums = FitStatistics(found, None)
-        kept = leave_baseline(sums, features, problem.outcome, parameters).train
-        return cast(Rows | PartialSummary, kept)
+        train = leave_baseline(sums, features, problem.outcome, parameters).train
+        return cast(Rows | PartialSummary, train)
 
     plan = replace(plan_of(problem, parameters, first), precision="float64", folds=None)
     settings = random_features.get_params()

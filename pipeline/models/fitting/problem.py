@@ -23,11 +23,14 @@ from ...data.labelled.labels import Targets
 from ...data.labelled.leaks import warn_of_leaks
 from ...data.labelled.splits import VALIDATION_SEED, Folds, IndexFolds, Membership
 from ...data.labelled.weights import SampleWeight, Weights
+from ...data.labelled.wide_bags import warn_of_wide_response
 from ...data.store.plan import Range
 from ..outcomes.base import Outcome, Target
 from ..outcomes.classes import Classes
+from ..outcomes.densities import DensityOutcome
 from .feature_map import in_embedded_order
 from .fit_parameters import FitParameters
+from .solver import check_solver
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Of bags in memory: targets, or one response per bag."""
@@ -132,6 +135,7 @@ def pose_problem(
         As ``fit``.
     """
     parameters.check(holdout)
+    check_solver(parameters)
     if sample_weight is not None and parameters.alpha == "projected":
         raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
     third = parameters.response_embedding
@@ -144,23 +148,25 @@ def pose_problem(
         assert isinstance(source.labels, Targets)
         source = replace(source, labels=replace(source.labels, names=taken.names))
         outcome = outcome.named(taken.names)
-    given, column = Holdout.of(holdout), None
-    if isinstance(groups, str) and not source.in_memory and given.after is None:
-        if given.groups not in (None, groups):
-            raise ParameterError(f"groups is {groups!r}, and holdout has groups {given.groups!r}")
+    held, column = Holdout.of(holdout), None
+    if isinstance(groups, str) and not source.in_memory and held.after is None:
+        if held.groups not in (None, groups):
+            raise ParameterError(f"groups is {groups!r}, and holdout has groups {held.groups!r}")
         Column.of(source.data, "groups", groups)  # where nothing is chosen, it is not read
-        given = replace(given, groups=groups)
+        held = replace(held, groups=groups)
     elif groups is not None:
         column = Column.of(source.data, "groups", groups)
-        if given.groups is not None:
+        if held.groups is not None:
             raise ParameterError(
-                f"groups are values, and holdout has groups {given.groups!r}; leave one of them out"
+                f"groups are values, and holdout has groups {held.groups!r}; leave one of them out"
             )
-        given = given.with_groups(column, source)
-    out = given.resolve(source)
+        held = held.with_groups(column, source)
+    out = held.resolve(source)
     weights = Weights.of_bags(source.data, sample_weight)
     if weights is not None:
         source = replace(source, weightless=weights.without_weight(source.start, source.end))
+        if isinstance(outcome, DensityOutcome):
+            warn_of_wide_response(source, outcome.spec.box)
     problem = Problem(source, outcome, weights, out, column, taken.columns)
     parameters.check_targets(source.n_bags, outcome.n_targets)
     if parameters.class_weight is None:
@@ -171,26 +177,26 @@ def pose_problem(
 
 def _is_one_group(groups: Column) -> bool:
     """Return whether values in memory are all equal, so that no group can be left out."""
-    given = groups.given
-    return given is not None and len(given) > 0 and bool((given == given[0]).all())
+    labels = groups.given
+    return labels is not None and len(labels) > 0 and bool((labels == labels[0]).all())
 
 
-def _weights_of_classes(problem: Problem, given: str | Mapping[Any, float]) -> Floats:
+def _weights_of_classes(problem: Problem, class_weight: str | Mapping[Any, float]) -> Floats:
     outcome = cast(Classes, problem.outcome)
-    if isinstance(given, str) and given == "balanced":
+    if isinstance(class_weight, str) and class_weight == "balanced":
         counts = np.zeros(outcome.n_targets)
         for _, _, labels in problem.fitted.label_blocks():
             counts += outcome.encode(labels)[0].sum(axis=0)
         return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
-    if not isinstance(given, Mapping):
+    if not isinstance(class_weight, Mapping):
         what = "'balanced', a mapping from class to number, or None"
-        raise ParameterError(f"class_weight is {shown(given)}; expected {what}")
-    names = [str(one) for one in outcome.values]  # a saved model has its keys as text
+        raise ParameterError(f"class_weight is {shown(class_weight)}; expected {what}")
+    names = [str(value) for value in outcome.values]  # a saved model has its keys as text
     # models saved by earlier versions have the codes of classes
     known = {str(code): j for j, code in enumerate(outcome.classes)}
     known |= {name: j for j, name in enumerate(names)}
     weights = np.ones(len(names))
-    for name, weight in given.items():
+    for name, weight in class_weight.items():
         if str(name) not in known:
             raise ParameterError(f"class_weight has class {name!r}; there are {names}")
         label = f"class_weight of {name!r}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def product_cost(plan: FitPlan, rank: int, columns: int) -> Cost:
 
 
 @dataclass(frozen=True)
-class FirstPass:
+class FirstPass(Sums):
     """What the first pass leaves.
 
     Attributes
@@ -56,13 +56,9 @@ class FirstPass:
         Embeddings of sampled bags that are fitted.
     """
 
+    ROWS: ClassVar[tuple[str, ...]] = ("sample",)
     statistics: FitStatistics
     sample: NDArray[Any]
-
-    def __add__(self, other: FirstPass) -> FirstPass:
-        """Return what is left of both sets of bags."""
-        sample = np.concatenate([self.sample, other.sample])
-        return FirstPass(self.statistics + other.statistics, sample)
 
     def thinned(self, rank: int) -> FirstPass:
         """Return the same with up to ``rank`` evenly spread rows of the sample."""
@@ -74,8 +70,8 @@ class FirstPass:
         out = {"sample": self.sample}
         for name, value in vars(self.statistics).items():
             if isinstance(value, RidgeMoments):
-                own = {key: one for key, one in vars(value).items() if one is not None}
-                out |= {f"{name}.{key}": np.asarray(one) for key, one in own.items()}
+                own = {key: item for key, item in vars(value).items() if item is not None}
+                out |= {f"{name}.{key}": np.asarray(item) for key, item in own.items()}
             elif value is not None:
                 out[name] = np.asarray(value)
         return out
@@ -84,14 +80,14 @@ class FirstPass:
     def of(cls, arrays: dict[str, NDArray[Any]]) -> FirstPass:
         """Return what had these `arrays`."""
         values: dict[str, Any] = {}
-        for name in (one.name for one in fields(FitStatistics)):
+        for name in (declared.name for declared in fields(FitStatistics)):
             if name in arrays:
                 values[name] = int(arrays[name])
                 continue
             prefix = f"{name}."
             parts: dict[str, Any] = {
-                key.removeprefix(prefix): one
-                for key, one in arrays.items()
+                key.removeprefix(prefix): array
+                for key, array in arrays.items()
                 if key.startswith(prefix)
             }
             values[name] = RidgeMoments(**{**parts, "n": int(parts["n"])}) if parts else None
@@ -188,22 +184,22 @@ class ProductSums:
             return
         z = block.features(self._features, self._room)
         n = len(block) if self._takes_all else block.n_fitted
-        given = self._product
+        product = self._product
         weights = None if block.weights is None else block.weights[:n]
-        (self._multiply_one if len(given.shift) == 1 else self._multiply)(z[:n], weights)
-        if given.psi is not None and n < len(block):
-            y = np.ldexp(block.y[n:], -given.exponents)  # type: ignore[operator]
-            y = np.tile(y, given.psi.shape[1] // y.shape[1])
-            squares = (y - (multiply(z[n:], given.psi) + given.constants)) ** 2
+        (self._multiply_one if len(product.shift) == 1 else self._multiply)(z[:n], weights)
+        if product.psi is not None and n < len(block):
+            y = np.ldexp(block.y[n:], -product.exponents)  # type: ignore[operator]
+            y = np.tile(y, product.psi.shape[1] // y.shape[1])
+            squares = (y - (multiply(z[n:], product.psi) + product.constants)) ** 2
             if block.weights is not None:
                 squares *= block.weights[n:, None]
             self._squares += squares.sum(axis=0)
 
     def _multiply_one(self, z: NDArray[Any], weights: Floats | None) -> None:
         """Count rows with one direction: by a kernel, as BLAS would read them twice."""
-        given, d = self._product, z.shape[1]
+        product, d = self._product, z.shape[1]
         sums, totals = np.zeros((STRIPES, d), z.dtype), np.zeros(STRIPES)
-        direction, shift = np.ascontiguousarray(given.directions[:, 0]), float(given.shift[0])
+        direction, shift = np.ascontiguousarray(product.directions[:, 0]), float(product.shift[0])
         edges = even_edges(STRIPES, SECONDS_PER_NUMBER * z.size / STRIPES)
         weights = np.empty(0) if weights is None else weights
         run_kernel(row_products, edges, z, weights, direction, shift, sums, totals)
@@ -211,11 +207,11 @@ class ProductSums:
         self._sums += totals.sum()
 
     def _multiply(self, z: NDArray[Any], weights: Floats | None) -> None:
-        given = self._product
-        sums = np.zeros_like(given.directions)
+        product = self._product
+        sums = np.zeros_like(product.directions)
         for start in range(0, len(z), self._slice):
             part = z[start : start + self._slice]
-            u = multiply(part, given.directions) - given.shift
+            u = multiply(part, product.directions) - product.shift
             if weights is not None:
                 u *= weights[start : start + len(part), None]
             self._sums += u.sum(axis=0)

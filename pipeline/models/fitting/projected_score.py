@@ -54,8 +54,8 @@ class ProjectedScore:
         held = replace(plan.bags, only=plan.validation)
         for batch in held.batches_of(JUDGED_SAMPLE.ranges(held.start, held.end)):
             if len(batch):
-                found = plan.features.blocks(batch.bags, plan.precision)
-                blocks += [z.copy() for _, z, _ in found]
+                blocked = plan.features.blocks(batch.bags, plan.precision)
+                blocks += [z.copy() for _, z, _ in blocked]
                 responses.append(batch.labels.present)
         if not responses:
             raise DataError(

@@ -8,7 +8,7 @@ from typing import cast
 from ...core.errors import ModelError
 from ...execution.lanes import lane
 from ..outcomes.base import Outcome
-from ..outcomes.densities import Densities
+from ..outcomes.densities import DensityOutcome
 from ..ridge.linear_columns import LINEAR
 from ..ridge.partial_regression import (
     PartialSummary,
@@ -53,32 +53,32 @@ def solve_fit(
         No labelled bags, or features that are not finite.
     """
     with lane():
-        left = leave_baseline(sums, plan.features, plan.outcome, parameters)
-        solution = _solve(plan, left, parameters, near)
-    if parameters.baseline == LINEAR and isinstance(left.train, PartialSummary):
-        return replace(solution, baseline_alpha=left.train.alpha)
+        residual = leave_baseline(sums, plan.features, plan.outcome, parameters)
+        solution = _solve(plan, residual, parameters, near)
+    if parameters.baseline == LINEAR and isinstance(residual.train, PartialSummary):
+        return replace(solution, baseline_alpha=residual.train.alpha)
     return solution
 
 
 def _solve(
-    plan: FitPlan, left: FitStatistics, parameters: FitParameters, near: float | None
+    plan: FitPlan, statistics: FitStatistics, parameters: FitParameters, near: float | None
 ) -> RidgeSolution:
-    train, units = left.train, plan.outcome.units()
+    train, units = statistics.train, plan.outcome.units()
     penalties = parameters.penalties(train)
-    if near is None and left.folds is not None:
+    if near is None and statistics.folds is not None:
         near = _alpha_of_choice(plan)
     if near is not None:
         penalties = replace(penalties, near=near * train.weight)
     if parameters.is_judged:
-        if left.validation is None:
+        if statistics.validation is None:
             raise ModelError("no validation statistics")
         if parameters.alpha == "projected":
-            score = ProjectedScore.of(plan, cast(Densities, plan.outcome).spec)
-            return solve_judged(train, left.validation, penalties, parameters.rounding, score)
-        return solve_validation(train, left.validation, penalties, parameters.rounding, units)
+            score = ProjectedScore.of(plan, cast(DensityOutcome, plan.outcome).spec)
+            return solve_judged(train, statistics.validation, penalties, parameters.rounding, score)
+        return solve_validation(train, statistics.validation, penalties, parameters.rounding, units)
     is_chosen = len(penalties) > 1 or isinstance(parameters.alpha, str)
-    if is_chosen and left.folds is not None:
-        filled = left.folds.filled
+    if is_chosen and statistics.folds is not None:
+        filled = statistics.folds.filled
         if len(filled) > 1:  # one group cannot be left out
             return solve_folds(filled, penalties, parameters.rounding, units)
     if is_chosen:

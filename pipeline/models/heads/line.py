@@ -59,10 +59,10 @@ class Line(OptionalPart):
         scaler = StandardScaler().fit(x, sample_weight=weights)
         x, turned = scaler.transform(x), None
         if x.shape[1] > len(x):  # as many directions as bags hold all that they say
-            left, sizes, turned = np.linalg.svd(x, full_matrices=False)
-            x = left * sizes
+            rotations, sizes, turned = np.linalg.svd(x, full_matrices=False)
+            x = rotations * sizes
         each = [_out_of_fold(penalty, x, y, weights, folds) for penalty in PENALTIES]
-        losses = [weights @ ((one - y) ** 2 / units).sum(axis=1) for one in each]
+        losses = [weights @ ((predicted - y) ** 2 / units).sum(axis=1) for predicted in each]
         best = int(np.argmin(losses))
         ridge = Ridge(PENALTIES[best]).fit(x, y, weights)
         coef = np.reshape(ridge.coef_, (y.shape[1], -1))  # of one label scikit-learn drops the axis
@@ -83,12 +83,12 @@ class Line(OptionalPart):
 
 def _out_of_fold(penalty: float, x: Floats, y: Floats, weights: Floats, folds: Integers) -> Floats:
     """Return what ridges predict of the rows (n, k) of the folds that they were not fitted to."""
-    found = np.empty(y.shape)
+    predicted = np.empty(y.shape)
     for j in np.unique(folds):
         out = folds == j
         ridge = Ridge(penalty).fit(x[~out], y[~out], weights[~out])
-        found[out] = ridge.predict(x[out]).reshape(-1, y.shape[1])
-    return found
+        predicted[out] = ridge.predict(x[out]).reshape(-1, y.shape[1])
+    return predicted
 
 
 def best_shares(
@@ -104,8 +104,8 @@ def best_shares(
     """
     roots, m = np.sqrt(weights)[:, None], len(members)
     # as shares sum to one, the error of a mixture is the mixture of errors
-    left = np.column_stack([(roots * (one - y)).ravel() for one in members])
-    gram, equal = left.T @ left, np.full(m, 1 / m)
+    residuals = np.column_stack([(roots * (member - y)).ravel() for member in members])
+    gram, equal = residuals.T @ residuals, np.full(m, 1 / m)
     total = float(np.trace(gram))
     if not total > 0:
         return equal
@@ -121,14 +121,14 @@ def _least(gram: Floats, pull: Floats) -> Floats:
 
     It is the least over the minima of all faces, each face being the members with a share.
     """
-    m, found = len(gram), []
-    for kept in chain.from_iterable(combinations(range(m), size) for size in range(1, m + 1)):
-        shares, of_kept = np.zeros(m), list(kept)
-        ones = np.ones(len(kept))
-        free, one = np.linalg.solve(
+    m, mixtures = len(gram), []
+    for members in chain.from_iterable(combinations(range(m), size) for size in range(1, m + 1)):
+        shares, of_kept = np.zeros(m), list(members)
+        ones = np.ones(len(members))
+        free, weights = np.linalg.solve(
             gram[np.ix_(of_kept, of_kept)], np.column_stack([pull[of_kept], ones])
         ).T
-        shares[of_kept] = free + one * (1 - free.sum()) / one.sum()
+        shares[of_kept] = free + weights * (1 - free.sum()) / weights.sum()
         if (shares >= 0).all():
-            found.append((float(shares @ gram @ shares - 2 * pull @ shares), shares))
-    return np.clip(min(found, key=lambda pair: pair[0])[1], 0.0, 1.0)  # rounding
+            mixtures.append((float(shares @ gram @ shares - 2 * pull @ shares), shares))
+    return np.clip(min(mixtures, key=lambda pair: pair[0])[1], 0.0, 1.0)  # rounding

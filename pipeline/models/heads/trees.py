@@ -17,9 +17,9 @@ from ...core.versions import version
 from ...data.bags.bags import Bags
 from ...execution.costs import Cost
 from ...execution.pool import even_edges, run_kernel
+from ..bag_summaries import MomentsAndExtremes
 from ..fitting.feature_map import FeatureMap
 from ..model_state import OptionalPart
-from .summaries import MomentsAndExtremes
 from .tree_kernels import add_trees
 
 SECONDS_PER_TREE = 2e-7  # of a row: some ten comparisons far apart in memory

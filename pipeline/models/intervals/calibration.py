@@ -2,44 +2,126 @@
 
 If a new bag and the m calibration bags are exchangeable, its error is at most the ⌈(m + 1) c⌉-th
 smallest of theirs with a probability of at least c, whatever the model and the distribution of the
-bags (Vovk et al. 2005; Lei et al. 2018). Bags of one group are not exchangeable with those of
-another: one bag of each group then counts, and the promise is to a bag of a new group (Dunn et al.
-2023).
+bags (Vovk et al. 2005; Lei et al. 2018). Errors are in units of a scale that is predicted for each
+bag, see `ErrorScale`; it is learnt from other bags than these, so that the promise holds. Bags of
+one group are not exchangeable with those of another: one bag of each group then counts, and the
+promise is to a bag of a new group (Dunn et al. 2023).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from typing_extensions import override
 
 from ...core import Share
-from ...core.arrays import Floats
+from ...core.arrays import Bools, Floats, Integers
 from ...core.errors import DataError, ParameterError
 from ...data.labelled.columns import Column
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.splits import hash_index
 from ...data.store.changes import ListedBags
-from ...execution.passes import Reduction, run_pass
+from ...data.store.sampling import spread_rows
+from ...execution.costs import Cost
+from ...execution.passes import rows_of, run_pass
 from ...execution.progress import Progress
 from ..fitted_model import ScoringModel
-from ..model_state import OptionalPart
+from ..fitting.feature_map import FeatureMap
+from ..model_state import ModelState, OptionalPart
+from ..outcomes.base import Outcome
+from .error_scale import LEAST_ROWS, MOST_TARGETS, ErrorRows, ErrorScale, rows_to_learn
 
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
+N_FOLDS = 5  # by which a scale is judged
+SCALE, SCALED = "scale", "scaled_"  # a field of calibrations, and the prefix of their saved key
+SCALE_ARRAYS = ErrorScale.arrays
 MOST_BAGS = 10_000  # the coverage of more differs from what is promised by less than .003
 
 
+class CalibratedModel(ScoringModel, Protocol):
+    """What intervals are made for."""
+
+    @property
+    def features(self) -> FeatureMap:
+        """The embedding and the random features."""
+        ...
+
+    @property
+    def precision(self) -> str:
+        """Precision of features."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class Calibration(OptionalPart):
-    """Absolute errors of bags that the model was not fitted to.
+class ScaledPart(OptionalPart):
+    """Errors, and the scale that they are in units of; None: they are absolute errors.
+
+    With a scale, the part is saved under another key: versions that know no scale say that there
+    are no intervals, where they would take the errors for absolute ones.
+    """
+
+    scale: ErrorScale | None = field(default=None, kw_only=True)
+
+    @override
+    def state(self) -> ModelState:
+        base = super().state()
+        values, arrays = dict(base.attributes[self.key]), base.arrays
+        del values[SCALE]
+        if self.scale is None:
+            return ModelState({self.key: values}, arrays)
+        values["scale_sizes"] = list(self.scale.sizes)
+        of_scale = {f"{self.key}_scale_{name}": getattr(self.scale, name) for name in SCALE_ARRAYS}
+        return ModelState({SCALED + self.key: values}, {**arrays, **of_scale})
+
+    @classmethod
+    @override
+    def array_names(cls, attributes: dict[str, Any]) -> list[str]:
+        if SCALED + cls.key not in attributes:
+            return super().array_names(attributes)
+        return [f"{cls.key}_{name}" for name in (*cls.arrays, *_saved_names())]
+
+    @classmethod
+    @override
+    def from_state(cls, state: ModelState, n_targets: int, n_features: int) -> Self | None:
+        if SCALED + cls.key not in state.attributes:
+            return super().from_state(state, n_targets, n_features)
+        values = dict(state.attributes[SCALED + cls.key])
+        sizes = values.pop("scale_sizes")
+        arrays = {name: state.arrays[f"{cls.key}_scale_{name}"] for name in SCALE_ARRAYS}
+        if any(np.isnan(array).any() for array in arrays.values()):
+            raise ValueError(f"a chunk of its {cls.key} is missing")
+        part = super().from_state(
+            ModelState({cls.key: values}, state.arrays), n_targets, n_features
+        )
+        assert part is not None
+        scale = ErrorScale(**arrays, sizes=sizes)
+        scale.check(part.n_scales, n_targets, n_features)
+        return replace(part, scale=scale)
+
+    @property
+    def n_scales(self) -> int:
+        """Folds that have a scale of their own."""
+        raise NotImplementedError
+
+
+def _saved_names() -> list[str]:
+    return [f"{SCALE}_{name}" for name in SCALE_ARRAYS]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(ScaledPart):
+    """Errors of bags that the model was not fitted to.
 
     Attributes
     ----------
     errors : float64, shape (m, k)
-        Errors of each of k targets, ascending; one bag per group where bags have groups.
+        Absolute errors of each of k targets, in units of the scale, ascending; one bag per group
+        where bags have groups.
+    scale : ErrorScale or None
+        Scale of each bag's errors; None: all bags have one, 1.
     """
 
     errors: Floats
@@ -48,34 +130,15 @@ class Calibration(OptionalPart):
     arrays: ClassVar[tuple[str, ...]] = ("errors",)
     uses_fitted: ClassVar[bool] = False  # errors of bags fitted, none of those held out
 
-    @classmethod
-    def of(
-        cls,
-        model: ScoringModel,
-        bags: LabelledBags,
-        groups: Column | None = None,
-        progress: Progress | None = None,
-    ) -> Calibration | None:
-        """Return the errors of the labelled bags, of at most `MOST_BAGS`; None if there are none.
-
-        ``groups`` has a value for every bag of the data.
-
-        Raises
-        ------
-        DataError
-            Another number of targets than the model's, or a bag that is refused.
-        """
-        chosen = choose_calibrating(bags, model.outcome.n_targets, groups)
-        if chosen is None:
-            return None
-        cost = model.prediction_cost
-        reduction = Reduction(partial(_Errors, model), join_rows, cost, name="calibrate")
-        return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
-
     @override
     def check(self, n_targets: int, n_features: int) -> None:
         if self.errors.ndim != 2 or self.errors.shape[1] != n_targets or not len(self.errors):
             raise ValueError(f"errors of held-out bags have shape {self.errors.shape}")
+
+    @property
+    @override
+    def n_scales(self) -> int:
+        return 1
 
     @property
     def told(self) -> str:
@@ -83,11 +146,11 @@ class Calibration(OptionalPart):
         return f"the errors of {len(self.errors):,} bags held out"
 
     def rank(self, coverage: float) -> int:
-        """See `rank_of`."""
+        """Return which of the errors, in ascending order, bounds intervals of this coverage."""
         return rank_of(len(self.errors), coverage)
 
     def margins(self, coverage: float) -> Floats:
-        """Return half the width of intervals of each target, shape (k,).
+        """Return half the width of intervals of each target, in units of the scale, shape (k,).
 
         Raises
         ------
@@ -97,10 +160,96 @@ class Calibration(OptionalPart):
         margins: Floats = self.errors[self.rank(coverage) - 1]
         return margins
 
-    def ends(self, rows: Floats, of_folds: Floats, coverage: float) -> tuple[Floats, Floats]:
-        """Return lower and upper ends for predictions (n, k); there are no folds."""
+    def ends(
+        self, rows: Floats, of_folds: Floats, coverage: float, scales: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return lower and upper ends for predictions (n, k) and scales (n, k, 1).
+
+        There are no folds.
+        """
         margins = self.margins(coverage)
+        if scales is not None:
+            margins = margins * scales[:, :, 0]
         return rows - margins, rows + margins
+
+
+@dataclass(frozen=True, eq=False)
+class SetCalibration(Calibration):
+    """How unlikely the true classes were of bags that the model was not fitted to.
+
+    Attributes
+    ----------
+    errors : float64, shape (m, 1)
+        1 less the probability of the true class, ascending; one bag per group where bags have
+        groups.
+    """
+
+    key: ClassVar[str] = "set_calibration"
+
+    @override
+    def check(self, n_targets: int, n_features: int) -> None:
+        super().check(1, n_features)
+
+    def sets(self, unlikely: Floats, of_folds: Floats, coverage: float) -> Bools:
+        """Return which classes are in the set of each bag, shape (n, n_classes).
+
+        ``unlikely`` is 1 less the probability of each class; there are no folds.
+        """
+        return count_below(self.errors[:, 0], unlikely) < self.rank(coverage)
+
+
+def calibration_of(
+    model: CalibratedModel,
+    bags: LabelledBags,
+    groups: Column | None = None,
+    progress: Progress | None = None,
+    scale: ErrorScale | None = None,
+    learns_scale: bool = True,
+) -> Calibration | None:
+    """Return the calibration of a model of numbers or classes; None without labelled bags.
+
+    Parameters
+    ----------
+    model : RidgeModel
+    bags : LabelledBags
+        The errors of at most `MOST_BAGS` of them count.
+    groups : Column, optional
+        A value for every bag of the data.
+    progress : callable, optional
+    scale : ErrorScale, optional
+        Scale that was learnt from other bags.
+    learns_scale : bool
+        Whether a third of the bags learns the scale where none is given, and there are enough;
+        their errors do not count.
+
+    Raises
+    ------
+    DataError
+        Another number of targets than the model's, or a bag that is refused.
+    """
+    k = model.outcome.n_labels
+    chosen = choose_calibrating(bags, k, groups)
+    if chosen is None:
+        return None
+    if scale is None and learns_scale and can_have_scale(model.outcome):
+        scale, chosen = _learn_from_third(model, chosen)
+    cost = model.prediction_cost
+    if scale is not None:
+        cost += model.features.cost_in(model.precision)
+    rows = rows_of("calibrate", partial(_scaled_errors_of, model, scale), cost, k)
+    errors = np.sort(run_pass(chosen, rows, progress=progress), axis=0)
+    kind = SetCalibration if model.outcome.has_sets else Calibration
+    return kind(errors, scale=scale)
+
+
+def can_have_scale(outcome: Outcome) -> bool:
+    """Return whether errors are of a few targets that are numbers."""
+    return outcome.has_intervals and outcome.n_targets <= MOST_TARGETS
+
+
+def count_below(errors: Floats, values: Floats) -> Integers:
+    """Return how many of the errors, which ascend, are below each value."""
+    return np.searchsorted(errors, values, side="left")
 
 
 def rank_of(m: int, coverage: float) -> int:
@@ -123,7 +272,7 @@ def rank_of(m: int, coverage: float) -> int:
 
 
 def choose_calibrating(
-    bags: LabelledBags, n_targets: int, groups: Column | None
+    bags: LabelledBags, n_labels: int, groups: Column | None
 ) -> LabelledBags | None:
     """Return the labelled bags whose errors count, at most `MOST_BAGS`; None if there are none.
 
@@ -132,14 +281,14 @@ def choose_calibrating(
     Raises
     ------
     DataError
-        Another number of targets than ``n_targets``.
+        Another number of targets than ``n_labels``.
     """
-    found = []
+    blocks = []
     for (start, _), some, labels in bags.label_blocks():
-        found.append(start + some)
-        if labels.shape[1] != n_targets:
-            raise DataError(f"there are {labels.shape[1]} targets, the model has {n_targets}")
-    rows = np.concatenate(found)
+        blocks.append(start + some)
+        if labels.shape[1] != n_labels:
+            raise DataError(f"there are {labels.shape[1]} targets, the model has {n_labels}")
+    rows = np.concatenate(blocks)
     rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED))]
     if groups is not None:
         in_order = np.sort(rows)
@@ -152,23 +301,45 @@ def choose_calibrating(
     return replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
 
 
-class _Errors:
-    """A `Collector` of the absolute errors of a range of bags."""
+def _learn_from_third(
+    model: CalibratedModel, chosen: LabelledBags
+) -> tuple[ErrorScale | None, LabelledBags]:
+    """Return a scale that a third of some bags has learnt, and the bags that it did not see."""
+    assert isinstance(chosen.only, ListedBags)
+    index, d = chosen.only.index, model.features.n_features
+    learning = spread_rows(index[1::3], rows_to_learn(d))
+    if len(learning) < LEAST_ROWS:
+        return None, chosen
+    cost = model.prediction_cost + model.features.cost_in(model.precision)
+    cost += Cost(bytes_per_bag=8 * (1 + d))
+    k = model.outcome.n_targets
+    columns = rows_of("scale of errors", partial(_rows_to_learn, model), cost, k + 1 + d)
+    rows = run_pass(replace(chosen, only=ListedBags(learning)), columns)
+    folds = np.arange(len(rows)) % N_FOLDS
+    scale = ErrorScale.learnt(ErrorRows(folds, rows[:, :k], rows[:, k], rows[:, k + 1 :]))
+    if scale is None:
+        return None, chosen
+    return scale, replace(chosen, only=ListedBags(np.setdiff1d(index, learning)))
 
-    def __init__(self, model: ScoringModel) -> None:
-        self._model = model
-        self._found = [np.empty((0, model.outcome.n_targets))]
 
-    def add(self, batch: Batch) -> None:
-        if len(batch):
-            targets, _ = self._model.outcome.encode(batch.labels)
-            self._found.append(np.abs(self._model.decision_rows(batch.bags) - targets))
-
-    def finish(self) -> Floats:
-        return join_rows(*self._found)
+def _errors_of(model: ScoringModel, batch: Batch) -> Floats:
+    """Return the errors of the bags of a batch, a row each."""
+    targets, _ = model.outcome.encode(batch.labels)
+    return model.outcome.nonconformity(model.decision_rows(batch.bags), targets)
 
 
-def join_rows(*parts: Floats) -> Floats:
-    """Return rows one after the other."""
-    joined: Floats = np.concatenate(parts)
-    return joined
+def _scaled_errors_of(model: CalibratedModel, scale: ErrorScale | None, batch: Batch) -> Floats:
+    """Return the same in units of a scale."""
+    errors, sizes = _errors_of(model, batch), batch.bags.sizes
+    if scale is not None:
+        for start, features, _ in model.features.blocks(batch.bags, model.precision):
+            rows = slice(start, start + len(features))
+            errors[rows] /= scale.of(features, sizes[rows])[:, :, 0]
+    return errors
+
+
+def _rows_to_learn(model: CalibratedModel, batch: Batch) -> Floats:
+    """Return a row per bag: its errors, its number of points, and its features."""
+    blocks = model.features.blocks(batch.bags, model.precision)
+    features = np.concatenate([block.copy() for _, block, _ in blocks])
+    return np.column_stack([_errors_of(model, batch), batch.bags.sizes, features])

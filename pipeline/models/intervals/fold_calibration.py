@@ -5,52 +5,65 @@ predictions and the absolute errors of the m bags of fold f, the interval for a 
 ⌊α (m + 1)⌋-th smallest μ_f − r_j to the ⌈(1 − α) (m + 1)⌉-th smallest μ_f + r_j. It holds the label
 with a probability of at least 1 − 2α less a term that falls with n / K, and of about 1 − α wherever
 coefficients do not change much from fold to fold (Barber et al. 2021, Theorem 4).
+
+Errors are in units of a scale that the other folds give for each bag, see `ErrorScale`: r_j is
+divided by the scale of its own bag, and multiplied with that of the new one (Gupta et al. 2022).
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core.arrays import Floats, Integers
+from ...core.arrays import Bools, Floats, Integers
 from ...core.errors import DataError
+from ...data.bags.bags import Bags
 from ...data.labelled.column_splits import GroupFolds
 from ...data.labelled.columns import Column
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.labelled.splits import Folds, IndexFolds
 from ...data.labelled.weights import Weights
-from ...execution.costs import SECONDS_PER_PRODUCT
+from ...data.store.changes import ListedBags
+from ...data.store.sampling import spread_rows
+from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.lanes import lane
-from ...execution.passes import Reduction, check_memory, run_pass
+from ...execution.passes import check_memory, rows_of, run_pass
 from ...execution.pool import even_edges, run_kernel
 from ...execution.progress import Progress
+from ..fitted_model import ScoringModel
 from ..fitting.feature_map import FeatureMap
 from ..fitting.plan import FitPlan
-from ..model_state import OptionalPart
 from ..outcomes.base import Outcome
 from ..ridge.partial_regression import Rows, beside_linear
 from ..ridge.ridge import RidgeSolution, rows_serve, solve, solve_bytes, targets_bytes
 from ..ridge.statistics_kernels import linear_predictions
 from ..ridge.summary import Summary
 from ..ridge.sums import RidgeStatistics
-from .calibration import choose_calibrating, join_rows, rank_of
+from .calibration import ScaledPart, can_have_scale, choose_calibrating, count_below, rank_of
+from .error_scale import LEAST_ROWS, ErrorRows, ErrorScale, rows_to_learn
 from .interval_kernels import interval_ends
 
 MOST_FOLDS = 100  # each has sums of its own
 FEWER = "take fewer folds or random features"
+MOST_POINTS = 2**22  # of the bags that teach a scale: seconds of a core
+MOST_ANEW = 100  # bags: with more the choice hardly depends on one fold, and takes seconds
 SECONDS_PER_ERROR = 1e-9  # of a bag's interval: halving the bracket, of which a search is a part
+
+FitWithout = Callable[[LabelledBags], ScoringModel]
+"""Fits a model to some of the bags."""
 
 
 @dataclass(frozen=True, eq=False)
-class FoldCalibration(OptionalPart):
-    """Coefficients without each fold, and absolute errors of the bags of that fold.
+class FoldCalibration(ScaledPart):
+    """Coefficients without each fold, and errors of the bags of that fold.
 
     Attributes
     ----------
@@ -58,10 +71,12 @@ class FoldCalibration(OptionalPart):
         Coefficients of the models that each lack one of K folds.
     intercept : float64, shape (K, k)
     errors : float64, shape (m, k)
-        Errors of each of k targets, fold by fold, ascending within it; one bag per group where bags
-        have groups.
+        Absolute errors of each of k targets, in units of the scale, fold by fold, ascending within
+        it; one bag per group where bags have groups.
     sizes : list of int
         Errors of each fold.
+    scale : ErrorScale or None
+        Scale of each bag's errors, without each fold; None: all bags have one, 1.
     """
 
     coef: Floats
@@ -75,12 +90,22 @@ class FoldCalibration(OptionalPart):
 
     @override
     def check(self, n_targets: int, n_features: int) -> None:
+        n = len(self.sizes)
+        self.check_folds(n_targets, n_features)
+        if self.errors.shape != (sum(self.sizes), n_targets) or not len(self.errors):
+            raise ValueError(f"errors of {n} folds have shape {self.errors.shape}")
+
+    def check_folds(self, n_targets: int, n_features: int) -> None:
+        """Raise ValueError unless the coefficients fit a model of these sizes."""
         shapes = self.coef.shape, self.intercept.shape
         n = len(self.sizes)
         if n < 2 or shapes != ((n, n_targets, n_features), (n, n_targets)):
             raise ValueError(f"the coefficients of {n} folds have shapes {shapes}")
-        if self.errors.shape != (sum(self.sizes), n_targets) or not len(self.errors):
-            raise ValueError(f"errors of {n} folds have shape {self.errors.shape}")
+
+    @property
+    @override
+    def n_scales(self) -> int:
+        return len(self.sizes)
 
     @property
     def told(self) -> str:
@@ -88,7 +113,7 @@ class FoldCalibration(OptionalPart):
         return f"the errors of {len(self.errors):,} bags over {len(self.sizes)} folds (CV+)"
 
     def rank(self, coverage: float) -> int:
-        """See `rank_of`."""
+        """Return which of the errors, in ascending order, bounds intervals of this coverage."""
         return rank_of(len(self.errors), coverage)
 
     def of_folds(self, features: NDArray[Any]) -> Floats:
@@ -100,18 +125,69 @@ class FoldCalibration(OptionalPart):
         run_kernel(linear_predictions, edges, features, coef, intercept, out)
         return np.ascontiguousarray(out.reshape(-1, n_folds, k).transpose(0, 2, 1))
 
-    def ends(self, rows: Floats, of_folds: Floats, coverage: float) -> tuple[Floats, Floats]:
-        """Return lower and upper ends for predictions (n, k), given those of folds (n, k, K)."""
+    def of_own_folds(
+        self, features: FeatureMap, precision: str, bags: Bags, places: Integers
+    ) -> Floats:
+        """Return predictions (n, k) of bags by the model of their own fold, given its place."""
+        predicted = np.empty((len(bags), self.coef.shape[1]))
+        for start, rows, _ in features.blocks(bags, precision):
+            own = places[start : start + len(rows)]
+            predicted[start : start + len(rows)] = self.of_folds(rows)[np.arange(len(own)), :, own]
+        return predicted
+
+    def ends(
+        self, rows: Floats, of_folds: Floats, coverage: float, scales: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return lower and upper ends for predictions (n, k), given those of folds (n, k, K).
+
+        ``scales`` (n, k, K) are those of the bags; None: 1.
+        """
         rank = self.rank(coverage)
+        scales = np.ones(of_folds.shape) if scales is None else scales
         lower, upper = np.empty(rows.shape), np.empty(rows.shape)
         edges = even_edges(len(rows), SECONDS_PER_ERROR * max(1, self.errors.size))
-        run_kernel(interval_ends, edges, of_folds, *self._ordered, rank, lower, upper)
+        run_kernel(interval_ends, edges, of_folds, scales, *self._ordered, rank, lower, upper)
         return lower, upper
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Integers]:
         edges = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
         return np.ascontiguousarray(self.errors.T), edges
+
+
+@dataclass(frozen=True, eq=False)
+class FoldSetCalibration(FoldCalibration):
+    """Coefficients without each fold, and how unlikely the true classes of its bags were.
+
+    Attributes
+    ----------
+    coef, intercept, sizes
+        As in `FoldCalibration`.
+    errors : float64, shape (m, 1)
+        1 less the probability of the true class, fold by fold, ascending within it.
+    """
+
+    key: ClassVar[str] = "fold_set_calibration"
+
+    @override
+    def check(self, n_targets: int, n_features: int) -> None:
+        n = len(self.sizes)
+        self.check_folds(n_targets, n_features)
+        if self.errors.shape != (sum(self.sizes), 1) or not len(self.errors):
+            raise ValueError(f"errors of {n} folds have shape {self.errors.shape}")
+
+    def sets(self, unlikely: Floats, of_folds: Floats, coverage: float) -> Bools:
+        """Return which classes are in the set of each bag, shape (n, n_classes).
+
+        ``of_folds`` is 1 less the probability of each class by the model of each fold, shape
+        (n, n_classes, K).
+        """
+        edges = np.cumsum([0, *self.sizes])
+        below = [
+            count_below(self.errors[start:stop, 0], of_folds[:, :, j])
+            for j, (start, stop) in enumerate(pairwise(edges.tolist()))
+        ]
+        return np.sum(below, axis=0) < self.rank(coverage)
 
 
 @dataclass(frozen=True)
@@ -143,8 +219,12 @@ class FoldedModel:
         groups: Column | None = None,
         weights: Weights | None = None,
         progress: Progress | None = None,
+        choose_anew: FitWithout | None = None,
     ) -> FoldCalibration:
-        """Return what a pass of sums over labelled bags gives, and one for at most 10,000 errors.
+        """Return what a pass of sums over labelled bags gives, and one or two of 10,000 errors.
+
+        ``choose_anew`` fits a model to some of the bags, embedding and width chosen from them
+        alone: errors are then those of such models.
 
         Raises
         ------
@@ -153,16 +233,101 @@ class FoldedModel:
         ParameterError
             The sums of all folds do not fit in memory.
         """
-        chosen = choose_calibrating(bags, self.outcome.n_targets, groups)
+        chosen = choose_calibrating(bags, self.outcome.n_labels, groups)
         where = bags.url or "bags in memory"
         if chosen is None:
             raise DataError(f"{where}: no labelled bag to take errors of")
         made, folds, known = self.solve_without_each(bags, n_folds, groups, weights, progress)
-        collector = partial(_FoldErrors, self, made, folds, known)
-        cost = self.features.cost_in(self.precision)
-        rows = run_pass(chosen, Reduction(collector, join_rows, cost, name="calibrate"))
+        scale = None
+        if choose_anew is not None:
+            rows = self._chosen_anew(chosen, bags, folds, known, choose_anew)
+        else:
+            scale = self._learnt_scale(chosen, made, folds, known, len(known))
+            made = replace(made, scale=scale)
+            errors = partial(_fold_errors, self, made, folds, known, False)
+            cost, k = self.features.cost_in(self.precision), self.outcome.n_labels
+            rows = run_pass(chosen, rows_of("calibrate", errors, cost, 1 + k))
         parts = [np.sort(rows[rows[:, 0] == j, 1:], axis=0) for j in range(len(known))]
-        return replace(made, errors=np.concatenate(parts), sizes=[len(part) for part in parts])
+        kind = FoldSetCalibration if self.outcome.has_sets else FoldCalibration
+        sizes = [len(part) for part in parts]
+        return kind(made.coef, made.intercept, np.concatenate(parts), sizes, scale=scale)
+
+    def learn_scale(
+        self,
+        bags: LabelledBags,
+        n_folds: int,
+        groups: Column | None = None,
+        weights: Weights | None = None,
+    ) -> ErrorScale | None:
+        """Return the scale of errors by folds of the labelled bags fitted, or None; see `learnt`.
+
+        If the bags have many points in all, some bags serve, evenly spread: two passes read them.
+
+        Raises
+        ------
+        DataError
+            All labelled bags are in one fold.
+        ParameterError
+            The sums of all folds do not fit in memory.
+        """
+        bags = _few_points(bags)
+        chosen = choose_calibrating(bags, self.outcome.n_targets, groups)
+        if chosen is None or not self._can_learn(chosen):
+            return None
+        folded = self.solve_without_each(bags, n_folds, groups, weights)
+        return self._learnt_scale(chosen, *folded)
+
+    def _can_learn(self, chosen: LabelledBags) -> bool:
+        assert isinstance(chosen.only, ListedBags)
+        return len(chosen.only.index) >= LEAST_ROWS and can_have_scale(self.outcome)
+
+    def _learnt_scale(
+        self,
+        chosen: LabelledBags,
+        made: FoldCalibration,
+        folds: Folds,
+        known: Integers,
+        n_scales: int | None = None,
+    ) -> ErrorScale | None:
+        """Return the scale by errors of some bags, without each of ``n_scales`` folds."""
+        if not self._can_learn(chosen):
+            return None
+        assert isinstance(chosen.only, ListedBags)
+        d, k = self.features.n_features, self.outcome.n_targets
+        index = spread_rows(chosen.only.index, rows_to_learn(d))
+        errors_of = partial(_fold_errors, self, made, folds, known, True)
+        cost = self.features.cost_in(self.precision) + Cost(bytes_per_bag=8 * (1 + d))
+        columns = rows_of("scale of errors", errors_of, cost, 2 + k + d)
+        rows = run_pass(replace(chosen, only=ListedBags(index)), columns)
+        own, errors, sizes = rows[:, 0].astype(np.int64), rows[:, 1 : 1 + k], rows[:, 1 + k]
+        return ErrorScale.learnt(ErrorRows(own, errors, sizes, rows[:, 2 + k :]), n_scales)
+
+    def _chosen_anew(
+        self,
+        chosen: LabelledBags,
+        bags: LabelledBags,
+        folds: Folds,
+        known: Integers,
+        choose_anew: FitWithout,
+    ) -> Floats:
+        """Return rows as `_FoldErrors` gives them, of models that each choose without a fold."""
+        assert isinstance(chosen.only, ListedBags)
+        every = bags.labelled_positions()
+        of_every, of_chosen = folds.of(every), folds.of(chosen.only.index)
+        blocks = []
+        for place, fold in enumerate(known):
+            own = chosen.only.index[of_chosen == fold]
+            if not len(own):
+                continue
+            rest = replace(bags, left_out=None, only=ListedBags(every[of_every != fold]))
+            model = choose_anew(rest)
+            for batch in replace(chosen, only=ListedBags(own)).batches():
+                if len(batch):
+                    targets, _ = self.outcome.encode(batch.labels)
+                    scores = model.decision_rows(batch.bags)
+                    errors = self.outcome.nonconformity(scores, targets)
+                    blocks.append(np.column_stack([np.full(len(errors), place), errors]))
+        return np.concatenate(blocks)
 
     def solve_without_each(
         self,
@@ -187,15 +352,17 @@ class FoldedModel:
         if groups is not None:
             folds = replace(GroupFolds.of_column(groups), n_folds=n_folds)
         plan = self._plan(bags, folds, weights)
-        found = plan.run(progress).folds
-        assert found is not None
-        known = [j for j, part in enumerate(found.parts) if part.n]
+        fold_sums = plan.run(progress).folds
+        assert fold_sums is not None
+        known = [j for j, part in enumerate(fold_sums.parts) if part.n]
         if len(known) < 2:
             where = bags.url or "bags in memory"
             raise DataError(f"{where}: all labelled bags are in one fold: there is one group")
-        solved = list(self._solve([found.parts[j] for j in known]))
-        coef = np.array([one.coef for one in solved])
-        made = FoldCalibration(coef, np.array([one.intercept for one in solved]), np.empty(0))
+        solved = list(self._solve([fold_sums.parts[j] for j in known]))
+        coef = np.array([solution.coef for solution in solved])
+        made = FoldCalibration(
+            coef, np.array([solution.intercept for solution in solved]), np.empty(0)
+        )
         return made, folds, np.array(known)
 
     def _plan(self, bags: LabelledBags, folds: Folds, weights: Weights | None) -> FitPlan:
@@ -214,11 +381,11 @@ class FoldedModel:
     def _solve(self, parts: Sequence[Summary]) -> Iterator[RidgeSolution]:
         with lane():
             for rows in without_each(parts):
-                left = rows
+                residual = rows
                 if self.features.beside is not None:
                     alpha = self.baseline_alpha * rows.weight
-                    left = beside_linear(cast(Rows, rows), self.features.n_penalized, alpha)
-                yield solve(left, self.alpha * rows.weight, self.rounding)
+                    residual = beside_linear(cast(Rows, rows), self.features.n_penalized, alpha)
+                yield solve(residual, self.alpha * rows.weight, self.rounding)
 
 
 def without_each(parts: Sequence[Summary]) -> Iterator[Summary]:
@@ -232,27 +399,39 @@ def without_each(parts: Sequence[Summary]) -> Iterator[Summary]:
         yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
 
 
-class _FoldErrors:
-    """A `Collector` of rows: the place of a bag's fold, and its errors by that fold's model."""
+def _few_points(bags: LabelledBags) -> LabelledBags:
+    """Return the labelled bags, or some with about `MOST_POINTS` points, yet not too few bags."""
+    share = MOST_POINTS / max(1, bags.n_points)
+    if share >= 1:
+        return bags
+    places = bags.labelled_positions()
+    few = spread_rows(np.sort(places), max(LEAST_ROWS, int(share * len(places))))
+    return replace(bags, left_out=None, only=ListedBags(few))
 
-    def __init__(
-        self, model: FoldedModel, made: FoldCalibration, folds: Folds, known: Integers
-    ) -> None:
-        self._model, self._made, self._folds, self._known = model, made, folds, known
-        self._found = [np.empty((0, 1 + model.outcome.n_targets))]
 
-    def add(self, batch: Batch) -> None:
-        if not len(batch):
-            return
-        targets, _ = self._model.outcome.encode(batch.labels)
-        places = np.searchsorted(self._known, self._folds.of(batch.index))
-        blocks = self._model.features.blocks(batch.bags, self._model.precision)
-        for start, features, _ in blocks:
-            rows = slice(start, start + len(features))
-            own = places[rows]
-            predicted = self._made.of_folds(features)[np.arange(len(own)), :, own]
-            errors = np.abs(predicted - targets[rows])
-            self._found.append(np.column_stack([own, errors]))
+def _fold_errors(
+    model: FoldedModel,
+    made: FoldCalibration,
+    folds: Folds,
+    known: Integers,
+    keeps_features: bool,
+    batch: Batch,
+) -> Floats:
+    """Return a row per bag: the place of its fold, and its errors by that fold's model.
 
-    def finish(self) -> Floats:
-        return join_rows(*self._found)
+    Errors are in units of the fold's scale, if there is one. The number of points and the features
+    follow if they are kept.
+    """
+    targets, _ = model.outcome.encode(batch.labels)
+    places, sizes = np.searchsorted(known, folds.of(batch.index)), batch.bags.sizes
+    blocks = []
+    for start, features, _ in model.features.blocks(batch.bags, model.precision):
+        rows = slice(start, start + len(features))
+        own = places[rows]
+        each = np.arange(len(own)), slice(None), own
+        errors = model.outcome.nonconformity(made.of_folds(features)[each], targets[rows])
+        if made.scale is not None:
+            errors = errors / made.scale.of(features, sizes[rows])[each]
+        more = [sizes[rows], features] if keeps_features else []
+        blocks.append(np.column_stack([own, errors, *more]))
+    return np.concatenate(blocks)

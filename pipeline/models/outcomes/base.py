@@ -49,7 +49,7 @@ class Prediction:
 
     values: NDArray[Any]
     probabilities: Rows | None = None
-    more: Mapping[str, Rows] = field(default_factory=dict)
+    more: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by the names that they have in a store of predictions."""
@@ -66,7 +66,7 @@ class Layout:
 
 
 class Outcome(ABC):
-    """What a model learns, with everything decided from the labels: immutable, small, picklable.
+    """What a model learns, as decided from the labels: immutable, small, picklable.
 
     Attributes
     ----------
@@ -80,6 +80,8 @@ class Outcome(ABC):
         Values of ``alpha`` that choose the penalty by its error on held-out bags.
     has_intervals : bool
         Whether errors of held-out bags give intervals, and the posterior deviations.
+    has_sets : bool
+        Whether errors of held-out bags give sets of classes.
     has_heads : bool
         Whether trees can learn it.
     has_folded_penalties : bool
@@ -108,6 +110,7 @@ class Outcome(ABC):
     baseline: ClassVar[str] = LINEAR
     judged_penalties: ClassVar[tuple[str, ...]] = ("validation",)
     has_intervals: ClassVar[bool] = False
+    has_sets: ClassVar[bool] = False
     has_heads: ClassVar[bool] = False
     has_folded_penalties: ClassVar[bool] = True
     keeps_mean: ClassVar[bool] = False
@@ -135,6 +138,11 @@ class Outcome(ABC):
     @property
     def n_independent(self) -> int:
         """See above."""
+        return self.n_targets
+
+    @property
+    def n_labels(self) -> int:
+        """Columns of the labels of bags, before they are encoded."""
         return self.n_targets
 
     # ------------------------------------------------------------------ labels
@@ -280,6 +288,11 @@ class Outcome(ABC):
                 columns |= {f"{name}_{t}": v for t, v in zip(names, values.T, strict=True)}
         return columns
 
+    @property
+    def target_labels(self) -> tuple[str, ...]:
+        """The names of the targets, or "target 1", … where they have none."""
+        return self.names or tuple(f"target {j + 1}" for j in range(self.n_targets))
+
     def call(self, j: int) -> str:
         """Return the name of column ``j`` of the encoded labels, for messages."""
         return f"target {self.names[j]!r}" if self.names else f"target {j + 1}"
@@ -300,6 +313,10 @@ class Outcome(ABC):
     def losses(self, scores: Rows, targets: Rows) -> Rows:
         """Return the loss of raw rows against encoded labels, one row per bag."""
         return np.asarray((scores - targets) ** 2)
+
+    def nonconformity(self, scores: Rows, targets: Rows) -> Rows:
+        """Return how unlike its prediction each label is, shape (n, `n_labels`): the error."""
+        return np.abs(scores - targets)
 
     def error(self, losses: Rows, variances: Rows) -> float:
         """Return one number from the mean loss of each column; lower is better.
@@ -328,7 +345,7 @@ class Outcome(ABC):
     @property
     def scored_names(self) -> tuple[str, ...]:
         """Names of the scored quantities: targets, a class, or whole densities."""
-        return self.names or tuple(f"target {j + 1}" for j in range(self.n_targets))
+        return self.target_labels
 
     @abstractmethod
     def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:

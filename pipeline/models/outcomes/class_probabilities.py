@@ -50,12 +50,12 @@ class ProbabilityMap(Saved):
         weights : float64, shape (n,), optional
         """
         weights = np.ones(len(scores)) if weights is None else weights
-        kept = np.flatnonzero((targets.sum(axis=1) > 0) & (weights > 0))
-        n_bags = float(len(kept))
-        kept = spread_rows(kept, MOST_ROWS)
-        if not len(kept):
+        rows = np.flatnonzero((targets.sum(axis=1) > 0) & (weights > 0))
+        n_bags = float(len(rows))
+        rows = spread_rows(rows, MOST_ROWS)
+        if not len(rows):
             return cls(n_bags)
-        scores, weights, true = scores[kept], weights[kept], targets[kept].argmax(axis=1)
+        scores, weights, true = scores[rows], weights[rows], targets[rows].argmax(axis=1)
 
         def likelihood(made: ProbabilityMap) -> float:
             return float(weights @ np.log(made(scores)[np.arange(len(true)), true]))

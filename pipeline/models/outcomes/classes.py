@@ -20,10 +20,18 @@ from ...data.labelled.labelled import LabelledBags, take_range
 from ...data.labelled.labels import Targets
 from ...data.store.plan import Range
 from ...data.store.store import BagStore
+from ...data.store.targets import warn_of_alike_names
 from ...embeddings.base import Embedding
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
 from .class_probabilities import ProbabilityMap, positive_shares
-from .details import ClassDetails, ErrorSums, Found, Judged
+from .details import (
+    LEAST_PROBABILITY,
+    SAMPLED_CLASSES,
+    ClassDetails,
+    ErrorSums,
+    Found,
+    Judged,
+)
 from .training_labels import (
     are_booleans,
     as_integers,
@@ -59,6 +67,7 @@ class Classes(Outcome):
 
     key: ClassVar[str] = "classes"
     has_heads: ClassVar[bool] = True
+    has_sets: ClassVar[bool] = True
     kind: ClassVar[str] = "classes"
     single: ClassVar[bool] = False
     measure: ClassVar[str] = "error rate"
@@ -80,9 +89,9 @@ class Classes(Outcome):
             X = X if isinstance(X, (BagStore, LabelledBags)) else as_bags(X)
             if not isinstance(X, LabelledBags):
                 labels = aligned(labels, X, "y")
-            given = as_targets(labels)
-            has_booleans = are_booleans(given)
-            names, labels = class_codes(given)
+            values = as_targets(labels)
+            has_booleans = are_booleans(values)
+            names, labels = class_codes(values)
         source, _ = with_targets(X, labels, target)
         if n_targets_of(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
@@ -92,6 +101,8 @@ class Classes(Outcome):
         classes = codes == 1 if has_booleans else as_integers(codes) if names is None else names
         stored = source.class_names.get(source.target_names[0]) if source.target_names else None
         named = () if stored is None else tuple(stored[int(code)] for code in codes)
+        texts = tuple(map(str, names)) if names is not None else named
+        warn_of_alike_names(texts, repr(source.target_names[0]) if named else "y")
         return source, cls(tuple(classes.tolist()), source.target_names, named)
 
     @override
@@ -108,6 +119,11 @@ class Classes(Outcome):
     def n_independent(self) -> int:
         # the indicators add up to 1
         return max(1, self.n_targets - 1)
+
+    @property
+    @override
+    def n_labels(self) -> int:
+        return 1
 
     @override
     def call(self, j: int) -> str:
@@ -150,8 +166,8 @@ class Classes(Outcome):
         if labels is not None:
             names, codes = class_codes(as_targets(aligned(labels, bags, "y")))
             if names is not None:
-                found, is_known = self.codes_of(names.tolist()), ~np.isnan(codes)
-                codes[is_known] = found[codes[is_known].astype(int)]
+                new_codes, is_known = self.codes_of(names.tolist()), ~np.isnan(codes)
+                codes[is_known] = new_codes[codes[is_known].astype(int)]
             labels = codes
         return super().label_again(bags, labels)
 
@@ -168,15 +184,14 @@ class Classes(Outcome):
 
     @override
     def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        found = np.empty(0)
+        labels = np.empty(0)
         for block in blocks:
-            found = np.union1d(found, block)
-        return np.setdiff1d(found, self.codes)
+            labels = np.union1d(labels, block)
+        return np.setdiff1d(labels, self.codes)
 
     @override
     def predict(self, scores: Rows) -> Prediction:
-        probabilities = (self.probability_map or positive_shares)(scores)
-        return Prediction(self.values[scores.argmax(axis=1)], probabilities)
+        return Prediction(self.values[scores.argmax(axis=1)], self.probabilities(scores))
 
     @override
     def stored(self) -> dict[str, Layout]:
@@ -190,6 +205,26 @@ class Classes(Outcome):
         for j, name in enumerate(self.class_names or self.classes):
             columns[f"p_{name}"] = prediction.probabilities[:, j]
         return columns
+
+    @override
+    def more_columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        columns: dict[str, NDArray[Any]] = {}
+        for name, values in prediction.more.items():
+            if values.ndim == 1:
+                columns[name] = values
+            else:
+                classes = self.class_names or self.classes
+                columns |= {f"{name}_{c}": v for c, v in zip(classes, values.T, strict=True)}
+        return columns
+
+    def probabilities(self, scores: Rows) -> Rows:
+        """Return probabilities, shape (n, n_classes), from the regression's raw rows."""
+        return (self.probability_map or positive_shares)(scores)
+
+    @override
+    def nonconformity(self, scores: Rows, targets: Rows) -> Rows:
+        # 1 less the probability of the true class; 1 for a class of no probability
+        return 1.0 - (self.probabilities(scores) * targets).sum(axis=1, keepdims=True)
 
     def losses(self, scores: Rows, targets: Rows) -> Rows:
         """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
@@ -211,18 +246,22 @@ class Classes(Outcome):
 
     @override
     def details(self, judged: Judged) -> Found:
-        # of each bag the class, its share, and the Brier score
-        scores, targets, codes = judged.scores, judged.targets, self.codes
+        # of each bag the class, its share, the Brier score, the weight, and all probabilities
+        scores, targets, codes, w = judged.scores, judged.targets, self.codes, judged.weights
         true = judged.batch.labels[:, 0].astype(np.float64)
         predicted = codes[scores.argmax(axis=1)]
-        counts = ClassDetails.count(
-            judged.names[0], judged.class_names, codes, true, predicted, judged.weights
-        )
-        shares = self.predict(scores).probabilities
-        assert shares is not None
+        shares = self.probabilities(scores)
         unknown = 1 - targets.sum(axis=1)  # of no class of ours
         brier = ((shares - targets) ** 2).sum(axis=1) + unknown
-        return Found(counts, true[:, None], np.column_stack([predicted, shares.max(axis=1), brier]))
+        of_true = np.clip((shares * targets).sum(axis=1), LEAST_PROBABILITY, 1)
+        log_losses = np.where(unknown > 0, np.inf, -np.log(of_true))
+        weights = np.ones(len(true)) if w is None else w
+        log_loss = float((weights * log_losses)[weights > 0].sum())
+        names = judged.names[0], judged.class_names
+        counts = ClassDetails.count(*names, codes, true, predicted, w, log_loss)
+        remembered = shares if len(codes) <= SAMPLED_CLASSES else shares[:, :0]
+        columns = [predicted, shares.max(axis=1), brier, weights, remembered]
+        return Found(counts, true[:, None], np.column_stack(columns))
 
     @override
     def constant_error(self, mean: Rows, variances: Rows) -> float:
@@ -253,10 +292,10 @@ class Classes(Outcome):
         classes, class_names = values[cls.key], values.get("class_names", [])
         if len(classes) != k or len(class_names) not in (0, k):
             raise ValueError(f"{k} rows of coefficients, but classes {classes} {class_names}")
-        given = values.get(PROBABILITIES)
+        probabilities = values.get(PROBABILITIES)
         return cls(
             tuple(np.array(classes).tolist()),
             names,
             tuple(map(str, class_names)),
-            None if given is None else read_saved(ProbabilityMap, given),
+            None if probabilities is None else read_saved(ProbabilityMap, probabilities),
         )

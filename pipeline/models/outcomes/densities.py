@@ -1,4 +1,4 @@
-"""`Densities`: the outcome of a model that learns densities, the third basis."""
+"""`DensityOutcome`: the outcome of a model that learns densities, the third basis."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MOST_WORK = 2.0**31  # points times functions, some seconds
 
 
 @dataclass(frozen=True)
-class Densities(Outcome):
+class DensityOutcome(Outcome):
     """Projection coefficients of response bags, the third basis (004, §3.4)."""
 
     spec: ProjectionSpec

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from ...core.arrays import Floats, Integers
 from ...core.sums import Sums
@@ -19,6 +21,9 @@ from ...embeddings.projection import ProjectionSpec
 Rows = Floats
 
 SAMPLED_TARGETS = 9  # remembered for pictures; more are never drawn
+SAMPLED_CLASSES = 50  # whose probabilities are remembered for the AUC: 20 MB of 50,000 bags
+SHARE, BRIER, WEIGHT, FIRST_CLASS = 1, 2, 3, 4  # columns of what is remembered of a class
+LEAST_PROBABILITY = np.finfo(np.float64).eps  # in log losses, as scikit-learn has it
 
 
 def weighted_sum(rows: Rows, weights: Rows | None) -> Rows:
@@ -69,8 +74,27 @@ class Found:
     predicted: Rows
 
 
+class SampledRows(Protocol):
+    """`ErrorSample`: see its attributes."""
+
+    @property
+    def true(self) -> Rows:
+        """True values of some bags."""
+        ...
+
+    @property
+    def predicted(self) -> Rows:
+        """What was predicted for them."""
+        ...
+
+
 class ErrorSums(Protocol):
     """`Errors`: see its attributes."""
+
+    @property
+    def sample(self) -> SampledRows:
+        """Some of the bags."""
+        ...
 
     @property
     def n(self) -> int:
@@ -140,11 +164,11 @@ class RealDetails(Sums):
     signed: Rows
 
     def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
-        """See `Errors.values`."""
-        found, scores, references = {}, errors.scores, errors.references
+        """Return all errors by the name of the target, in types that JSON knows."""
+        errors_by_target, scores, references = {}, errors.scores, errors.references
         for j, name in enumerate(self.names):
             squares, scatter = float(errors.losses[j]), float(references[j])
-            found[name] = {
+            errors_by_target[name] = {
                 "n": errors.n,
                 "rmse": float(np.ldexp((squares / errors.weight) ** 0.5, errors.exponents[j])),
                 "mae": float(self.absolute[j]) / errors.weight,
@@ -154,7 +178,7 @@ class RealDetails(Sums):
                     np.ldexp((scatter / errors.weight) ** 0.5, errors.exponents[j])
                 ),
             }
-        return found
+        return errors_by_target
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +195,19 @@ class ClassDetails:
         A row per true class, a column per predicted one.
     labels : tuple of str
         What people call the classes 0, 1, …; others go by their number.
+    known : float64, shape (number of classes of the model,)
+        Their codes, in the order of its probabilities.
+    log_loss : float
+        Sum of −log of the probability of the true class; infinite with a class that the model does
+        not know.
     """
 
     name: str
     codes: Rows
     matrix: NDArray[Any]
     labels: tuple[str, ...] = ()
+    known: Rows = field(default_factory=lambda: np.empty(0))
+    log_loss: float = 0.0
 
     @classmethod
     def count(
@@ -187,22 +218,27 @@ class ClassDetails:
         true: Rows,
         predicted: Rows,
         weights: Rows | None = None,
+        log_loss: float = 0.0,
     ) -> ClassDetails:
         """Return the matrix of some bags, over the classes ``known`` and theirs."""
         codes = np.union1d(known, true)
         counts = np.ones(len(true), dtype=np.int64) if weights is None else weights
         matrix = np.zeros((len(codes), len(codes)), dtype=counts.dtype)
         np.add.at(matrix, (np.searchsorted(codes, true), np.searchsorted(codes, predicted)), counts)
-        return cls(name, codes, matrix, labels)
+        return cls(name, codes, matrix, labels, known, log_loss)
 
     def __add__(self, other: Self) -> Self:
-        """See `Details`; a class that only one of them knows has no bags in the other."""
+        """Return the details of both sets of bags.
+
+        A class that only one of them knows has no bags in the other.
+        """
         codes = np.union1d(self.codes, other.codes)
         matrix = np.zeros((len(codes), len(codes)), dtype=self.matrix.dtype)
         for part in (self, other):
             at = np.searchsorted(codes, part.codes)
             matrix[np.ix_(at, at)] += part.matrix
-        return type(self)(self.name, codes, matrix, self.labels)
+        log_loss = self.log_loss + other.log_loss
+        return type(self)(self.name, codes, matrix, self.labels, self.known, log_loss)
 
     @property
     def class_names(self) -> list[str]:
@@ -216,7 +252,7 @@ class ClassDetails:
         return f"{code:g}"
 
     def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
-        """See `Errors.values`."""
+        """Return all errors by the name of the target, in types that JSON knows."""
         hits = np.diag(self.matrix).astype(np.float64)
         true, predicted = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
         precision = _divide(hits, predicted)
@@ -235,10 +271,90 @@ class ClassDetails:
             self.name: {
                 "n": errors.n,
                 "accuracy": float(errors.scores[0]),
+                "balanced_accuracy": float(recall.sum() / max(1, np.count_nonzero(true))),
+                "log_loss": self.log_loss / errors.weight if np.isfinite(self.log_loss) else None,
+                "auc": self.auc(errors.sample),
                 "per_class": per_class,
                 "confusion": self.matrix.tolist(),
             }
         }
+
+    def auc(self, sample: SampledRows) -> float | None:
+        """Return the area under the ROC curve, from the sample of bags.
+
+        For more than two classes, the mean over classes of the area of one class against the
+        others. None where it is not defined (bags of one class only), or with more than
+        `SAMPLED_CLASSES` classes.
+        """
+        probabilities = sample.predicted[:, FIRST_CLASS:]
+        if not probabilities.shape[1]:
+            return None
+        true = sample.true[:, 0]
+        is_known = np.isin(true, self.known)
+        true, probabilities = true[is_known], probabilities[is_known]
+        weights = sample.predicted[is_known, WEIGHT]
+        judged = range(1, 2) if len(self.known) == 2 else range(len(self.known))
+        areas = [
+            float(roc_auc_score(is_class, probabilities[:, j], sample_weight=weights))
+            for j in judged
+            for is_class in [true == self.known[j]]
+            if weights[is_class].any() and weights[~is_class].any()
+        ]
+        return float(np.mean(areas)) if areas else None
+
+    @staticmethod
+    def brier(sample: SampledRows) -> float:
+        """Return the mean of Σ (probability − truth)² over classes, from the sample of bags."""
+        columns = sample.predicted
+        return float(np.average(columns[:, BRIER], weights=columns[:, WEIGHT]))
+
+    def spreads(self, errors: ErrorSums) -> dict[str, float]:
+        """Return standard errors of some of `values`, as if bags were independent.
+
+        From the sample of bags; empty for weighted bags. That of the AUC is DeLong's.
+        """
+        sample, n = errors.sample, errors.n
+        weights = sample.predicted[:, WEIGHT]
+        if not n or (weights != 1).any():
+            return {}
+        right = sample.true[:, 0] == sample.predicted[:, 0]
+        true = self.matrix.sum(axis=1)
+        recall, seen = _divide(np.diag(self.matrix).astype(np.float64), true), true > 0
+        spreads = {
+            "accuracy": float(right.std()) / n**0.5,
+            "brier": float(sample.predicted[:, BRIER].std()) / len(weights) ** 0.5,
+        }
+        of_recall = (recall * (1 - recall))[seen] / true[seen]
+        spreads["balanced_accuracy"] = float(of_recall.sum() ** 0.5 / np.count_nonzero(seen))
+        probabilities, places = sample.predicted[:, FIRST_CLASS:], _places(sample.true, self.known)
+        if not probabilities.shape[1] or (places < 0).any():
+            return spreads
+        of_true = probabilities[np.arange(len(places)), places].clip(LEAST_PROBABILITY)
+        spreads["log_loss"] = float(np.log(of_true).std()) / n**0.5
+        judged = range(1, 2) if len(self.known) == 2 else range(len(self.known))
+        moved = [_placements(probabilities[:, j], places == j) for j in judged]
+        known = [change for change in moved if change is not None]
+        if known:
+            spreads["auc"] = float((np.mean(known, axis=0) ** 2).sum() ** 0.5)
+        return spreads
+
+
+def _places(true: Rows, known: Rows) -> NDArray[np.int64]:
+    """Return the places of classes among those of the model; -1 for others."""
+    at = np.searchsorted(known, true[:, 0]).clip(0, len(known) - 1)
+    return np.where(known[at] == true[:, 0], at, -1)
+
+
+def _placements(scores: Rows, is_class: NDArray[np.bool_]) -> Rows | None:
+    """Return by how much each bag moves the area of a class; None without bags on both sides."""
+    n, m = np.count_nonzero(is_class), np.count_nonzero(~is_class)
+    if not n or not m:
+        return None
+    below = rankdata(scores)
+    share = np.empty(len(scores))
+    share[is_class] = (below[is_class] - rankdata(scores[is_class])) / m
+    share[~is_class] = 1 - (below[~is_class] - rankdata(scores[~is_class])) / n
+    return (share - share[is_class].mean()) / np.where(is_class, n, m)
 
 
 def determination(
@@ -275,7 +391,7 @@ class DensityDetails(Sums):
     noise: float
 
     def values(self, errors: ErrorSums) -> dict[str, dict[str, Any]]:
-        """See `Errors.values`."""
+        """Return all errors by the name of the target, in types that JSON knows."""
         n, model = errors.weight, float(errors.losses.sum())
         comparable = bool(np.isfinite(self.own))
         return {

@@ -11,13 +11,13 @@ from typing import Any
 
 from .base import Outcome, Prediction, Rows
 from .classes import Classes
-from .densities import Densities
+from .densities import DensityOutcome
 from .reals import Reals, refuse_classes
 
 __all__ = [
     "OUTCOMES",
     "Classes",
-    "Densities",
+    "DensityOutcome",
     "Outcome",
     "Prediction",
     "Reals",
@@ -26,7 +26,7 @@ __all__ = [
     "refuse_classes",
 ]
 
-OUTCOMES: tuple[type[Outcome], ...] = (Reals, Classes, Densities)
+OUTCOMES: tuple[type[Outcome], ...] = (Reals, Classes, DensityOutcome)
 
 
 def identify_outcome(outcome: Outcome) -> dict[str, Any]:

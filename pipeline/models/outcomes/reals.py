@@ -84,8 +84,8 @@ class Reals(Outcome):
         return source
 
     @property
+    @override
     def measure(self) -> str:
-        """See `Outcome`."""
         if self.n_targets == 1:
             return "RMSE"
         return "root of the targets' mean of squared error over variance"

@@ -11,7 +11,7 @@ from ...core.arrays import Floats
 from ...core.errors import DataError
 from ...data.labelled.labelled import LabelledBags
 from ...data.labelled.labels import Targets
-from ...data.store.targets import EXACT, check_integers, is_missing
+from ...data.store.targets import EXACT, check_integers, is_missing, warn_of_blank
 
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
 MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unless it names them
@@ -25,12 +25,12 @@ def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
     """
     [name] = source.target_names or ("",)
     whole, few = bool((codes == np.round(codes)).all()), len(codes) <= MAX_NUMBERS
-    remedy = "learn it with DoubleBasisRegressor (task: regression)"
+    remedy = "use DoubleBasisRegressor (task: regression)"
     if source.in_memory:
         if not whole and not (few and 2 * len(codes) <= source.n_bags):
             raise DataError(
-                f"y has numbers, {len(codes)} different ones, and no classes: {remedy}, or give "
-                "the classes as whole numbers or text"
+                f"y has {len(codes)} distinct values that are not all whole, as a regression "
+                f"target has; {remedy}, or encode the classes as integers or text"
             )
         return
     if name in source.class_names or (whole and few):
@@ -46,7 +46,9 @@ def n_targets_of(source: LabelledBags) -> int:
     targets = source.labels.values if isinstance(source.labels, Targets) else None
     if targets is not None:
         if targets.dtype.kind not in "iufb":
-            raise DataError(f"y has dtype {targets.dtype}; expected numbers")
+            is_text = targets.dtype.kind in "OUST"
+            hint = "; for classes use DoubleBasisClassifier" if is_text else ""
+            raise DataError(f"y has dtype {targets.dtype}; expected numbers{hint}")
         if np.isinf(targets.astype(np.float64)).any():
             raise DataError("y has an infinite value; use NaN for bags without a label")
         return int(targets.shape[1])
@@ -65,6 +67,7 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
         return None, labels
     if labels.dtype.kind not in "OUST":
         raise DataError(f"y has dtype {labels.dtype}; expected numbers or text")
+    warn_of_blank(labels, "y")
     missing = np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
     if labels.dtype.kind == "O":
         text = [isinstance(label, str) for label in labels[~missing].tolist()]
@@ -74,17 +77,21 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
         if not all(text):
             raise DataError("y mixes text with other labels; give all classes as text")
     codes = np.full(len(labels), np.nan)
-    given = np.array(_texts(labels[~missing].tolist()), dtype=str)  # astype takes no StringDType
-    names, codes[~missing] = np.unique(given, return_inverse=True)
+    texts = np.array(_texts(labels[~missing].tolist()), dtype=str)  # astype takes no StringDType
+    names, codes[~missing] = np.unique(texts, return_inverse=True)
     return names, codes
 
 
 def _texts(labels: list[Any]) -> list[str]:
     """Return texts, those in bytes decoded."""
     try:
-        return [label.decode() if isinstance(label, bytes) else label for label in labels]
+        texts = [label.decode() if isinstance(label, bytes) else label for label in labels]
     except UnicodeDecodeError as error:
         raise DataError(f"y: {error.object!r} is no text in UTF-8; decode the classes") from error
+    for text in texts:
+        if text.endswith("\0"):
+            raise DataError(f"y: the label {text!r} ends with NUL, which arrays drop; remove it")
+    return texts
 
 
 def are_booleans(labels: NDArray[Any]) -> bool:
@@ -104,14 +111,14 @@ def _numeric(labels: NDArray[Any]) -> Floats:
 
 def distinct_labels(source: LabelledBags) -> Floats:
     """Return the distinct labels, sorted."""
-    found = np.empty(0)
+    distinct = np.empty(0)
     for _, _, labels in source.label_blocks():
-        found = np.union1d(found, labels.astype(np.float64)[:, 0])
-        if len(found) > MAX_CLASSES:
+        distinct = np.union1d(distinct, labels.astype(np.float64)[:, 0])
+        if len(distinct) > MAX_CLASSES:
             raise DataError(f"more than {MAX_CLASSES} classes: is the target a real number?")
-    if len(found) < 2:
-        raise DataError(f"a classifier needs two classes, the labels have {len(found)}")
-    return found
+    if len(distinct) < 2:
+        raise DataError(f"a classifier needs two classes, the labels have {len(distinct)}")
+    return distinct
 
 
 def as_integers(codes: Floats) -> NDArray[Any]:

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from ...core import Boolean, Integer, None_, checked
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
-from ...core.params import as_array
 from ...data.bags.bags import Bags, as_bags
+from ...data.bags.coordinates import Names
+from ...data.bags.point_rows import points_in_order
 from ...densities.series import Densities
 from ...embeddings.projection import ProjectionSpec
 from ...execution.lanes import lane
 from ..fitted_model import JudgedModel, ScoringModel, mean_of
-from ..outcomes.densities import Densities as ResponseDensities
+from ..outcomes.densities import DensityOutcome
 from .outside import warning_of_outside
 
 Model = TypeVar("Model", bound=JudgedModel)
@@ -31,7 +32,7 @@ class DensityPrediction(Generic[Model]):
 
     @property
     def response_spec_(self) -> ProjectionSpec:
-        """The third basis with everything decided."""
+        """The fitted third basis."""
         return spec_of(self.model_)
 
     @property
@@ -72,8 +73,8 @@ class DensityPrediction(Generic[Model]):
         Parameters
         ----------
         X : Bags or list of arrays
-        at : shape (n_points, k)
-            Points in the responses' coordinates, or
+        at : array_like or table, shape (n_points, k)
+            Points in the responses' coordinates; columns of a table are put in their order. Or
         grid : int
             midpoints per dimension of the response box (`Densities.grid_axes`).
         project : bool
@@ -87,7 +88,8 @@ class DensityPrediction(Generic[Model]):
         check_is_fitted(self)
         bags = as_bags(X)
         with warning_of_outside(bags):
-            return density_values(self.model_, bags, *where(at, grid), project)
+            points = where(at, grid, names_of(self.model_))
+            return density_values(self.model_, bags, *points, project)
 
     @checked(n=Integer(), seed=Integer())
     def sample(
@@ -100,13 +102,20 @@ class DensityPrediction(Generic[Model]):
 
 def spec_of(model: ScoringModel) -> ProjectionSpec:
     """Return the third basis of a model of densities."""
-    return cast(ResponseDensities, model.outcome).spec
+    return cast(DensityOutcome, model.outcome).spec
+
+
+def names_of(model: ScoringModel) -> list[str] | None:
+    """Return the names of the coordinates of a model's responses; None where they had none."""
+    names = cast(DensityOutcome, model.outcome).response_names
+    return None if names is None else list(names)
 
 
 def predicted_densities(model: ScoringModel, bags: Bags, project: bool) -> Densities:
     """Return what `DensityPrediction.densities` gives."""
     spec = spec_of(model)
-    predicted = Densities(model.decision_rows(bags), spec.indices, spec.basis, spec.box)
+    rows, names = model.decision_rows(bags), names_of(model)
+    predicted = Densities(rows, spec.indices, spec.basis, spec.box, coordinate_names=names)
     return predicted.valid() if project else predicted
 
 
@@ -119,8 +128,14 @@ def density_values(
         return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
 
 
-def where(at: ArrayLike | None, grid: int | None) -> tuple[Floats | None, int | None]:
-    """Return the points, or the size of a grid; ParameterError unless one of them is given."""
+def where(at: ArrayLike | None, grid: int | None, names: Names) -> tuple[Floats | None, int | None]:
+    """Return the points, or the size of a grid; ParameterError unless one of them is given.
+
+    Columns of a table of points are put in the order of ``names``.
+    """
     if (at is None) == (grid is None):
         raise ParameterError("give the points at=… or the number of points per dimension grid=…")
-    return (None if at is None else as_array("at", at, np.float64)), grid
+    if at is None:
+        return None, grid
+    points, _ = points_in_order(at, names, "at", "the model predicts densities of", np.float64)
+    return points.astype(np.float64, copy=False), grid

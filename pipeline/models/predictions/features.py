@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,7 +23,7 @@ from ...execution.computations import watch_computations
 from ...execution.costs import Cost, plan_blocks
 from ...execution.passes import lazy_pass, rows_of
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
-from .outside import counting_outside, warn_at_end
+from .outside import counting_outside, hear_of_outside, topic_of, warn_at_end
 
 LazyArray = Any
 """A dask.array, which only `execution` may name."""
@@ -52,6 +54,17 @@ def features(
     random_features : RandomFourierFeatures or NystroemFeatures, fitted or not, optional
         None gives the embeddings A themselves.
     dtype : {"float32", "float64"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, ProjectionEmbedding, features
+    >>> store = BagStore.create('bags.zarr', n_dims=2).append(X)
+    >>> features(store, ProjectionEmbedding(n_per_dim=4)).shape
+    (80, 16)
     """
     if dtype not in ("float32", "float64"):
         raise ParameterError(f"dtype is {dtype!r}; expected 'float32' or 'float64'")
@@ -63,15 +76,23 @@ def features(
 
 
 def lazy_predictions(
-    of_bags: OfBags, cost: Cost, store: BagStore, tail: tuple[int, ...], dtype: DTypeLike
+    of_bags: OfBags,
+    cost: Cost,
+    store: BagStore,
+    tail: tuple[int, ...],
+    dtype: DTypeLike,
+    are_parts_alike: bool = False,
 ) -> LazyArray:
     """Return what ``of_bags`` makes of a store's bags: a dask.array of rows of shape ``tail``.
 
-    ``cost`` is what it takes.
+    ``cost`` is what it takes. With ``are_parts_alike``, parts of the array that are computed one
+    after the other warn once of bags outside the box.
     """
     watch_computations()
+    hear_of_outside(store)
     ranges = prediction_ranges(store, cost, 8 * int(np.prod(tail)))
-    rows = rows_of("predict", partial(_predict, of_bags, store), cost)
+    call = uuid.uuid4().hex if are_parts_alike else ""
+    rows = rows_of("predict", _RowsOfStore(of_bags, store, topic_of(store), call), cost)
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
@@ -87,8 +108,26 @@ def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]
     return out
 
 
-def _predict(of_bags: OfBags, store: BagStore, batch: Batch) -> NDArray[Any]:
-    with counting_outside(batch.index) as counted:
-        rows = of_bags(batch.bags)
-    warn_at_end(counted, store)
-    return rows
+@dataclass(frozen=True)
+class _RowsOfStore:
+    """Rows of each batch of a store; the process that computes them hears of bags outside."""
+
+    of_bags: OfBags
+    store: BagStore
+    topic: str
+    call: str = ""
+
+    def __call__(self, batch: Batch) -> NDArray[Any]:
+        with counting_outside(batch.index) as counted:
+            rows = self.of_bags(batch.bags)
+        warn_at_end(counted, self.store, self.topic, self.call)
+        return rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, on their way to workers, to which this process listens from now on."""
+        hear_of_outside(self.store)
+        return vars(self)
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        """Return what the rows depend on, which topic and call are not."""
+        return type(self).__name__, self.of_bags, self.store

@@ -44,7 +44,7 @@ def format_of(url: str, given: str | None, default: str = "zarr") -> str:
 
 
 def _ending_of(format: str) -> str:
-    return next(ending for ending, one in ENDINGS.items() if one == format)
+    return next(ending for ending, written in ENDINGS.items() if written == format)
 
 
 def pandas_for(url: str) -> ModuleType:

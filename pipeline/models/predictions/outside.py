@@ -7,29 +7,42 @@ listens with `counting_outside`; elsewhere, as inside of fits, nobody listens an
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from typing_extensions import override
 
-from ...core.arrays import Integers
+from ...core.arrays import Integers, NDArray
 from ...core.errors import warn
+from ...core.sums import Sums
 from ...data.bags.bags import Bags
+from ...data.bags.box import Box, range_of
+from ...data.labelled.labelled import LabelledBags
+from ...data.labelled.leaks import STORED
 from ...data.store.store import BagStore
-from ...execution.computations import at_end_of_computation
+from ...embeddings.base import EmbeddingSpec
+from ...execution.computations import (
+    Message,
+    at_end_of_computation,
+    hear_workers,
+    sent_to_client,
+)
 
 MANY = 0.05  # share of a bag's points: boxes that are measured leave out single points
 USUAL = 5.0  # times the share that lay outside at the fit, where that is more
 MOST = 0.5  # a bag with more than half of its points outside is always told of
 SHOWN = 3  # bags in a message
-EFFECTS = {
-    "clip": "such points count as if they lay on its walls",
-    "drop": "such points are left out",
-}
+EFFECTS = {"drop": "these points are left out, and "}
+MARGIN = 0.25  # of a side: how far beyond the box the extremes of similar bags may lie
+CLOSE = 1e-6  # of a value: float32 rounds it
+FEW = 0.25  # share of the bags: with more of them outside, the data differ from those of the fit
 
 
 class FarBag(NamedTuple):
@@ -46,7 +59,7 @@ class FarBag(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outside:
+class Outside(Sums):
     """How many bags have many points outside the box, and the worst of them.
 
     Attributes
@@ -55,56 +68,84 @@ class Outside:
         Bags that were looked at.
     n_far : int
         Bags with many points outside.
+    n_beyond : int
+        Those with many points outside the box with `MARGIN` around it.
     n_outside, n_points : int
         Points of these bags outside the box, and all of their points.
     worst : tuple of FarBag
     effect : str
         What happens to points outside.
+    changed : tuple of str
+        What is said of coordinates that were constant in the training points, and are not now.
     """
 
+    KEPT: ClassVar[tuple[str, ...]] = ("worst", "effect", "changed")
     n_bags: int = 0
     n_far: int = 0
+    n_beyond: int = 0
     n_outside: int = 0
     n_points: int = 0
     worst: tuple[FarBag, ...] = ()
     effect: str = ""
+    changed: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, counts: Integers, sizes: Integers, rows: Integers, usual: float, out_of_box: str
+        cls,
+        counts: Integers,
+        bags: Bags,
+        rows: Integers,
+        usual: float,
+        embedding: EmbeddingSpec,
+        changed: tuple[str, ...] = (),
     ) -> Outside:
-        """Return what ``counts`` (n_bags,) of points outside say of bags of these sizes.
+        """Return what ``counts`` (n_bags,) of points outside say of these bags.
 
         A single point of a bag of several is not told of.
         """
+        sizes = bags.sizes
         share = max(MANY, min(MOST, USUAL * usual))
-        far = np.flatnonzero((counts > 0) & ((counts == sizes) | (counts > 1 + share * sizes)))
+
+        def are_many(n_outside: Integers, n_points: Integers) -> NDArray[np.bool_]:
+            is_whole = n_outside == n_points
+            return (n_outside > 0) & (is_whole | (n_outside > 1 + share * n_points))
+
+        far = np.flatnonzero(are_many(counts, sizes))
         if not len(far):
-            return cls(len(counts))
-        bags = [FarBag(int(rows[i]), int(counts[i]), int(sizes[i])) for i in far]
+            return cls(len(counts), changed=changed)
+        beyond = embedding.count_outside(bags[far], MARGIN)
+        far_bags = [FarBag(int(rows[i]), int(counts[i]), int(sizes[i])) for i in far]
         return cls(
             len(counts),
             len(far),
+            int(are_many(beyond, sizes[far]).sum()),
             int(counts[far].sum()),
             int(sizes[far].sum()),
-            _worst(bags),
-            EFFECTS.get(out_of_box, ""),
+            _worst(far_bags),
+            EFFECTS.get(embedding.out_of_box, ""),
+            changed,
         )
 
-    def __add__(self, other: Outside) -> Outside:
-        """Return the counts of both sets of bags."""
-        return Outside(
-            self.n_bags + other.n_bags,
-            self.n_far + other.n_far,
-            self.n_outside + other.n_outside,
-            self.n_points + other.n_points,
-            _worst([*self.worst, *other.worst]),
-            self.effect or other.effect,
-        )
+    @override
+    def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        counts = super().combined(other, combine)
+        worst = _worst([*self.worst, *other.worst])
+        effect, changed = self.effect or other.effect, tuple(self.changed or other.changed)
+        return replace(counts, worst=worst, effect=effect, changed=changed)
 
     def warn(self, data: Bags | BagStore) -> None:
-        """Warn of the bags with many points outside, by their ids, if there are any."""
-        if not self.n_far:
+        """Warn of the bags with many points outside, by their ids, if there are any.
+
+        A few bags whose points lie just outside are usual in new data, and in folds: they are not
+        told of.
+        """
+        if self.changed:
+            where = "bags in memory" if isinstance(data, Bags) else data.url
+            warn(
+                f"{where}: {', '.join(self.changed)}: nothing is known of other values, and "
+                "predictions may be wrong: check the columns, or fit to bags in which they differ"
+            )
+        if not self.n_beyond and self.n_far <= FEW * self.n_bags:
             return
         shown = ", ".join(
             f"bag {_id_of(data, bag.row)!r}: {bag.n_outside} of {bag.n_points}"
@@ -115,9 +156,8 @@ class Outside:
         warn(
             f"{'bags in memory' if isinstance(data, Bags) else data.url}: {self.n_far} of "
             f"{self.n_bags} bags {have} {self.n_outside} of {self.n_points} points outside the box "
-            f"that the model was fitted in ({shown}{rest}); {self.effect}, and predictions for "
-            "these bags may be wrong however plausible they look: check units and coordinates, or "
-            "fit to bags like these"
+            f"of the training points ({shown}{rest}); {self.effect}their predictions may be wrong: "
+            "check units and columns, or fit to such bags"
         )
 
 
@@ -162,27 +202,80 @@ def warning_of_outside(bags: Bags) -> Iterator[None]:
     counted.outside.warn(bags)
 
 
-_of_stores: dict[str, dict[tuple[int, int], Outside]] = {}
+Block = tuple[int, int]
+"""The first and the last of the bags that are computed at a time."""
+
+_of_stores: dict[str, dict[Block, tuple[Outside, str]]] = {}
+_warned: set[int] = set()  # hashes of the calls whose arrays are computed apart, and their blocks
 _lock = Lock()
 
 
-def warn_at_end(counted: Counted, store: BagStore) -> None:
-    """Warn once, when Dask's computation ends, of the bags of all blocks that were computed."""
-    if not counted.outside.n_bags:
+_PROCESS = uuid.uuid4().hex
+
+
+def topic_of(store: BagStore) -> str:
+    """Return the topic under which workers tell this process of bags of a store."""
+    return f"bagbasis-outside-{_PROCESS}-{store.url}"
+
+
+def warn_at_end(counted: Counted, store: BagStore, topic: str, call: str = "") -> None:
+    """Warn once, when Dask's computation ends, of the bags of all blocks that were computed.
+
+    On a worker of a cluster, the counts go to the process that listens to the topic.
+
+    Parameters
+    ----------
+    counted : Counted
+    store : BagStore
+    topic : str
+    call : str
+        Name of a call that made several arrays: their computations warn once of the same blocks.
+        Empty: each computation warns.
+    """
+    outside = counted.outside
+    if not outside.n_bags:
         return
     block = int(counted.rows[0]), int(counted.rows[-1])
+    worst = [list(bag) for bag in outside.worst]
+    if sent_to_client(topic, {**vars(outside), "worst": worst, "block": block, "call": call}):
+        return
+    _remember(store, block, outside, call)
+    at_end_of_computation(store.url, partial(_tell, store))
+
+
+def hear_of_outside(store: BagStore) -> None:
+    """Warn in this process of the bags of a store of which an open cluster's workers tell."""
+    hear_workers(topic_of(store), partial(_take, store), partial(_tell, store))
+
+
+def _take(store: BagStore, message: Message) -> None:
+    start, stop = message.pop("block")
+    call = message.pop("call")
+    worst = tuple(FarBag(*bag) for bag in message.pop("worst"))
+    changed = tuple(message.pop("changed"))
+    _remember(store, (start, stop), Outside(**message, worst=worst, changed=changed), call)
+
+
+def _remember(store: BagStore, block: Block, outside: Outside, call: str) -> None:
     with _lock:  # a block that several arrays share counts once
-        _of_stores.setdefault(store.url, {})[block] = counted.outside
-
-    def tell() -> None:
-        with _lock:
-            blocks = _of_stores.pop(store.url, {})
-        sum(blocks.values(), Outside()).warn(store)
-
-    at_end_of_computation(store.url, tell)
+        _of_stores.setdefault(store.url, {})[block] = outside, call
 
 
-def tell_outside(counts: Integers, bags: Bags, report: Mapping[str, Any], out_of_box: str) -> None:
+def _tell(store: BagStore) -> None:
+    with _lock:
+        blocks = _of_stores.pop(store.url, {})
+        calls = {call for _, call in blocks.values()}
+        computed = hash((*sorted(calls), *sorted(blocks)))
+        if computed in _warned:
+            return
+        if all(calls):
+            _warned.add(computed)
+    sum((outside for outside, _ in blocks.values()), Outside()).warn(store)
+
+
+def tell_outside(
+    counts: Integers, bags: Bags, report: Mapping[str, Any], embedding: EmbeddingSpec
+) -> None:
     """Tell a listening call how many points of each of its bags lie outside the box.
 
     Parameters
@@ -191,10 +284,50 @@ def tell_outside(counts: Integers, bags: Bags, report: Mapping[str, Any], out_of
     bags : Bags
     report : mapping
         What the fit has counted: how many points usually lie outside.
-    out_of_box : str
+    embedding : EmbeddingSpec
+        Whose box it is.
     """
     counted = _listener.get()
     if counted is None or len(counted.rows) != len(bags):
         return
     usual = report.get("n_points_outside_box", 0) / max(1, report.get("n_points_seen", 0))
-    counted.outside = Outside.of(counts, bags.sizes, counted.rows, usual, out_of_box)
+    changed = _changed(bags, report.get("constant_coordinates", ()))
+    counted.outside = Outside.of(counts, bags, counted.rows, usual, embedding, changed)
+
+
+def constants_of(source: LabelledBags) -> list[tuple[int, float]]:
+    """Return the coordinates that are constant in all points, each with its value.
+
+    The measured box of a store and a few of its bags say which these are; without such a box none
+    is known.
+    """
+    if isinstance(source.data, Bags):
+        low, high = range_of(source.ordered(source.data).points)
+        return [(int(j), float(low[j])) for j in np.flatnonzero(low == high)]
+    if not source.data.meta.is_measured:
+        return []
+    lo, hi = np.array(source.box.bounds).T
+    values = (lo + hi) / 2
+    flat = np.array([Box.around([value], [value]).bounds[0] for value in values])
+    is_flat = np.isclose(hi - lo, flat[:, 1] - flat[:, 0], rtol=CLOSE, atol=0)
+    if is_flat.any():  # points that differ may have a box of this width, too
+        for bags in source.sample(STORED):
+            is_flat &= np.isclose(bags.points, values, rtol=CLOSE, atol=CLOSE).all(axis=0)
+    return [(int(j), float(values[j])) for j in np.flatnonzero(is_flat)]
+
+
+def _changed(bags: Bags, constants: Sequence[Sequence[float]]) -> tuple[str, ...]:
+    """Return a phrase for each constant coordinate that has another value in some bag."""
+    changed = []
+    for place, value in constants:
+        j = int(place)
+        column = bags.points[:, j]
+        others = np.flatnonzero(~np.isclose(column, value, rtol=CLOSE, atol=CLOSE))
+        if len(others):
+            names = bags.coordinate_names
+            called = repr(names[j]) if names else str(j)
+            changed.append(
+                f"coordinate {called} was {value:g} in all training points, and is "
+                f"{column[others[0]]:g} in new ones"
+            )
+    return tuple(changed)

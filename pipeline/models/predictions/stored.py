@@ -19,10 +19,8 @@ from ...core import (
     ListOf,
     None_,
     OneOf,
-    Real,
     Share,
     Subset,
-    Text,
     Url,
     checked,
 )
@@ -33,7 +31,7 @@ from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.storage.files import storage_errors
 from ...data.storage.folders import writing_folder
 from ...data.storage.urls import filesystem, normalize_url
-from ...data.storage.zarr_reading import open_group
+from ...data.storage.zarr_reading import CHECKED_ZSTD, open_group
 from ...data.storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from ...data.store.plan import Range
 from ...data.store.schema import FILLS
@@ -41,6 +39,7 @@ from ...data.store.store import BagStore
 from ...execution.passes import Reduction, iter_pass
 from ...execution.progress import Progress
 from ..fitted_model import (
+    COLUMNS,
     COVERAGE,
     NO_COLUMNS,
     FittedEstimator,
@@ -57,7 +56,6 @@ from .features import prediction_ranges
 from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
 from .outside import Outside, counting_outside
 
-COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
 FORMAT = Format("predictions", key="bagbasis_predictions")
 
 
@@ -76,6 +74,19 @@ class PredictedBlock:
         The columns that were asked for, float64.
     outside : Outside
         Bags of which many points lie outside the box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.models import iter_predictions
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> model = DoubleBasisRegressor('moments').fit(store)
+    >>> [block.prediction.shape for block in iter_predictions(model, store)]
+    [(80,)]
     """
 
     rows: NDArray[np.int64]
@@ -112,9 +123,9 @@ class _Predictions:
     def add(self, batch: Batch) -> None:
         if len(batch):
             with counting_outside(batch.index) as counted:
-                found = self._model.predicted(batch.bags, self._columns)
-            given = (found.values, found.probabilities, found.more)
-            self._blocks.append(PredictedBlock(batch.index, *given, counted.outside))
+                prediction = self._model.predicted(batch.bags, self._columns)
+            values = (prediction.values, prediction.probabilities, prediction.more)
+            self._blocks.append(PredictedBlock(batch.index, *values, counted.outside))
 
     def finish(self) -> PredictedBlock:
         return _join(self._blocks) if self._blocks else NOTHING
@@ -164,9 +175,9 @@ def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
     arrays = [block.as_prediction.arrays() for block in blocks]
     joined = {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
     rows = np.concatenate([block.rows for block in blocks])
-    given = (joined.pop("predictions"), joined.pop("probabilities", None))
+    predicted = (joined.pop("predictions"), joined.pop("probabilities", None))
     outside = sum((block.outside for block in blocks), Outside())
-    return PredictedBlock(rows, *given, joined, outside)
+    return PredictedBlock(rows, *predicted, joined, outside)
 
 
 def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
@@ -195,6 +206,19 @@ def iter_predictions(
     ------
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.models import iter_predictions
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> model = DoubleBasisRegressor('moments').fit(store)
+    >>> sum(len(block.rows) for block in iter_predictions(model, store))
+    80
     """
     fitted = model_of(model)
     check_predictable(fitted, store, subset)
@@ -208,8 +232,8 @@ def iter_predictions(
     store=Instance("BagStore"),
     url=Url,
     format=OneOf(*FORMATS) | None_,
-    columns=ListOf(Text),
-    coverage=Real(),
+    columns=ListOf(OneOf(*COLUMNS)),
+    coverage=Share,
     overwrite=Boolean,
     progress=Function | None_,
 )
@@ -242,16 +266,18 @@ def write_predictions(
     Parameters
     ----------
     format : {"zarr", "parquet", "csv"}, optional
-        Default what the URL ends in (.zarr, .parquet, .csv), Zarr if it ends in nothing.
-    columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "outside"}
-        More columns, or arrays; of several targets ``std_<target>``. The first three of a model
-        that was fitted with ``uncertainty=True``, see `DoubleBasisRegressor.predict` and
-        `bag_scores`; "lower" and "upper" of one that has intervals, see `predict_interval`;
-        "outside", of any, is the share of a bag's points outside the box.
+        Format of the predictions. Default what the URL ends in (.zarr, .parquet, .csv), Zarr if it
+        ends in nothing.
+    columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "set", "outside"}
+        More columns beside the predictions: std, leverage and mahalanobis need a model with
+        uncertainty; lower and upper, or set for classes, one with a holdout or interval_folds;
+        outside is the fraction of a bag's points outside the box. With several targets a column is
+        ``std_<target>``, with classes ``set_<class>``; see `DoubleBasisRegressor.predict`,
+        `bag_scores`, `predict_interval` and `predict_set`.
     coverage : float in (0, 1)
-        Promised of the intervals.
+        Coverage of the intervals from lower to upper, and of the sets.
     overwrite : bool
-        Replace predictions that are there; nothing else is ever replaced.
+        Whether to replace predictions at the URL; nothing else is ever replaced.
 
     Raises
     ------
@@ -260,6 +286,20 @@ def write_predictions(
         stored at the URL, writing failed, or a table without ``bagbasis[tables]``.
     ParameterError
         The URL ends as no format does, or as another one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> import pandas as pd
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.models import write_predictions
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> write_predictions(DoubleBasisRegressor('moments').fit(store), store, 'y.parquet')
+    >>> pd.read_parquet('y.parquet').shape[0]
+    80
     """
     url = normalize_url(url)
     format = format_of(url, format)
@@ -267,10 +307,10 @@ def write_predictions(
         pandas_for(url)
     fitted = model_of(model)
     check_predictable(fitted, store, "all")
-    given = MoreColumns(tuple(columns), coverage)
-    more = check_columns(fitted, given)
+    wanted = MoreColumns(tuple(columns), coverage)
+    more = check_columns(fitted, wanted)
     if format == "csv":
-        _write_csv(fitted, given, store, url, overwrite, progress)
+        _write_csv(fitted, wanted, store, url, overwrite, progress)
         return
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
@@ -279,7 +319,7 @@ def write_predictions(
     ):
         ranges = _ranges(fitted, LabelledBags(store))
         _prepare(fitted, more, store, place, format, ranges[0][1] if ranges else 1)
-        collector = partial(_WrittenPredictions, fitted, given, store, place, format)
+        collector = partial(_WrittenPredictions, fitted, wanted, store, place, format)
         for _ in _predict(collector, fitted, LabelledBags(store), progress):
             pass
         if format == "zarr":
@@ -289,7 +329,7 @@ def write_predictions(
 
 def _write_csv(
     model: FittedModel,
-    given: MoreColumns,
+    wanted: MoreColumns,
     store: BagStore,
     url: str,
     overwrite: bool,
@@ -298,7 +338,7 @@ def _write_csv(
     """Collect the predictions of all bags, and write them."""
     with storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError):
         check_csv(url, overwrite)
-        collector = partial(_Predictions, model, given)
+        collector = partial(_Predictions, model, wanted)
         blocks = []
         for block in _predict(collector, model, LabelledBags(store), progress):
             if len(block.rows):
@@ -348,23 +388,20 @@ def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]
     Raises
     ------
     ParameterError
-        A column that there is not, or whose name is that of a target.
+        The name of a column is that of a target.
     ModelError
-        One that the model does not have.
+        The model does not have a column.
     """
-    for name in columns.names:
-        OneOf(*COLUMNS).check("columns", name)
-    Share.check("coverage", columns.coverage)
     if not columns.names:
         return {}
     outcome = model.outcome
-    found = model.with_columns(PredictedRows.none(outcome.n_targets), columns)
-    twice = set(outcome.columns(found)) & set(outcome.more_columns(found))
+    prediction = model.with_columns(PredictedRows.none(outcome.n_targets), columns)
+    twice = set(outcome.columns(prediction)) & set(outcome.more_columns(prediction))
     if twice:
         raise ParameterError(
             f"columns: {min(twice)!r} is a target of the model, too; leave that column out"
         )
-    return {name: Layout(rows.shape[1:], rows.dtype) for name, rows in found.more.items()}
+    return {name: Layout(rows.shape[1:], rows.dtype) for name, rows in prediction.more.items()}
 
 
 def _prepare(
@@ -385,7 +422,9 @@ def _prepare(
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
     fill = FILLS["T" if ids is str else "i"]  # what a removed bag's row holds
-    group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids, fill_value=fill)
+    group.create_array(
+        "ids", shape=(n,), chunks=(step,), dtype=ids, fill_value=fill, compressors=CHECKED_ZSTD
+    )
     for name, column in {**model.outcome.stored(), **more}.items():
         group.create_array(
             name,
@@ -393,6 +432,7 @@ def _prepare(
             chunks=(step, *column.tail),
             dtype=_stored(column.dtype),
             fill_value={**FILLS, "U": ""}.get(column.dtype.kind),
+            compressors=CHECKED_ZSTD,
         )
 
 

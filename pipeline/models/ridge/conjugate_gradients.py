@@ -71,8 +71,8 @@ class Preconditioner:
         most = len(product) / ROWS_PER_FREEDOM
         shift = max(float(np.trace(product)) / most, alpha)  # has no more freedom than that
         while shift / SHIFT_STEP > alpha:
-            left = shift / SHIFT_STEP * inverse_squares(_factor(product, shift / SHIFT_STEP))
-            if len(product) - left > most:
+            freedom = shift / SHIFT_STEP * inverse_squares(_factor(product, shift / SHIFT_STEP))
+            if len(product) - freedom > most:
                 break
             shift /= SHIFT_STEP
         return shift

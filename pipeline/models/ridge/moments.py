@@ -54,16 +54,16 @@ class RidgeMoments(Sums):
 
     @property
     def weight(self) -> float:
-        """See `Summary`."""
+        """Σ of the rows' weights; n without weights, as a row of weight 1 counts once."""
         return self.n if self.weights is None else float(self.weights[0])
 
     @property
     def n_weighted(self) -> int:
-        """See `Summary`."""
+        """Rows whose weight is not 0."""
         return self.n if self.weights is None else int(self.weights[1])
 
     def scored(self) -> Self:
-        """See `Summary`."""
+        """Return the same for generalised cross-validation; b may have more columns."""
         return self
 
     @property
@@ -113,7 +113,7 @@ class RidgeMoments(Sums):
         return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.weight)
 
     def coefficients(self, solution: Floats) -> Floats:
-        """See `Summary`."""
+        """Return ψ (D, k) of a solution s (size, k)."""
         return solution
 
     @override
@@ -122,10 +122,10 @@ class RidgeMoments(Sums):
         exponents = np.maximum(self.exponents, other.exponents)
         a, b = self.in_units(exponents), other.in_units(exponents)
         apart = ("exponents", "weights", *self.KEPT)
-        names = [one.name for one in fields(self) if one.name not in apart]
+        names = [declared.name for declared in fields(self) if declared.name not in apart]
         sums = {name: combine(getattr(a, name), getattr(b, name)) for name in names}
         if self.weights is not None or other.weights is not None:
-            counts = [np.array([one.weight, one.n_weighted]) for one in (self, other)]
+            counts = [np.array([moments.weight, moments.n_weighted]) for moments in (self, other)]
             sums["weights"] = combine(*counts)
         return replace(self, **sums, exponents=exponents)
 
@@ -202,10 +202,10 @@ class MomentsBuilder:
             mean = (weights @ y) / (weights.sum() or 1.0)
             centred = (y - mean) * weights[:, None]
             self._cross += multiply(centred.astype(z.dtype).T, z)
-        found = np.zeros((columns.shape[1], z.shape[1]))
-        _add_sums(z, columns, np.zeros_like(self._sum_z), found)
-        self._sum_z += found[0]
-        self._cross += found[1:] if len(found) > 1 else np.outer(mean, found[0])
+        products = np.zeros((columns.shape[1], z.shape[1]))
+        _add_sums(z, columns, np.zeros_like(self._sum_z), products)
+        self._sum_z += products[0]
+        self._cross += products[1:] if len(products) > 1 else np.outer(mean, products[0])
 
 
 def _add_sums(z: NDArray[Any], y: Floats, sums: Floats, cross: Floats) -> None:

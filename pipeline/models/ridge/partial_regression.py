@@ -90,62 +90,62 @@ class PartialSummary:
 
     @property
     def size(self) -> int:
-        """See `Summary`."""
+        """Order of M."""
         return self.left.size
 
     @property
     def trace(self) -> float:
-        """See `Summary`."""
+        """Of ZᵀZ."""
         return self.left.trace
 
     def part(self, size: int) -> Rows:
-        """See `Summary`."""
+        """Return a part of order ``size``: evenly spaced rows, or features."""
         return self.left.part(size)
 
     def matrix(self, shift: float = 0.0) -> Floats:
-        """See `Summary`."""
+        """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
         return self.left.matrix(shift)
 
     def sizes(self) -> Floats:
-        """See `Summary`."""
+        """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j."""
         return self.left.sizes()
 
     @property
     def is_graded(self) -> bool:
-        """See `Summary`."""
+        """Whether features are of so different sizes that one bound of rounding hides some."""
         return self.left.is_graded
 
     def significant(self, noise: float) -> tuple[Floats, Floats, float]:
-        """See `Summary`."""
+        """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound."""
         return self.left.significant(noise)
 
     def right_side(self) -> Floats:
-        """See `Summary`."""
+        """Return b, shape (size, k)."""
         right_side = self.left.right_side()
         if not self.is_scored or self.beside is None:
             return right_side
         return np.hstack([right_side, self.beside.of_z.T])
 
     def scored(self) -> PartialSummary:
-        """See `Summary`."""
+        """Return the same for generalised cross-validation; b may have more columns."""
         return replace(self, is_scored=True)
 
     def coefficients(self, solution: Floats) -> Floats:
-        """See `Summary`."""
+        """Return ψ (D, k) of a solution s (size, k)."""
         return self.complete(self.left.coefficients(solution[:, : len(self.left.sum_y)]))
 
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float
     ) -> tuple[Floats, float]:
-        """See `Summary`."""
+        """Return these rows' residual squares, and the fit's degrees of freedom; M alone has df."""
         k = len(self.left.sum_y)
-        left, df = self.left.residual_squares(solution[:, :k], right_side[:, :k], alpha, df)
+        squares, df = self.left.residual_squares(solution[:, :k], right_side[:, :k], alpha, df)
         if self.beside is None:
-            return left, df
+            return squares, df
         of_z = right_side[:, k:]
         beta = self.beside.of_y - of_z.T @ solution[:, :k]
         df += self.beside.df - self.alpha * float((of_z * solution[:, k:]).sum())
-        return np.maximum(0.0, left - self.alpha * (beta**2).sum(axis=0)), df
+        return np.maximum(0.0, squares - self.alpha * (beta**2).sum(axis=0)), df
 
 
 def beside_own(whole: Rows, n_features: int) -> PartialSummary:
@@ -154,22 +154,22 @@ def beside_own(whole: Rows, n_features: int) -> PartialSummary:
     if isinstance(whole, RidgeRows):
         z, a = whole.z[:, :d], whole.z[:, d:].astype(np.float64)
         centred = a - replace(whole, z=a).sum_z / whole.weight
-        given = centred if whole.weights is None else centred * whole.weights[:, None]
-        cov = (given * (whole.scaled_y - whole.sum_y / whole.weight)).sum(axis=0)
-        slopes = _slopes(cov, (given * centred).sum(axis=0), (a**2).sum(axis=0))
-        left: Rows = replace(whole, z=z, y=whole.y - a * np.ldexp(slopes, whole.exponents))
+        weighted = centred if whole.weights is None else centred * whole.weights[:, None]
+        cov = (weighted * (whole.scaled_y - whole.sum_y / whole.weight)).sum(axis=0)
+        slopes = _slopes(cov, (weighted * centred).sum(axis=0), (a**2).sum(axis=0))
+        residual: Rows = replace(whole, z=z, y=whole.y - a * np.ldexp(slopes, whole.exponents))
     else:
         of_z, of_a, both = whole.split(d)
         squares, products = of_a.diagonal, of_a.cross.diagonal()
         cov = products - of_a.sum_z * whole.sum_y / whole.weight
         slopes = _slopes(cov, squares - of_a.sum_z**2 / whole.weight, squares)
-        left = replace(
+        residual = replace(
             of_z,
             sum_y=whole.sum_y - slopes * of_a.sum_z,
             cross=of_z.cross - slopes[:, None] * both.T,
             sum_yy=whole.sum_yy - 2 * slopes * products + slopes**2 * squares,
         )
-    return PartialSummary(whole, left, lambda psi: np.vstack([psi, np.diag(slopes)]), again)
+    return PartialSummary(whole, residual, lambda psi: np.vstack([psi, np.diag(slopes)]), again)
 
 
 def _slopes(covariances: Floats, variances: Floats, squares: Floats) -> Floats:
@@ -188,12 +188,12 @@ def beside_linear(whole: Rows, n_features: int, alpha: float) -> PartialSummary:
         turned = replace(whole, z=np.hstack([rows.T, whole.z[:, n_features:]]))
         statistics, n_features = turned.statistics().in_units(whole.exponents), len(rows)
     assert isinstance(statistics, RidgeStatistics)
-    left, found = _eliminate(statistics, n_features, alpha)
+    residual, linear = _eliminate(statistics, n_features, alpha)
 
     def complete(psi: Floats) -> Floats:
-        return np.vstack([psi if axes is None else axes @ psi, found.of_y - found.of_z @ psi])
+        return np.vstack([psi if axes is None else axes @ psi, linear.of_y - linear.of_z @ psi])
 
-    return PartialSummary(whole, left, complete, again, found)
+    return PartialSummary(whole, residual, complete, again, linear)
 
 
 def _eliminate(whole: RidgeStatistics, d: int, alpha: float) -> tuple[RidgeStatistics, Beside]:
@@ -206,15 +206,15 @@ def _eliminate(whole: RidgeStatistics, d: int, alpha: float) -> tuple[RidgeStati
     half_z, half_y = rest(matrix[d:, :d]), rest(right_side[d:])
     of_z = np.asfortranarray(matrix[:d, :d])
     del matrix
-    given = {"beta": 1.0, "trans": 1, "lower": 1, "overwrite_c": 1}
-    square = scipy.linalg.blas.dsyrk(-1.0, half_z, c=of_z, **given)
+    options = {"beta": 1.0, "trans": 1, "lower": 1, "overwrite_c": 1}
+    square = scipy.linalg.blas.dsyrk(-1.0, half_z, c=of_z, **options)
     gram = np.zeros(d * (d + 1) // 2)
     add_upper(gram, square.T)
     yy = whole.centred_yy() - (half_y**2).sum(axis=0)
     cross = right_side[:d].T - half_y.T @ half_z
-    left = replace(whole, gram=gram, cross=cross, sum_yy=np.maximum(0.0, yy))
-    left = replace(left, sum_z=np.zeros(d), sum_y=np.zeros(len(yy)))  # all is centred
-    return left, Beside(alpha, df, rest(half_y, trans=1), rest(half_z, trans=1))
+    residual = replace(whole, gram=gram, cross=cross, sum_yy=np.maximum(0.0, yy))
+    residual = replace(residual, sum_z=np.zeros(d), sum_y=np.zeros(len(yy)))  # all is centred
+    return residual, Beside(alpha, df, rest(half_y, trans=1), rest(half_z, trans=1))
 
 
 def _factor(matrix: Floats, alpha: float) -> tuple[Floats, float]:

@@ -49,7 +49,7 @@ class Penalties:
 
     @classmethod
     def default(cls, n_rows: float, precision: str, is_summed: bool) -> Penalties:
-        """Return half decades up to n · 10², from the least that the precision bears."""
+        """Return two values per decade up to n · 10², from the least that the precision bears."""
         sums = " sums" if is_summed and precision == "float32" else ""
         exponents = np.arange(LOWEST[precision + sums], HIGHEST + 0.25, 0.5)
         return cls((n_rows or 1) * 10.0**exponents, searched=True)
@@ -97,15 +97,15 @@ def try_all(penalties: Penalties, score: Callable[[float], float]) -> Path:
 
 def search(penalties: Penalties, score: Callable[[float], float], start: int) -> Path:
     """Score penalties downhill from one of them; one that cannot be solved for is infinite."""
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
 
     def at(i: int) -> float:
-        if i not in found:
+        if i not in scores:
             try:
-                found[i] = score(float(penalties.values[i]))
+                scores[i] = score(float(penalties.values[i]))
             except scipy.linalg.LinAlgError:  # below the rounding of the products
-                found[i] = np.inf
-        return found[i]
+                scores[i] = np.inf
+        return scores[i]
 
     best, last = start, len(penalties) - 1
     while np.isinf(at(best)) and best < last:
@@ -115,12 +115,12 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
         best += step
         steps = (i for i in (1, -1) if 0 <= best + i <= last)
         step = next((i for i in steps if at(best + i) < at(best)), None)
-    tried: Integers = np.array(sorted(found))
-    return Path(penalties.values[tried], np.array([found[i] for i in tried]))
+    tried: Integers = np.array(sorted(scores))
+    return Path(penalties.values[tried], np.array([scores[i] for i in tried]))
 
 
 def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bool) -> None:
-    """Warn if the best penalty is the least or the largest of those allowed.
+    """Warn if the best penalty is the smallest or the largest of the grid.
 
     There is no warning if the score is level there, as a share or in units of the labels' variance:
     penalties beyond would hardly be better.
@@ -132,11 +132,8 @@ def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bo
     beside = inner[np.abs(np.log(path.alphas[path.alphas != best] / best)).argmin()]
     if path.scores.min() >= min((1 - LEVEL) * beside, beside - LEAST_GAIN):
         return
-    which, other = ("least", "smaller") if best == least else ("largest", "larger")
-    remedy = f"give {other} ones with alphas="
+    which, other = ("smallest", "smaller") if best == least else ("largest", "larger")
+    remedy = f"try {other} ones with alphas="
     if best == least and is_summed and precision == "float32":
-        remedy += ", and precision='float64' where they are below 1e-7 per bag"
-    warn(
-        f"the best penalty, {best:g}, is the {which} of those allowed: a {other} one may be "
-        f"better; {remedy}"
-    )
+        remedy += ", below 1e-7 per bag with precision='float64'"
+    warn(f"the best penalty, {best:g}, is the {which} of the grid; {remedy}")

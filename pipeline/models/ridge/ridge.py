@@ -20,7 +20,7 @@ from ...execution.lanes import one_blas_thread
 from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
 from .rows import RidgeRows
-from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum, Truncated
+from .spectrum import SPECTRUM_FACTORS, Factors, ShiftedSystem, Spectrum, Truncated
 from .summary import Summary
 
 ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
@@ -193,9 +193,9 @@ def solve_folds(
             path = try_all(penalties, score)
         else:
             path = search(penalties, score, _start(parts, whole, penalties, noise, units))
-    found = Path(path.alphas, path.scores / whole.weight)
-    final = solve(whole, found.best, noise)
-    return replace(final, alphas=found.alphas, scores=found.scores)
+    scored = Path(path.alphas, path.scores / whole.weight)
+    final = solve(whole, scored.best, noise)
+    return replace(final, alphas=scored.alphas, scores=scored.scores)
 
 
 def _start(
@@ -294,10 +294,10 @@ class _Solvers:
     """The usual solver of a summary, and one for penalties below the rounding of its sums."""
 
     summary: Summary
-    usual: Solver
+    usual: ShiftedSystem
     noise: float
 
-    def at(self, alpha: float) -> Solver:
+    def at(self, alpha: float) -> ShiftedSystem:
         """Return the solver of a penalty."""
         bound = self.summary.rounding(self.noise)
         if self.summary.n_weighted <= self.summary.size or bound > FLOAT32_NOISE:
@@ -305,18 +305,18 @@ class _Solvers:
         return self.usual if alpha >= bound * self.summary.trace else self._truncated
 
     @cached_property
-    def _truncated(self) -> Solver:
+    def _truncated(self) -> ShiftedSystem:
         return Truncated(self.summary, self.noise)
 
 
-def _solver(summary: Summary, penalties: Penalties) -> Solver:
+def _solver(summary: Summary, penalties: Penalties) -> ShiftedSystem:
     """Return factors if few penalties are tried and the problem is large, else a spectrum."""
     is_long = penalties.searched and summary.size > PART_SIZE
     return Factors(summary) if is_long else Spectrum(summary)
 
 
 def _path(
-    summary: Summary, penalties: Penalties, solver: Solver, score: Callable[[float], float]
+    summary: Summary, penalties: Penalties, solver: ShiftedSystem, score: Callable[[float], float]
 ) -> Path:
     """Score the penalties: all of them, or only those near the best, located on a small part."""
     if isinstance(solver, Spectrum):
@@ -333,7 +333,9 @@ def _path(
     return search(penalties, score, best)
 
 
-def _gcv_score(summary: Summary, solver: Solver, alpha: float, units: Floats | None) -> float:
+def _gcv_score(
+    summary: Summary, solver: ShiftedSystem, alpha: float, units: Floats | None
+) -> float:
     if alpha < solver.rounding:
         return np.inf
     df, rounding = solver.degrees_of_freedom(alpha), 1e-6 * summary.size

@@ -14,7 +14,7 @@ from ...core.units import units_of
 from ...data.store.sampling import spread_rows
 from ...execution.costs import Cost
 from ...execution.products import gram_matrix, multiply
-from .summary import Judge
+from .summary import MeanSquaredError
 from .sums import RidgeStatistics, StatisticsBuilder, are_graded, squared_singular_values
 
 DOUBLE_NOISE = 1e-14  # eigenvalues below this share of the trace are rounding of double products
@@ -54,12 +54,12 @@ class RidgeRows:
 
     @property
     def weight(self) -> float:
-        """See `Summary`."""
+        """Σ of the rows' weights; n without weights, as a row of weight 1 counts once."""
         return self.n if self.weights is None else float(self.weights.sum())
 
     @property
     def n_weighted(self) -> int:
-        """See `Summary`."""
+        """Rows whose weight is not 0."""
         return self.n if self.weights is None else int(np.count_nonzero(self.weights))
 
     @property
@@ -88,13 +88,13 @@ class RidgeRows:
         return builder.finish()
 
     def part(self, size: int) -> RidgeRows:
-        """See `Summary`."""
+        """Return a part of order ``size``: evenly spaced rows, or features."""
         rows = spread_rows(np.arange(self.n), size)
         weights = None if self.weights is None else self.weights[rows]
         return RidgeRows(self.z[rows], self.y[rows], self.exponents, weights)
 
     def in_units(self, exponents: Integers) -> RidgeRows:
-        """See `Summary`."""
+        """Return the same with targets in other units, none of them smaller."""
         return replace(self, exponents=exponents)
 
     # ------------------------------------------------------------------ what solvers ask
@@ -142,35 +142,50 @@ class RidgeRows:
         return self._weighted(self.z - self.sum_z / self.weight)
 
     def matrix(self, shift: float = 0.0) -> Floats:
-        """See `Summary`: the products of centred rows."""
+        """M + shift·I, in Fortran order, a new array; only the lower triangle is set.
+
+        The products of centred rows.
+        """
         product = gram_matrix(self._centred)
         product[np.diag_indices(self.n)] += shift
         return product
 
     def rounding(self, noise: float) -> float:
-        """See `Summary`: products are in double."""
+        """Return the share of the trace below which eigenvalues of M come from rounding.
+
+        Products are in double.
+        """
         return min(noise, DOUBLE_NOISE)
 
     def sizes(self) -> Floats:
-        """See `Summary`: the norms of centred rows; 1 for rows at the mean."""
+        """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j.
+
+        The norms of centred rows; 1 for rows at the mean.
+        """
         norms = np.linalg.norm(self._centred, axis=1)
         return np.where(norms > 0, norms, 1.0)
 
     @property
     def is_graded(self) -> bool:
-        """See `Summary`."""
+        """Whether features are of so different sizes that one bound of rounding hides some."""
         return are_graded((self._centred**2).sum(axis=0))
 
     def significant(self, noise: float) -> tuple[Floats, Floats, float]:
-        """See `Summary`: by the singular values of the centred rows."""
+        """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound.
+
+        By the singular values of the centred rows.
+        """
         return *squared_singular_values(self._centred, full=True), 0.0
 
     def right_side(self) -> Floats:
-        """See `Summary`: the centred targets."""
+        """Return b, shape (size, k).
+
+        The centred targets.
+        """
         return self._weighted(self.scaled_y - self.sum_y / self.weight)
 
     def coefficients(self, solution: Floats) -> Floats:
-        """See `Summary`."""
+        """Return ψ (D, k) of a solution s (size, k)."""
         return multiply(self._centred.T, solution)
 
     def centred_yy(self) -> Floats:
@@ -179,17 +194,20 @@ class RidgeRows:
         return squares
 
     def scored(self) -> RidgeRows:
-        """See `Summary`."""
+        """Return the same for generalised cross-validation; b may have more columns."""
         return self
 
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float
     ) -> tuple[Floats, float]:
-        """See `Summary`; what is left of the targets is λa."""
+        """Return these rows' residual squares, and the fit's degrees of freedom; M alone has df.
+
+        What is left of the targets is λa.
+        """
         return alpha**2 * (solution**2).sum(axis=0), df
 
-    def judge(self) -> Judge:
-        """See `Summary`."""
+    def judge(self) -> MeanSquaredError:
+        """Return what measures how well these rows are predicted."""
         mean = self.sum_z / self.weight
         if self.weights is None:
             targets, ones = self.scaled_y, np.ones((1, 1))

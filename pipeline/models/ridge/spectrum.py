@@ -27,7 +27,7 @@ FLOAT32_TRACE = 1e-6
 _EIGEN = getattr(lapack, "dstevd", None) or lapack.dstev
 
 
-class Solver(Protocol):
+class ShiftedSystem(Protocol):
     """Solutions and degrees of freedom for any λ > 0.
 
     Attributes
@@ -54,7 +54,7 @@ class Solver(Protocol):
 
 
 class Spectrum:
-    """A `Solver` by the eigendecomposition; eigenvalues below zero (rounding) are zero.
+    """A `ShiftedSystem` by the eigendecomposition; eigenvalues below zero (rounding) are zero.
 
     M = Q T Qᵀ by Householder reflections and T = V diag(e) Vᵀ by divide and conquer. Q stays as
     reflections: a path needs Q V times a few columns, and never the eigenvectors Q V themselves,
@@ -67,7 +67,7 @@ class Spectrum:
     right_side : float64, shape (size, k)
         b in the eigenvectors' coordinates.
     rounding : float
-        See `Solver`: how far below zero M's least eigenvalue is.
+        See `ShiftedSystem`: how far below zero M's least eigenvalue is.
     """
 
     def __init__(self, summary: Summary) -> None:
@@ -87,7 +87,10 @@ class Spectrum:
         self.right_side: Floats = self._vectors.T @ self._reflected(summary.right_side(), "T")
 
     def solve(self, alpha: float) -> Floats:
-        """See `Solver`; with λ = 0 eigenvalues that are 0 are left out."""
+        """(M + λI)⁻¹ b in the solver's coordinates, shape (size, k).
+
+        With λ = 0 eigenvalues that are 0 are left out.
+        """
         shifted, right = (self.values + alpha)[:, None], self.right_side
         return np.divide(right, shifted, where=shifted > 0, out=np.zeros_like(right))
 
@@ -98,12 +101,12 @@ class Spectrum:
         return self.right_side * inverse[:, None]
 
     def degrees_of_freedom(self, alpha: float) -> float:
-        """See `Solver`."""
+        """Σ e/(e + λ) over the eigenvalues e of M."""
         shifted = self.values + alpha
         return float(np.sum(np.divide(self.values, shifted, where=shifted > 0, out=shifted)))
 
     def back(self, solution: Floats) -> Floats:
-        """See `Solver`."""
+        """Return a solution in M's coordinates."""
         return self._reflected(self._vectors @ solution, "N")
 
     def _reflected(self, columns: Floats, trans: str) -> Floats:
@@ -118,7 +121,7 @@ class Spectrum:
 
 
 class Truncated:
-    """A `Solver` without the directions that rounding of the sums cannot tell from none.
+    """A `ShiftedSystem` without the directions that rounding of the sums cannot tell from none.
 
     There the right side is rounding, too, and a penalty that is smaller than the rounding of M
     would blow it up. A larger one does not: directions that rows can have count, however small.
@@ -132,28 +135,34 @@ class Truncated:
         self.right_side: Floats = self._vectors.T @ summary.right_side()
 
     def solve(self, alpha: float) -> Floats:
-        """See `Solver`; with λ = 0 eigenvalues that are 0 are left out."""
+        """(M + λI)⁻¹ b in the solver's coordinates, shape (size, k).
+
+        With λ = 0 eigenvalues that are 0 are left out.
+        """
         shifted, right = (self.values + alpha)[:, None], self.right_side
         keep = self._keep(alpha)[:, None]
         return np.divide(right, shifted, where=keep, out=np.zeros_like(right))
 
     def degrees_of_freedom(self, alpha: float) -> float:
-        """See `Solver`."""
-        kept = self.values[self._keep(alpha)]
-        return float(np.sum(kept / (kept + alpha)))
+        """Σ e/(e + λ) over the eigenvalues e of M."""
+        eigenvalues = self.values[self._keep(alpha)]
+        return float(np.sum(eigenvalues / (eigenvalues + alpha)))
 
     def _keep(self, alpha: float) -> NDArray[np.bool_]:
         least = self._bound if alpha < self._bound else 0.0
         return self.values > least
 
     def back(self, solution: Floats) -> Floats:
-        """See `Solver`: without what is left of directions whose eigenvalue is 0."""
+        """Return a solution in M's coordinates.
+
+        Without what is left of directions whose eigenvalue is 0.
+        """
         keep = self.values > 0
         return self._vectors[:, keep] @ solution[keep]
 
 
 class Factors:
-    """A `Solver` with one Cholesky factor per λ; it keeps the last factor and some solutions.
+    """A `ShiftedSystem` by one Cholesky factor per λ; the last one and some solutions are kept.
 
     All factors use the same memory, because new pages of zeros cost half as much time as a factor.
 
@@ -174,7 +183,7 @@ class Factors:
         self._solved: dict[float, Floats] = {}
 
     def solve(self, alpha: float) -> Floats:
-        """See `Solver`."""
+        """(M + λI)⁻¹ b in the solver's coordinates, shape (size, k)."""
         if alpha not in self._solved:
             if len(self._solved) == SOLUTIONS:
                 del self._solved[next(iter(self._solved))]
@@ -182,11 +191,14 @@ class Factors:
         return self._solved[alpha]
 
     def back(self, solution: Floats) -> Floats:
-        """See `Solver`."""
+        """Return a solution in M's coordinates."""
         return solution
 
     def degrees_of_freedom(self, alpha: float) -> float:
-        """See `Solver`: size − λ tr (M + λI)⁻¹, and the trace is ‖L⁻¹‖² of the factor L."""
+        """Σ e/(e + λ) over the eigenvalues e of M.
+
+        Size − λ tr (M + λI)⁻¹, and the trace is ‖L⁻¹‖² of the factor L.
+        """
         factor: NDArray[Any] = self._factor(alpha)
         if alpha > FLOAT32_TRACE * self._trace:
             np.copyto(self._float32, factor, casting="same_kind")

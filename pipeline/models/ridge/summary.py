@@ -110,9 +110,9 @@ class Summary(Protocol):
         s and b may be in any orthonormal coordinates.
         """
 
-    def judge(self) -> Judge:
+    def judge(self) -> MeanSquaredError:
         """Return what measures how well these rows are predicted."""
 
 
-Judge = Callable[[Floats, Floats], Floats]
+MeanSquaredError = Callable[[Floats, Floats], Floats]
 """Mean squared errors (k,) of ψ (D, k) and an intercept (k,), all in the targets' units."""

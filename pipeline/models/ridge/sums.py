@@ -16,7 +16,7 @@ from ...embeddings.random_features.completion import Completion
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from .gram_products import GramProducts, add_upper, gram_bytes, unpacked
 from .moments import MomentsBuilder, RidgeMoments
-from .summary import Judge
+from .summary import MeanSquaredError
 
 BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer products are slower
 BLOCK_BYTES = 2**28  # of it, at most
@@ -76,11 +76,11 @@ class RidgeStatistics(RidgeMoments):
         return replace(super().completed(by), gram=gram)
 
     def statistics(self) -> RidgeStatistics:
-        """See `Summary`."""
+        """Return the sums of the rows."""
         return self
 
     def part(self, size: int) -> RidgeStatistics:
-        """See `Summary`."""
+        """Return a part of order ``size``: evenly spaced rows, or features."""
         chosen = spread_rows(np.arange(self.n_features), size)
         i, j = (chosen[half] for half in np.triu_indices(len(chosen)))
         gram = self.gram[i * self.n_features - i * (i - 1) // 2 + j - i]
@@ -105,33 +105,36 @@ class RidgeStatistics(RidgeMoments):
         return ours, theirs, both
 
     def matrix(self, shift: float = 0.0) -> Floats:
-        """See `Summary`."""
+        """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
         return self.centred_gram(shift).T
 
     def right_side(self) -> Floats:
-        """See `Summary`."""
+        """Return b, shape (size, k)."""
         return self.centred_cross()
 
     def rounding(self, noise: float) -> float:
-        """See `Summary`."""
+        """Return the share of the trace below which eigenvalues of M come from rounding."""
         return noise
 
     def sizes(self) -> Floats:
-        """See `Summary`: √Σz², of features about 0; 1 for features that are 0."""
+        """Return s, shape (size,): entry (i, j) of M is rounded in proportion to s_i s_j.
+
+        √Σz², of features about 0; 1 for features that are 0.
+        """
         squares = self.diagonal
         return np.sqrt(np.where(squares > 0, squares, 1.0))
 
     @property
     def is_graded(self) -> bool:
-        """See `Summary`."""
+        """Whether features are of so different sizes that one bound of rounding hides some."""
         return are_graded(self.diagonal)
 
     def significant(self, noise: float) -> tuple[Floats, Floats, float]:
-        """See `Summary`.
+        """Return eigenvalues of M, shape (r,), eigenvectors, shape (size, r), and a bound.
 
-        Features of different sizes are brought to one size first, so that the rounding of large
-        ones does not hide small ones. M ≈ RRᵀ of what is left; the singular values of R have the
-        digits that those of RRᵀ lose.
+        Features of different sizes are brought to one size first, so that the rounding of
+        large ones does not hide small ones. M ≈ RRᵀ of what is left; the singular values of
+        R have the digits that those of RRᵀ lose.
         """
         matrix, sizes = self.centred_gram(), np.ones(self.size)
         bound = noise * self.trace
@@ -154,12 +157,12 @@ class RidgeStatistics(RidgeMoments):
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float
     ) -> tuple[Floats, float]:
-        """See `Summary`."""
+        """Return these rows' residual squares, and the fit's degrees of freedom; M alone has df."""
         explained = np.sum(solution * right_side + alpha * solution**2, axis=0)
         return np.maximum(0.0, self.centred_yy() - explained), df
 
-    def judge(self) -> Judge:
-        """See `Summary`."""
+    def judge(self) -> MeanSquaredError:
+        """Return what measures how well these rows are predicted."""
         gram, right_side, yy = self.matrix(), self.centred_cross(), self.centred_yy()
 
         def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:

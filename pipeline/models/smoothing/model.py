@@ -36,7 +36,7 @@ class SmootherModel:
     training : TrainingRows
         The bags fitted, kept or read again by every prediction.
     features : FeatureMap
-        The embedding with everything decided.
+        The fitted embedding.
     outcome : Outcome
     precision : {"float32", "float64"}
     centre : shape (s,)
@@ -65,7 +65,7 @@ class SmootherModel:
 
     @property
     def prediction_cost(self) -> Cost:
-        """See `ScoringModel.prediction_cost`."""
+        """What predictions take: `features`, and what else a model sees of a bag."""
         return self.features.cost
 
     def decision_rows(self, bags: Bags) -> Floats:
@@ -91,7 +91,7 @@ class SmootherModel:
                 queries = embedded[0] - self.centre
             sums = self.sums(queries, bandwidth, None, progress)
             out[start : start + len(block)] = np.ldexp(sums.predictions[0], self.exponents)
-        tell_outside(outside, bags, self.report, self.features.embedding.out_of_box)
+        tell_outside(outside, bags, self.report, self.features.embedding)
         self.outcome.check_finite(out, "a prediction", NOT_FINITE)
         return out
 

@@ -47,7 +47,7 @@ from ..fitted_model import digest_of_fitted
 from ..fitting.feature_map import FeatureMap, in_embedded_order, resolve_features
 from ..judging import score_of
 from ..outcomes.base import Outcome
-from ..outcomes.densities import Densities
+from ..outcomes.densities import DensityOutcome
 from ..outcomes.reals import Reals
 from ..predictions.densities import DensityPrediction
 from ..predictions.outside import Outside, counting_outside, warning_of_outside
@@ -88,7 +88,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         Those tried, and their leave-one-out errors (mean squared error over target variance;
         squared L2 distance for densities).
     features_ : FeatureMap
-        The embedding with everything decided.
+        The fitted embedding.
     response_spec_, mean_coefficients_
         As in `TripleBasisRegressor`, when fitted to responses.
 
@@ -100,6 +100,17 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     Bags given in memory are embedded once and kept. Of a store nothing is kept, unless
     ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
     cluster if there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import KernelSmoother
+    >>> model = KernelSmoother('moments').fit(X, y)
+    >>> model.predict(X[:3]).shape
+    (3,)
     """
 
     embedding: Annotated[Embedding | str | None, EMBEDDING | None_ | NameIn(EMBEDDINGS)] = field(
@@ -156,9 +167,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         if isinstance(X, BagStore):
             X = copy(X)  # stays at these counts when X is appended to
         source, outcome = self._encoded(X, y, target, responses)
-        given = self.embedding
-        given = named_embedding(given) if isinstance(given, str) else given
-        embedding = fresh("embedding", given, Embedding, ProjectionEmbedding)
+        basis = self.embedding
+        basis = named_embedding(basis) if isinstance(basis, str) else basis
+        embedding = fresh("embedding", basis, Embedding, ProjectionEmbedding)
         source = in_embedded_order(source, embedding)
         with lane():
             features = resolve_features(source, embedding, None)
@@ -169,8 +180,8 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             centre = sample.embeddings.mean(axis=0).astype(self.precision)
             exponents = units_of(sample.targets)
             streamed = replace(streamed, centre=centre, exponents=exponents)
-            kept = self.in_memory or source.in_memory
-            rows: TrainingRows = self._keep(streamed, features, outcome) if kept else streamed
+            in_memory = self.in_memory or source.in_memory
+            rows: TrainingRows = self._keep(streamed, features, outcome) if in_memory else streamed
             sample = _sampled(rows)
         if len(sample.index) < 2:
             raise DataError("a kernel smoother needs two labelled bags")
@@ -221,13 +232,13 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             outside.warn(X)
             rows = np.concatenate(parts) if parts else np.empty((0, model.outcome.n_targets))
             return with_missing(model.outcome.predict(rows).values, bags.present())
-        given = as_bags(X)
-        with warning_of_outside(given):
-            return model.outcome.predict(model.smooth(given, progress)).values
+        new_bags = as_bags(X)
+        with warning_of_outside(new_bags):
+            return model.outcome.predict(model.smooth(new_bags, progress)).values
 
     @property
     def features_(self) -> FeatureMap:
-        """The embedding with everything decided."""
+        """The fitted embedding."""
         return self.model_.features
 
     @property
@@ -273,7 +284,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             raise ParameterError("give targets or responses, not both")
         if responses is None and not stored:
             return Reals.from_labels(X, y, target, None, None)
-        return Densities.from_labels(X, responses, None, None, self.response_embedding)
+        return DensityOutcome.from_labels(X, responses, None, None, self.response_embedding)
 
     def _keep(self, rows: StreamedRows, features: FeatureMap, outcome: Outcome) -> RowsInMemory:
         """Return all rows in memory, which needs twice their size while they are joined."""
@@ -288,9 +299,9 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     ) -> float:
         """Return the bandwidth, and keep those that were tried."""
         if self.bandwidth != "loo":
-            given = float(self.bandwidth)
-            self.bandwidths_, self.bandwidth_scores_ = np.array([given]), np.full(1, np.nan)
-            return given
+            bandwidth = float(self.bandwidth)
+            self.bandwidths_, self.bandwidth_scores_ = np.array([bandwidth]), np.full(1, np.nan)
+            return bandwidth
         targets, outcome = sample.targets.astype(np.float64), model.outcome
         self.bandwidths_ = CANDIDATES * median_distance(sample.embeddings)
         sums = model.sums(sample.embeddings, self.bandwidths_, sample.index, progress)

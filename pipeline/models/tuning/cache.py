@@ -129,19 +129,19 @@ class OpenCache:
         try:  # one read of many blocks takes a fraction of the time of as many reads
             rows = np.asarray(self._array[start : places[-1].stop])
         except Exception:  # a damaged one: the others are read
-            found = [self.read(block) for block in blocks]
+            blocks_read = [self.read(block) for block in blocks]
         else:
             split = [rows[at.start - start : at.stop - start] for at in places]
-            found = [_unless_missing(part) for part in split]
-        missing = [i for i, part in enumerate(found) if part is None]
+            blocks_read = [_unless_missing(part) for part in split]
+        missing = [i for i, part in enumerate(blocks_read) if part is None]
         if missing:
             wanted = [np.arange(places[i].start, places[i].stop) - start for i in missing]
             made = make(np.concatenate(wanted))
             ends = np.cumsum([len(rows) for rows in wanted])
             for i, part in zip(missing, np.split(made, ends[:-1]), strict=True):
-                found[i] = part
+                blocks_read[i] = part
                 self.write(blocks[i], part)
-        return np.concatenate([part for part in found if part is not None])
+        return np.concatenate([part for part in blocks_read if part is not None])
 
     def read(self, block: int) -> NDArray[Any] | None:
         """Return the rows of a block's bags; None where it is missing or damaged."""
@@ -175,5 +175,5 @@ def discard_others(folder: str, identity: str) -> None:
 
 
 def _kept_errors(url: str) -> AbstractContextManager[None]:
-    remedy = "make room, or choose another place with cache_url"
+    remedy = "make room, or choose another place with checkpoints"
     return storage_errors(url, "coefficients cannot be kept there", remedy)

@@ -1,4 +1,4 @@
-"""Candidates: the models that are compared, with everything decided."""
+"""Candidates: the models that are compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...embeddings.base import Embedding
 from ...embeddings.random_features.base import RandomFeatures
 from ...embeddings.random_features.fourier import RandomFourierFeatures
 from ...execution.lanes import lane
-from ..base import DoubleBasis, parameters_of
+from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.feature_map import FeatureMap, resolve_features, sampled_embeddings
 from ..fitting.planning import choose_columns
 from ..fitting.problem import Problem
@@ -37,6 +37,19 @@ class Candidate:
     features : FeatureMap
     first : Embedding
         The embedding itself, not fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> search = Search([MomentsEmbedding()], heads=['ridge'])
+    >>> result = tune(DoubleBasisRegressor(), X, y, search=search)
+    >>> result.candidates[result.winner].scale_multiplier > 0
+    True
     """
 
     embedding: int
@@ -72,7 +85,7 @@ def resolve_candidates(problem: Problem, base: DoubleBasis, search: Search) -> l
             f"scale_multipliers are of the median distance, and scale is {second.scale!r}; "
             "choose scale='median' or scale_multipliers=(1.0,)"
         )
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     for i, embedding in enumerate([*search.embeddings, *search.linear]):
         multipliers = search.scale_multipliers if i < len(search.embeddings) else ()
         try:
@@ -81,8 +94,8 @@ def resolve_candidates(problem: Problem, base: DoubleBasis, search: Search) -> l
             text = " ".join(repr(embedding).split())
             raise ParameterError(f"embedding {i + 1} of the search, {text}: {error}") from error
         for candidate in made:
-            found.setdefault(digest(candidate.features.to_dict()), candidate)
-    return list(found.values())
+            candidates.setdefault(digest(candidate.features.to_dict()), candidate)
+    return list(candidates.values())
 
 
 def resolve_widths(
@@ -120,7 +133,7 @@ def digest(values: object) -> str:
 
 
 def _random_features(base: DoubleBasis) -> RandomFeatures:
-    second = parameters_of(base).random_features
+    second = fit_parameters_of(base).random_features
     if second is False:
         raise ParameterError("random_features=False has no width to compare: fit the model")
     return clone(second) if second is not None else RandomFourierFeatures()

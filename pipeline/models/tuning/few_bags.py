@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from ...core.errors import DataError
 from ...execution.progress import Progress
-from ..base import DoubleBasis, parameters_of
+from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.choice.automatic import Choice
 from ..fitting.problem import Problem
 from ..stacking import STACK
@@ -53,7 +53,7 @@ def tune_few(
             "anything on: label more bags"
         )
     second = choice.random_features
-    alpha = parameters_of(estimator).alpha_for(choice.n_labelled)
+    alpha = fit_parameters_of(estimator).alpha_for(choice.n_labelled)
     made = clone(estimator).set_params(
         embedding=choice.embedding, random_features=second, alpha=alpha
     )
@@ -82,7 +82,7 @@ def tune_few(
 def widths_with(search: Search, choice: Choice) -> tuple[float, ...]:
     """Return the multipliers of a search, including the one that the choice took."""
     second = choice.random_features
-    given = {float(one) for one in search.scale_multipliers}
+    widths = {float(width) for width in search.scale_multipliers}
     if second is not False and np.isfinite(second.scale_multiplier):
-        given.add(float(second.scale_multiplier))
-    return tuple(sorted(given))
+        widths.add(float(second.scale_multiplier))
+    return tuple(sorted(widths))

@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from ...core import Boolean, Function, Instance, ListOf, None_, Text, Url, checked
 from ...core.arrays import Floats
-from ...core.errors import DataError, ParameterError
+from ...core.errors import DataError, ParameterError, one_warning_each
 from ...data.labelled.column_splits import GroupFolds, GroupSplit
 from ...data.labelled.holdout import HOLDOUT, HoldoutLike
 from ...data.labelled.labelled import LabelledBags
@@ -32,7 +32,7 @@ from ...embeddings.registered import spec_to_dict
 from ...execution.lanes import lane
 from ...execution.notebook import watched
 from ...execution.progress import Progress, part_of, silent
-from ..base import DoubleBasis, parameters_of
+from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.accumulate import FitStatistics
 from ..fitting.choice.automatic import choose_embedding
 from ..fitting.fit_parameters import FitParameters
@@ -54,6 +54,7 @@ from .scoring import CachedBags, score_statistics
 from .search import Search
 
 HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated again
+SCORES = "scores.json"  # in the folder of checkpoints
 LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
 
 
@@ -61,8 +62,7 @@ LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
     search=Instance("Search") | None_,
     target=Text | ListOf(Text) | None_,
     holdout=HOLDOUT,
-    records=Url | None_,
-    cache_url=Url | None_,
+    checkpoints=Url | None_,
     keep_cache=Boolean,
     progress=Function | None_,
 )
@@ -76,12 +76,14 @@ def tune(
     sample_weight: SampleWeight = None,
     holdout: HoldoutLike = 0.0,
     groups: Groups = None,
-    records: str | os.PathLike[str] | None = None,
-    cache_url: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
     keep_cache: bool = False,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Choose embedding, σ and λ, fit the best to all bags, and judge it on those held out.
+    """Compare embeddings, kernel widths and penalties, and fit the best model to all bags.
+
+    Many candidates are compared on few bags, and the best of them on more. With a holdout the
+    winner is judged on bags that no candidate has seen.
 
     Coefficients of an embedding are computed once per bag and kept beside the store, or in a
     temporary folder for bags in memory; those of the responses once for all embeddings. A rung adds
@@ -106,13 +108,12 @@ def tune(
     groups : str or array, shape (n_bags,), optional
         A column of the store, or one value per bag: bags of equal values are not independent, and
         are kept together by every choice. Default: those of the holdout.
-    records : path, optional
-        A local file for the scores; with it a tune that was killed goes on where it was.
-    cache_url : str, optional
-        Folder for the coefficients; default ``<store>.cache``, or a temporary folder.
+    checkpoints : URL or path, optional
+        Folder for the scores and the coefficients, from which a tune that was killed goes on. None:
+        no scores are kept, and coefficients lie in ``<store>.cache``, or in a temporary folder.
     keep_cache : bool
         Leave the winner's coefficients and the targets there; those of other embeddings never
-        stay. Bags in memory need ``cache_url`` then.
+        stay. Bags in memory need ``checkpoints`` then.
     progress : callable (bags done, bags in all), optional
         Starts again at 0 with each rung, and for the last fit.
 
@@ -124,7 +125,12 @@ def tune(
     ParameterError
         A value that the search, an embedding or the estimator refuses; before any pass.
     StoreError
-        The cache or the records cannot be written.
+        The scores or the coefficients cannot be written.
+
+    See Also
+    --------
+    cross_val_score : Scores of one model over folds.
+    bagbasis.models.Search : The candidates.
 
     Examples
     --------
@@ -137,6 +143,30 @@ def tune(
     >>> tuned.model.predict([rng.normal(0, 1.0, (30, 1))]).shape
     (1,)
     """
+    folder = None if checkpoints is None else normalize_url(checkpoints)
+    scores = None if folder is None else f"{folder}/{SCORES}"
+    columns = {
+        "target": target,
+        "sample_weight": sample_weight,
+        "holdout": holdout,
+        "groups": groups,
+    }
+    return tune_in(folder, scores, estimator, X, y, search, keep_cache, progress, **columns)
+
+
+@one_warning_each()
+def tune_in(
+    folder: str | None,
+    scores: str | os.PathLike[str] | None,
+    estimator: DoubleBasis,
+    X: TrainingBags,
+    y: Labels,
+    search: Search | None,
+    keep_cache: bool,
+    progress: Progress | None,
+    **given: Any,  # noqa: ANN401 - of `pose_problem`
+) -> Tuning:
+    """Do what `tune` does, with coefficients in a folder and scores in a file, or None."""
     if isinstance(X, DoubleBasis):
         raise ParameterError(
             "tune takes the estimator first, as cross_val_score does: "
@@ -145,18 +175,10 @@ def tune(
     parameters = _parameters(estimator)
     if search is not None:
         search.check()
-    problem = pose_problem(
-        parameters,
-        X,
-        y,
-        target,
-        sample_weight=sample_weight,
-        holdout=holdout,
-        groups=groups,
-    )
+    problem = pose_problem(parameters, X, y, **given)
     source, seen = problem.source, watched(progress)
-    if source.in_memory and keep_cache and cache_url is None:
-        raise ParameterError("keep_cache of bags in memory: give cache_url, the folder to keep")
+    if source.in_memory and keep_cache and folder is None:
+        raise ParameterError("keep_cache of bags in memory: give checkpoints, the folder to keep")
     search = search or Search.auto(source.n_dims)
     if search.choose:
         choice = choose_embedding(problem, parameters.random_features, seen)
@@ -165,8 +187,8 @@ def tune(
         estimator = clone(estimator).set_params(random_features=choice.compared)
         tried, widths = [choice.embedding, *search.embeddings], widths_with(search, choice)
         search = replace(search, embeddings=tried, scale_multipliers=widths)
-    with _cache_folder(source, cache_url) as folder:
-        tuner = _Tuner(problem, estimator, search, records, folder)
+    with _cache_folder(source, folder) as place:
+        tuner = _Tuner(problem, estimator, search, scores, place)
         result = tuner.run(seen)
         tuner.clean(result.winner if keep_cache else None)
     return result
@@ -175,14 +197,14 @@ def tune(
 def _parameters(estimator: DoubleBasis) -> FitParameters:
     """Return the parameters that all candidates share."""
     Instance("DoubleBasis").check("estimator", estimator)
-    return parameters_of(estimator)
+    return fit_parameters_of(estimator)
 
 
 @contextmanager
-def _cache_folder(source: LabelledBags, given: str | os.PathLike[str] | None) -> Iterator[str]:
+def _cache_folder(source: LabelledBags, cache: str | None) -> Iterator[str]:
     """Yield the folder for coefficients: as given, beside the store, or a temporary one."""
-    if given is not None:
-        yield normalize_url(given)
+    if cache is not None:
+        yield cache
     elif source.url is not None:
         yield f"{source.url}.cache"
     else:
@@ -198,10 +220,10 @@ class _Tuner:
         problem: Problem,
         estimator: DoubleBasis,
         search: Search,
-        records: str | os.PathLike[str] | None,
+        scores: str | os.PathLike[str] | None,
         folder: str,
     ) -> None:
-        self.parameters, self.problem = parameters_of(estimator), problem
+        self.parameters, self.problem = fit_parameters_of(estimator), problem
         self.source = problem.fitted
         self.compared = replace(self.problem, source=self.source)
         self.outcome = self.problem.outcome
@@ -224,28 +246,30 @@ class _Tuner:
         self.validation = validation
         self.identity = identity_of(problem.source)
         self.folder = folder
-        self.records = Records(records, self.identity)
+        self.records = Records(scores, self.identity)
         self._held: dict[int, tuple[int, FitStatistics]] = {}  # by candidate: rung, statistics
 
     def run(self, progress: Progress) -> Tuning:
         discard_others(self.folder, self.identity)
-        left = list(range(len(self.candidates)))
-        found: list[dict[int, Score]] = []
+        surviving = list(range(len(self.candidates)))
+        scores: list[dict[int, Score]] = []
         for r in range(len(self.rungs)):
-            found.append(self._compare(r, left, progress))
-            left = sorted(left, key=lambda c: (found[-1][c].error, c))[: self.rungs[r].n_kept]
-            self._discard(range(len(self.candidates)) if self.search.join else left)
+            scores.append(self._compare(r, surviving, progress))
+            surviving = sorted(surviving, key=lambda c: (scores[-1][c].error, c))[
+                : self.rungs[r].n_kept
+            ]
+            self._discard(range(len(self.candidates)) if self.search.join else surviving)
         self._held.clear()
-        winner = left[0]
+        winner = surviving[0]
         leads: list[Lead] = []
         if self.search.join:
-            winner, leads = Joining(self, found, progress).run()
+            winner, leads = Joining(self, scores, progress).run()
         self._held.clear()
         made = keep_groups_whole(self.problem, self.candidates[winner].estimator(self.estimator))
         model = fit_winner(self.problem, made, self.search.heads, progress)
-        warn_of_penalty(found[-1][winner], model)
+        warn_of_penalty(scores[-1][winner], model)
         judged = judge_winner(model, self.problem, progress)
-        tuned = self.embeddings, self.candidates, self.rungs, found, winner, model, leads, judged
+        tuned = self.embeddings, self.candidates, self.rungs, scores, winner, model, leads, judged
         return Tuning(*tuned)
 
     def clean(self, kept: int | None) -> None:
@@ -255,14 +279,14 @@ class _Tuner:
             self._targets.remove()
         discard_empty(self.folder)
 
-    def _compare(self, r: int, left: Sequence[int], progress: Progress) -> dict[int, Score]:
+    def _compare(self, r: int, candidates: Sequence[int], progress: Progress) -> dict[int, Score]:
         """Score the candidates of a rung; hold the statistics of the best for the next one."""
         scores: dict[int, Score] = {}
         rung = self.rungs[r]
         before = self.rungs[r - 1].n_bags if r else 0
         new = rung.n_bags - before
-        for done, c in enumerate(left):
-            scores[c] = self.score(c, r, part_of(progress, done * new, len(left) * new))
+        for done, c in enumerate(candidates):
+            scores[c] = self.score(c, r, part_of(progress, done * new, len(candidates) * new))
             self._hold_best(scores, rung.n_kept)
         return scores
 
@@ -285,8 +309,8 @@ class _Tuner:
             variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
             units = np.where(variance > 0, variance, 1.0)
         with lane():
-            left = self._beside(c, statistics)
-            solution = solve(left.train, score.alpha, self.parameters.rounding)
+            residual = self._beside(c, statistics)
+            solution = solve(residual.train, score.alpha, self.parameters.rounding)
         self._held.pop(c, None)
         blocks = (0, self.rungs[-1].n_blocks)
         return held_out_losses(self._cached(c), self.validation, solution, units, blocks, weights)
@@ -312,9 +336,9 @@ class _Tuner:
             )
         with lane():
             penalties = self._penalties(train, rung)
-            units, left = self._units(held_out), self._beside(c, statistics)
+            units, residual = self._units(held_out), self._beside(c, statistics)
             rounding = self.parameters.rounding
-            path = score_validation(left.train, held_out, penalties, rounding, units)
+            path = score_validation(residual.train, held_out, penalties, rounding, units)
         return Score(
             float(path.scores.min()),
             rung.n_bags,
@@ -421,10 +445,10 @@ class _Tuner:
         url = f"{self.folder}/{self.identity}-{digest([self._data_key(), key])}.zarr"
         return RowCache(url, self.order.n_bags, n_columns, self.order.block_length, dtype)
 
-    def _discard(self, kept: Iterable[int]) -> None:
+    def _discard(self, candidates: Iterable[int]) -> None:
         """Delete the caches of embeddings that none of these candidates has."""
-        left = {self._coefficients(c).url for c in kept}
+        urls = {self._coefficients(c).url for c in candidates}
         caches = map(self._coefficients, range(len(self.candidates)))
         for cache in {cache.url: cache for cache in caches}.values():
-            if cache.url not in left:
+            if cache.url not in urls:
                 cache.remove()

@@ -10,7 +10,7 @@ from ...data.labelled.columns import Column
 from ...embeddings.base import Embedding
 from ...embeddings.composed.union import JOINS, EmbeddingUnion, name_parts
 from ...execution.progress import Progress
-from ..base import DoubleBasis, parameters_of
+from ..base import DoubleBasis, fit_parameters_of
 from ..fitting.problem import Problem
 from .candidates import Candidate, resolve_widths
 from .leads import Losses, difference
@@ -66,15 +66,15 @@ class Joining:
         compared = [best, *(c for c in finalists if c not in kernels)]
         parts, weights = [candidates[best].first], [1.0]
         others = [candidates[c].first for c in kernels if c != best]
-        second = parameters_of(self._tune.estimator).random_features
+        second = fit_parameters_of(self._tune.estimator).random_features
         joins = ["product"] if second and second.learns else list(JOINS)  # learnt is one kernel
         while others:
             made = {}
             for other, join, weight in product(others, joins, WEIGHTS):
                 named = name_parts([*parts, other])
                 union = EmbeddingUnion(named, join=join, weights=[*weights, weight])
-                found = self._add(union, widths)
-                made[min(found, key=self._first_error)] = (other, weight)
+                added = self._add(union, widths)
+                made[min(added, key=self._first_error)] = (other, weight)
             few = sorted(made, key=self._first_error)[:MOST_COMPARED]
             new = min(few, key=self._error)
             finalists.append(new)
@@ -84,15 +84,15 @@ class Joining:
             best, (other, weight) = new, made[new]
             compared.append(best)
             parts, weights = [*parts, other], [*weights, weight]
-            others = [one for one in others if one is not other]
+            others = [candidate for candidate in others if candidate is not other]
         winner = min(compared, key=self._error)
         leads = [Lead(c, *self._differ(winner, c)) for c in finalists if c != winner]
         return winner, sorted(leads, key=lambda lead: lead.gap)
 
     def _best_of_each(self) -> list[int]:
         """Return each embedding's candidate that came furthest."""
-        found = enumerate(self._found)
-        reached = {c: (-r, scores[c].error) for r, scores in found for c in scores}
+        rungs = enumerate(self._found)
+        reached = {c: (-r, scores[c].error) for r, scores in rungs for c in scores}
         best: dict[int, int] = {}
         for c in sorted(reached, key=lambda c: reached[c]):
             best.setdefault(self._tune.candidates[c].embedding, c)

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.errors import DataError, ParameterError, warn
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
-from ..base import DoubleBasis, parameters_of, with_model
+from ..base import DoubleBasis, fit_parameters_of, with_model
 from ..evaluation.baselines import judge_fit, judge_labelled
 from ..fit import calibrated, fit_ridge
 from ..fitting.problem import Problem
@@ -32,7 +32,7 @@ def keep_groups_whole(problem: Problem, made: DoubleBasis) -> DoubleBasis:
     Folds do so, but where a baseline stands beside; there the groups that have compared the
     candidates choose it.
     """
-    parameters = parameters_of(made)
+    parameters = fit_parameters_of(made)
     by_gcv = parameters.is_path and not parameters.is_judged
     if problem.groups is None or not by_gcv or problem.folds(parameters) is not None:
         return made
@@ -53,7 +53,7 @@ def fit_winner(
     Where its trees cannot be grown, as rows do not fit in memory, the report says why under
     "head", and the ridge is taken. What is in ``report`` stands in the model's.
     """
-    parameters = parameters_of(made)
+    parameters = fit_parameters_of(made)
     model = fit_ridge(problem, parameters, progress)
     model = replace(model, report={**model.report, **(report or {})})
     if heads and {*heads} != {RIDGE} and parameters.learns.has_heads and parameters.head == RIDGE:
@@ -67,7 +67,8 @@ def fit_winner(
             return with_model(made, replace(model, report={**model.report, "head": refused}))
         if head != RIDGE:
             made.set_params(head=head)
-            model = calibrated(model, problem)
+        if head != RIDGE or model.outcome.has_sets:  # each head has probabilities of its own
+            model = calibrated(model, problem, parameters.rounding)
     return with_model(made, model)
 
 
@@ -94,7 +95,7 @@ def judge_winner(model: DoubleBasis, problem: Problem, progress: Progress) -> di
     data, weights = problem.source.data, problem.weights
     try:
         if isinstance(data, BagStore):
-            return judge_fit(model, data, progress, forest=True)
+            return judge_fit(model, data, progress=progress, forest=True)
         by_column = replace(weights, by_class=None) if weights and weights.column else None
         return judge_labelled(model, problem.source, by_column, progress, forest=True)[0]
     except DataError as error:  # a bag that is refused does not take the tune with it

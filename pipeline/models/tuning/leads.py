@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from ...core.arrays import Floats, Integers
 from ...core.held_out_choice import mean_and_error
+from ...core.sums import Sums
 from ...data.labelled.splits import Membership
 from ...data.labelled.weights import Weights
 from ...data.store.plan import Range
 from ...execution.costs import Cost
-from ...execution.passes import Reduction, run_pass
+from ...execution.passes import rows_of, run_pass
 from ..fitting.feature_map import ROWS_PER_BLOCK, FeatureMap
 from ..ridge.ridge import RidgeSolution
 from .scoring import CachedBags, CachedBatch, block_ranges
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
+class Losses(Sums):
     """Of a candidate on the bags held out.
 
     Attributes
@@ -39,20 +40,16 @@ class Losses:
     values: Floats
     weights: Floats
 
-    def __add__(self, other: Losses) -> Losses:
-        """Return the losses of the bags of both."""
-        return joined([self, other])
+    ROWS: ClassVar[tuple[str, ...]] = ("index", "values", "weights")
 
+    @override
+    def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        return super().combined(other, combine).in_order()
 
-def joined(parts: Sequence[Losses]) -> Losses:
-    """Return the losses of the bags of all parts."""
-    index = np.concatenate([one.index for one in parts])
-    order = np.argsort(index)
-    values, weights = (
-        np.concatenate([getattr(one, name) for one in parts])[order]
-        for name in ("values", "weights")
-    )
-    return Losses(index[order], values, weights)
+    def in_order(self) -> Self:
+        """Return the same by ascending positions."""
+        order = np.argsort(self.index)
+        return type(self)(self.index[order], self.values[order], self.weights[order])
 
 
 def difference(
@@ -78,40 +75,29 @@ def held_out_losses(
     """One pass over the bags held out: mean over the targets of squared errors in ``units``."""
     cost = source.features.cost_in("float32")
     cost += Cost(bytes_per_task=4 * source.features.n_features * ROWS_PER_BLOCK)
-    rows = partial(_LossRows, source.features, validation, solution, units, weights)
-    reduction = Reduction(rows, operator.add, cost, name="losses")
-    ranges = block_ranges(source, blocks, cost)
-    return run_pass(source, reduction, ranges=ranges)
+    of_batch = partial(_losses_of, source.features, validation, solution, units, weights)
+    losses = rows_of("losses", of_batch, cost)
+    index, values, weighed = run_pass(source, losses, ranges=block_ranges(source, blocks, cost)).T
+    return Losses(index.astype(np.int64), values, weighed).in_order()
 
 
-class _LossRows:
-    """The losses of the blocks of one task."""
-
-    def __init__(
-        self,
-        features: FeatureMap,
-        validation: Membership,
-        solution: RidgeSolution,
-        units: Floats,
-        weights: Weights | None,
-    ) -> None:
-        self._features, self._validation = features, validation
-        self._solution, self._units, self._weights = solution, units, weights
-        self._blocks = [Losses(np.empty(0, np.int64), np.empty(0), np.empty(0))]
-
-    def add(self, batch: CachedBatch) -> None:
-        """Predict the bags of a block that are held out."""
-        held = np.flatnonzero(self._validation.of(batch.index))
-        for start in range(0, len(held), ROWS_PER_BLOCK):
-            rows = held[start : start + ROWS_PER_BLOCK]
-            y, index = batch.targets[rows], batch.index[rows]
-            z = np.empty((len(rows), self._features.n_features), np.float32)
-            self._features.features_of(batch.coefficients[rows], z)
-            errors = z @ self._solution.coef.T + self._solution.intercept - y
-            weights = np.ones(len(rows)) if self._weights is None else self._weights.of(index, y)
-            losses = (errors**2 / self._units).mean(axis=1)
-            self._blocks.append(Losses(index, losses, weights))
-
-    def finish(self) -> Losses:
-        """Return the losses of all blocks."""
-        return joined(self._blocks)
+def _losses_of(
+    features: FeatureMap,
+    validation: Membership,
+    solution: RidgeSolution,
+    units: Floats,
+    weights: Weights | None,
+    batch: CachedBatch,
+) -> Floats:
+    """Return a row per bag held out: its position, its loss, and its weight."""
+    held = np.flatnonzero(validation.of(batch.index))
+    y, index = batch.targets[held], batch.index[held]
+    losses = np.empty(len(held))
+    for start in range(0, len(held), ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
+        z = np.empty((len(held[rows]), features.n_features), np.float32)
+        features.features_of(batch.coefficients[held[rows]], z)
+        errors = z @ solution.coef.T + solution.intercept - y[rows]
+        losses[rows] = (errors**2 / units).mean(axis=1)
+    weighed = np.ones(len(held)) if weights is None else weights.of(index, y)
+    return np.column_stack([index, losses, weighed])

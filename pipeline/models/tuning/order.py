@@ -60,7 +60,21 @@ class RunOrder:
 
 @dataclass(frozen=True)
 class Rung:
-    """The first ``n_blocks`` blocks, ``n_bags`` bags, on which candidates are compared."""
+    """The first ``n_blocks`` blocks, ``n_bags`` bags, on which candidates are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> search = Search([MomentsEmbedding()], heads=['ridge'])
+    >>> rung = tune(DoubleBasisRegressor(), X, y, search=search).rungs[0]
+    >>> rung.n_candidates, rung.n_bags
+    (5, 80)
+    """
 
     n_blocks: int
     n_bags: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ...core.saved import Format, Saved, read_saved
@@ -30,6 +29,19 @@ class Score(Saved):
     alpha : float
         The best penalty; ``alphas`` and ``errors`` are the whole path.
     seconds : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> search = Search([MomentsEmbedding()], heads=['ridge'])
+    >>> scores = tune(DoubleBasisRegressor(), X, y, search=search).scores  # of each rung
+    >>> scores[-1][0].error < 0.5
+    True
     """
 
     error: float
@@ -53,6 +65,19 @@ class Lead:
         Error of the candidate less that of the winner.
     standard_error : float
         Standard error of the gap, over bags, or over the groups of ``holdout``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> search = Search([MomentsEmbedding()], heads=['ridge'])
+    >>> leads = tune(DoubleBasisRegressor(), X, y, search=search).leads
+    >>> all(lead.standard_error >= 0 for lead in leads)
+    True
     """
 
     candidate: int
@@ -81,6 +106,19 @@ class Tuning:
     judged : dict or None
         The winner's error on the bags of the holdout, which no choice has seen, beside the best
         constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> search = Search([MomentsEmbedding()], heads=['ridge'])
+    >>> result = tune(DoubleBasisRegressor(), X, y, search=search)
+    >>> result.model.predict(X[:2]).shape
+    (2,)
     """
 
     embeddings: list[Embedding[Any]]
@@ -98,8 +136,8 @@ class Records:
 
     Parameters
     ----------
-    path : path or None
-        A local file; None keeps nothing.
+    path : URL, path or None
+        A file; None keeps nothing.
     identity : str
         Identity of the data; scores of other data are dropped.
 
@@ -110,7 +148,7 @@ class Records:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, identity: str) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = path
         self._identity = identity
         self._scores = self._load()
 
@@ -129,21 +167,21 @@ class Records:
     def _load(self) -> dict[str, Score]:
         if self._path is None:
             return {}
-        found = read_json(
+        scores = read_json(
             self._path,
             self._known,
             damaged="not the state of a tune",
             remedy="delete it to start over",
         )
-        return found or {}
+        return scores or {}
 
     def _known(self, values: dict[str, Any]) -> dict[str, Score]:
         """Return the scores of a file; none where they are of other data or an earlier version.
 
         What a newer version wrote is its tune, which is not begun anew: `NewerError`.
         """
-        found = values[FORMAT.key]
-        if type(found) is int and found < FORMAT.version:
+        written = values[FORMAT.key]
+        if type(written) is int and written < FORMAT.version:
             return {}
         values = FORMAT.strip(values)
         if values["identity"] != self._identity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Self
 
 from ...core import Instance, Integer, ListOf, OneOf, RandomSeed, Real, check_parameters, checked
@@ -52,9 +52,23 @@ class Search:
     choose : bool, default False
         Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
         2,000 bags nothing else is compared, as a tenth held out would be a few bags.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor, ExtremesEmbedding, MomentsEmbedding, tune
+    >>> from bagbasis.models import Search
+    >>> search = Search([MomentsEmbedding(), ExtremesEmbedding()], scale_multipliers=[0.5, 1.0])
+    >>> result = tune(DoubleBasisRegressor(), X, y, search=search)
+    >>> len(result.candidates)
+    4
     """
 
     embeddings: Annotated[Sequence[Embedding[Any]], ListOf(Instance("Embedding"), 1)]
+    _: KW_ONLY
     scale_multipliers: Annotated[Sequence[float], ListOf(Real(gt=0), 1)] = DEFAULT_MULTIPLIERS
     eta: Annotated[int, Integer(2)] = 3
     first_bags: Annotated[int, Integer(1)] | None = None
@@ -82,7 +96,7 @@ class Search:
             SlicedWassersteinEmbedding(),
         ]
         if n_dims > JOINT_DIMS:
-            kernels = [one.made() for one in short_list(n_dims)]
+            kernels = [choice.made() for choice in short_list(n_dims)]
         means = [MomentsEmbedding(covariance=False)]
         return cls(kernels, linear=means, join=True, heads=EVERY_HEAD, choose=True)
 

@@ -33,6 +33,17 @@ class CoordinateShift(Saved):
         permutation: small ones are not chance, however many coordinates there are.
     reference_spread, new_spread, spread_shift, spread_p_value : float
         The same of the standard deviation of a bag's points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> old = [rng.normal(0, 1, (20, 2)) for _ in range(60)]
+    >>> new = [rng.normal(0.7, 1, (20, 2)) for _ in range(60)]
+    >>> from bagbasis.operations import drift_test
+    >>> shift = drift_test(old, new, n_permutations=199).coordinates[0]
+    >>> shift.coordinate, shift.mean_p_value < 0.05
+    (0, True)
     """
 
     coordinate: int

@@ -55,8 +55,8 @@ class Deal:
     def buckets(self, positions: Integers) -> Integers:
         """Return the bucket of each row, ``count`` for those that are in none."""
         places = self.ranks(positions) - self.n_apart
-        found = places // self.length
-        return np.where((places < 0) | (found >= self.count), self.count, found)
+        buckets = places // self.length
+        return np.where((places < 0) | (buckets >= self.count), self.count, buckets)
 
 
 @lru_cache(maxsize=4)

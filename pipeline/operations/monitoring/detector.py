@@ -23,15 +23,18 @@ from ...core import (
 from ...core.arrays import Floats
 from ...core.errors import DataError, ModelError
 from ...core.sklearn_bases import BaseEstimator
+from ...data.bags.html import html_table
 from ...embeddings.base import Embedding, EmbeddingSpec
 from ...execution.lanes import lane
 from ...hypotheses.declared import Permutations
 from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.nulls.draws import generator_of
-from ...hypotheses.result import HypothesisResult
+from ...hypotheses.result import HypothesisResult, p_text
 from ...hypotheses.two_samples.fused import fuse_sums
 from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
+from ...models.verdict import rounded
 from .dealing import Deal
+from .drift import conclusion
 from .reference import Reference, read_reference, write_reference
 from .watched import Rows, Source, StoredBags, Watched
 
@@ -57,12 +60,39 @@ class DriftPrediction:
         The statistic, see `HypothesisResult`.
     threshold : float
         The distance that chance exceeds with probability alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> old = [rng.normal(0, 1, (20, 2)) for _ in range(60)]
+    >>> new = [rng.normal(0.7, 1, (20, 2)) for _ in range(60)]
+    >>> from bagbasis.operations import DriftDetector
+    >>> prediction = DriftDetector(n_permutations=199).fit(old).predict(new)
+    >>> prediction.p_value < 0.05, bool(prediction.distance > prediction.threshold)
+    (True, True)
     """
 
     is_drift: bool
     p_value: float
     distance: float
     threshold: float
+
+    def verdict(self) -> str:
+        """Return the conclusion in one sentence."""
+        return f"{conclusion(self.is_drift)} (p = {p_text(self.p_value)})."
+
+    def __str__(self) -> str:
+        """Return the conclusion, the distance and its threshold."""
+        distance, threshold = rounded(self.distance), rounded(self.threshold)
+        return f"{self.verdict()} Distance {distance}, threshold {threshold}."
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        return html_table(
+            self.verdict(),
+            {"distance": rounded(self.distance), "threshold": rounded(self.threshold)},
+        )
 
 
 @component
@@ -92,6 +122,17 @@ class DriftDetector(BaseEstimator):
     Attributes
     ----------
     reference_ : Reference
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> old = [rng.normal(0, 1, (20, 2)) for _ in range(60)]
+    >>> new = [rng.normal(0.7, 1, (20, 2)) for _ in range(60)]
+    >>> from bagbasis.operations import DriftDetector
+    >>> detector = DriftDetector(n_permutations=199).fit(old)
+    >>> bool(detector.predict(new).is_drift)
+    True
     """
 
     embedding: (
@@ -146,15 +187,17 @@ class DriftDetector(BaseEstimator):
         length = 1 if all_kept else max(1, (n - n_apart) // BUCKETS)
         count = 0 if all_kept else BUCKETS
         deal = Deal(n, n_apart, length, count, self.seed)
-        kept = rest(n_apart, n_kept) / unit
+        kept_rows = rest(n_apart, n_kept) / unit
         if all_kept:
             fixed = scales.sums(apart / unit, np.zeros(len(apart), np.int64), 1)
             fixed = fixed.reshape(len(scales.kernels), -1)
             empty = np.zeros((len(fixed), 0, fixed.shape[1]))
-            return Reference(watched, scales, unit, kept, fixed, n_apart, empty, np.zeros(0), 1)
+            return Reference(
+                watched, scales, unit, kept_rows, fixed, n_apart, empty, np.zeros(0), 1
+            )
         sums, sizes = source.sums(scales, deal, unit)
         return Reference(
-            watched, scales, unit, kept, sums[:, -1], int(sizes[-1]), sums[:, :-1], sizes[:-1],
+            watched, scales, unit, kept_rows, sums[:, -1], int(sizes[-1]), sums[:, :-1], sizes[:-1],
             length,
         )  # fmt: skip
 
@@ -189,18 +232,20 @@ class DriftDetector(BaseEstimator):
         DataError
             Something else than the reference was.
         """
-        started, kept = perf_counter(), self._fitted()
+        started, reference = perf_counter(), self._fitted()
         with lane():
-            source = kept.watched.read(new, "new")
-            sums, details = self._unit_sums(kept, source)
-            found = fuse_sums(sums, kept.scales, sums.permuted(self.n_permutations, self.seed))
-        n = {"reference": kept.n_rows, "new": len(source)}
-        return replace(found, details={**(found.details or {}), **details}).result(
+            source = reference.watched.read(new, "new")
+            sums, details = self._unit_sums(reference, source)
+            comparison = fuse_sums(
+                sums, reference.scales, sums.permuted(self.n_permutations, self.seed)
+            )
+        n = {"reference": reference.n_rows, "new": len(source)}
+        return replace(comparison, details={**(comparison.details or {}), **details}).result(
             question="drift",
             name="fuse",
-            null=found.null.name,
+            null=comparison.null.name,
             n=n,
-            unit="bag" if kept.watched.kind == "bags" else "point",
+            unit="bag" if reference.watched.kind == "bags" else "point",
             n_units=n,
             seed=self.seed,
             seconds=perf_counter() - started,
@@ -213,25 +258,25 @@ class DriftDetector(BaseEstimator):
         -------
         DriftPrediction
         """
-        found = self.test(new)
-        threshold = float(np.quantile(found.null_distribution, 1 - self.alpha))
+        result = self.test(new)
+        threshold = float(np.quantile(result.null_distribution, 1 - self.alpha))
         return DriftPrediction(
-            bool(found.p_value <= self.alpha), found.p_value, found.statistic, threshold
+            bool(result.p_value <= self.alpha), result.p_value, result.statistic, threshold
         )
 
-    def _unit_sums(self, kept: Reference, source: Source) -> tuple[UnitSums, dict[str, Any]]:
+    def _unit_sums(self, reference: Reference, source: Source) -> tuple[UnitSums, dict[str, Any]]:
         """Return the sums that are permuted: of single rows, or of buckets as the reference has."""
-        m, n_kept = len(source), len(kept.rows)
-        n_buckets = m // kept.length
-        if kept.length > 1 and m > n_kept and n_buckets >= LEAST_BUCKETS:
-            count = min(n_buckets, MOST_UNITS - len(kept.sizes))
+        m, n_kept = len(source), len(reference.rows)
+        n_buckets = m // reference.length
+        if reference.length > 1 and m > n_kept and n_buckets >= LEAST_BUCKETS:
+            count = min(n_buckets, MOST_UNITS - len(reference.sizes))
             new, sizes = source.sums(
-                kept.scales, Deal(m, 0, kept.length, count, self.seed + 1), kept.unit
+                reference.scales, Deal(m, 0, reference.length, count, self.seed + 1), reference.unit
             )
-            return self._joined(kept, kept.blocks, kept.sizes, kept.fixed, kept.n_fixed,
-                                new, sizes), {}  # fmt: skip
+            own = reference.blocks, reference.sizes, reference.fixed, reference.n_fixed
+            return self._joined(reference, *own, new, sizes), {}
         details: dict[str, Any] = {}
-        if kept.length > 1 and m > n_kept:
+        if reference.length > 1 and m > n_kept:
             # between single rows and buckets: as many rows as are kept are enough
             details["new_rows_compared"] = n_kept
             if isinstance(source, StoredBags):
@@ -242,19 +287,21 @@ class DriftDetector(BaseEstimator):
             source, m = Rows(rows), len(rows)
         length, (count, n_new) = plan_units(n_kept, m, MOST_UNITS)
         deals = Deal(n_kept, 0, length, count, self.seed), Deal(m, 0, length, n_new, self.seed + 1)
-        single, sizes = Rows(kept.rows).sums(kept.scales, deals[0], np.ones(len(kept.unit)))
-        total, n_total = kept.fixed, float(kept.n_fixed)
-        if kept.length > 1:  # the rows in buckets less those that are units here
-            total = total + kept.blocks.sum(axis=1) - single[:, :-1].sum(axis=1)
-            n_total += float(kept.sizes.sum() - sizes[:-1].sum())
+        single, sizes = Rows(reference.rows).sums(
+            reference.scales, deals[0], np.ones(len(reference.unit))
+        )
+        total, n_total = reference.fixed, float(reference.n_fixed)
+        if reference.length > 1:  # the rows in buckets less those that are units here
+            total = total + reference.blocks.sum(axis=1) - single[:, :-1].sum(axis=1)
+            n_total += float(reference.sizes.sum() - sizes[:-1].sum())
         else:
             total, n_total = total + single[:, -1], n_total + float(sizes[-1])
-        new, new_sizes = source.sums(kept.scales, deals[1], kept.unit)
-        joined = self._joined(kept, single[:, :-1], sizes[:-1], total, n_total, new, new_sizes)
+        new, new_sizes = source.sums(reference.scales, deals[1], reference.unit)
+        joined = self._joined(reference, single[:, :-1], sizes[:-1], total, n_total, new, new_sizes)
         return joined, details
 
     def _joined(
-        self, kept: Reference, blocks: Floats, sizes: Floats, fixed: Floats, n_fixed: float,
+        self, reference: Reference, blocks: Floats, sizes: Floats, fixed: Floats, n_fixed: float,
         new: Floats, new_sizes: Floats,
     ) -> UnitSums:  # fmt: skip
         joined = np.concatenate([blocks, new[:, :-1], fixed[:, None], new[:, -1:]], axis=1)
@@ -298,15 +345,15 @@ class DriftDetector(BaseEstimator):
             The storage cannot be read.
         """
 
-        def make(kept: Reference, params: dict[str, Any]) -> DriftDetector:
-            detector = cls(kept.watched.spec, **params)
-            detector.reference_ = kept
+        def make(reference: Reference, params: dict[str, Any]) -> DriftDetector:
+            detector = cls(reference.watched.spec, **params)
+            detector.reference_ = reference
             return detector
 
         return read_reference(url, make)
 
     def _fitted(self) -> Reference:
-        found: Reference | None = getattr(self, "reference_", None)
-        if found is None:
+        reference: Reference | None = getattr(self, "reference_", None)
+        if reference is None:
             raise ModelError("the detector is not fitted; call fit(reference) first")
-        return found
+        return reference

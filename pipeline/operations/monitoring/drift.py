@@ -11,7 +11,9 @@ import numpy as np
 from ...core import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
 from ...core.arrays import Floats
 from ...core.errors import BagError, DataError
+from ...core.moved import renamed_fields
 from ...core.saved import Saved
+from ...data.bags.html import html_table
 from ...data.store.sampling import spread_rows
 from ...embeddings.base import Embedding, EmbeddingSpec
 from ...embeddings.random_features.fourier import RandomFourierFeatures
@@ -20,6 +22,7 @@ from ...execution.passes import check_memory
 from ...hypotheses.declared import DRIFT_STATISTIC, PERMUTATIONS
 from ...hypotheses.nulls.mean_difference import MeanDifference, compare_means
 from ...hypotheses.nulls.permutation import split_sums
+from ...hypotheses.result import LEVEL, p_text
 from ...hypotheses.samples.samples import resolve_embedding
 from ...hypotheses.samples.thinning import (
     BagSet,
@@ -31,9 +34,13 @@ from ...hypotheses.samples.thinning import (
     thin_sets,
 )
 from ...hypotheses.two_samples.fused import FusedDifference, fuse_rows
+from ...models.verdict import rounded
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
+SHOWN = 3  # coordinates that a printed result names
 
+
+@renamed_fields
 @dataclass(frozen=True)
 class DriftResult(Saved):
     """Result of `drift_test`.
@@ -50,9 +57,9 @@ class DriftResult(Saved):
     n_reference, n_new : int
         Bags compared.
     n_left_out_reference, n_left_out_new : int
-        Bags of fewer points than ``n_points_a_bag``.
-    n_points_a_bag : int or None
-        That bags were thinned to; None if they were not.
+        Bags of fewer points than ``points_per_bag``.
+    points_per_bag : int or None
+        Points to which bags were thinned; None if they were not.
     n_outside : int
         Points outside the embedding's box.
     n_permutations : int
@@ -61,6 +68,17 @@ class DriftResult(Saved):
         each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
     scales : mapping of str to list
         Of "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> old = [rng.normal(0, 1, (20, 2)) for _ in range(60)]
+    >>> new = [rng.normal(0.7, 1, (20, 2)) for _ in range(60)]
+    >>> from bagbasis.operations import drift_test
+    >>> result = drift_test(old, new, n_permutations=199)
+    >>> result.n_reference, result.n_new, len(result.coordinates)
+    (60, 60, 2)
     """
 
     statistic: float
@@ -70,7 +88,7 @@ class DriftResult(Saved):
     n_new: int
     n_left_out_reference: int
     n_left_out_new: int
-    n_points_a_bag: int | None
+    points_per_bag: int | None
     n_outside: int
     n_permutations: int
     coordinates: tuple[CoordinateShift, ...]
@@ -80,6 +98,53 @@ class DriftResult(Saved):
     def pvalue(self) -> float:
         """The ``p_value``, as scipy calls it."""
         return self.p_value
+
+    def verdict(self) -> str:
+        """Return the conclusion at level 0.05 in one sentence."""
+        sentence = conclusion(self.p_value <= LEVEL)
+        return f"{sentence} (p = {p_text(self.p_value)}, level {LEVEL:g})."
+
+    def __str__(self) -> str:
+        """Return the conclusion, what was compared, and the coordinates that differ most."""
+        lines = self._lines()
+        width = max(map(len, lines))
+        rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
+        return "\n".join([self.verdict(), *rows])
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        return html_table(self.verdict(), self._lines())
+
+    def _lines(self) -> dict[str, str]:
+        left_out = self.n_left_out_reference + self.n_left_out_new
+        least = [
+            (min(shift.mean_p_value, shift.spread_p_value), shift) for shift in self.coordinates
+        ]
+        moved = sorted(
+            (shift for shift in least if shift[0] <= LEVEL),
+            key=lambda shift_with_p: shift_with_p[0],
+        )
+        differing = (
+            ", ".join(_moved(shift_with_p) for _, shift_with_p in moved[:SHOWN]) or "none by itself"
+        )
+        return {
+            "bags": f"{self.n_reference:,} of the reference, {self.n_new:,} new"
+            + (f"; {left_out:,} left out" if left_out else ""),
+            "effect": f"{rounded(self.effect)}, squared, in units of the spread within the sets",
+            "coordinates that differ": differing,
+        }
+
+
+def conclusion(is_drift: bool) -> str:
+    """Return what a test for drift found, in words."""
+    return "Drift: the new data differ from the reference" if is_drift else "No drift was detected"
+
+
+def _moved(shift_of: CoordinateShift) -> str:
+    which = "mean" if shift_of.mean_p_value <= shift_of.spread_p_value else "spread"
+    shift = shift_of.mean_shift if which == "mean" else shift_of.spread_shift
+    p = min(shift_of.mean_p_value, shift_of.spread_p_value)
+    return f"coordinate {shift_of.coordinate} ({which} {shift:+.2g} sd, p = {p_text(p)})"
 
 
 @checked(
@@ -173,10 +238,21 @@ def drift_test(
     drift 30 bags against 20 have p ≤ 0.05 in 5 % of tests (where a test that pools the points has
     it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> old = [rng.normal(0, 1, (20, 2)) for _ in range(60)]
+    >>> new = [rng.normal(0.7, 1, (20, 2)) for _ in range(60)]
+    >>> from bagbasis.operations import drift_test
+    >>> result = drift_test(old, new, n_permutations=199)
+    >>> result.p_value < 0.05
+    True
     """
     assert isinstance(seed, int)  # `checked` has drawn it
-    given = {"reference": as_bag_set(reference, "reference"), "new": as_bag_set(new, "new")}
-    ordered = in_one_order(given, embedding)
+    bag_sets = {"reference": as_bag_set(reference, "reference"), "new": as_bag_set(new, "new")}
+    ordered = in_one_order(bag_sets, embedding)
     sets = ordered["reference"], ordered["new"]
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(
@@ -189,32 +265,32 @@ def drift_test(
     with lane():
         spec = resolve_embedding(embedding, thinned.bags, seed)
         embeddings, n_outside = _embed(spec, thinned, sets)
-        found: FusedDifference | MeanDifference
+        comparison: FusedDifference | MeanDifference
         if statistic == "fuse":
             n_frequencies = max(1, n_features // 8)
             how = n_permutations, seed, level
-            found = fuse_rows(embeddings, thinned.is_reference, *how, n_frequencies)
+            comparison = fuse_rows(embeddings, thinned.is_reference, *how, n_frequencies)
         else:
             needed = 8 * n_features * (6 * len(embeddings) + embeddings.shape[1])
             what = f"{n_features:,} features of {len(embeddings):,} bags"
             check_memory(what, needed, "take fewer")
             features = _features(embeddings, n_features, seed)
-            found = compare_means(features, thinned.is_reference, n_permutations, seed, level)
+            comparison = compare_means(features, thinned.is_reference, n_permutations, seed, level)
         moments = means_and_spreads(thinned.bags)
         sums = split_sums(standardised(moments), thinned.is_reference, n_permutations, seed)
     return DriftResult(
-        statistic=found.statistic,
-        p_value=found.p_value,
-        effect=found.effect,
+        statistic=comparison.statistic,
+        p_value=comparison.p_value,
+        effect=comparison.effect,
         n_reference=n_reference,
         n_new=n_new,
         n_left_out_reference=len(sets[0].positions) - n_reference,
         n_left_out_new=len(sets[1].positions) - n_new,
-        n_points_a_bag=size,
+        points_per_bag=size,
         n_outside=n_outside,
         n_permutations=n_permutations,
         coordinates=coordinate_shifts(moments, thinned.is_reference, sums),
-        scales=found.scales if isinstance(found, FusedDifference) else {},
+        scales=comparison.scales if isinstance(comparison, FusedDifference) else {},
     )
 
 

@@ -67,7 +67,7 @@ class Reference:
 
 
 def write_reference(
-    url: str | os.PathLike[str], kept: Reference, params: dict[str, Any], overwrite: bool
+    url: str | os.PathLike[str], reference: Reference, params: dict[str, Any], overwrite: bool
 ) -> None:
     """Write a reference and the detector's parameters to one file, whole or not at all.
 
@@ -80,23 +80,23 @@ def write_reference(
     """
     url = normalize_url(url)
     _check_place(url, overwrite)
-    spec = kept.watched.spec
+    spec = reference.watched.spec
     meta = {
         "kind": FORMAT.kind,
         FORMAT.key: FORMAT.version,
         "version": version("bagbasis"),
         "params": params,
         "watched": {
-            **asdict(replace(kept.watched, spec=None)),
+            **asdict(replace(reference.watched, spec=None)),
             "spec": None if spec is None else spec_to_dict(spec),
         },
-        "scales": kept.scales.to_dict(),
-        "n_fixed": kept.n_fixed,
-        "length": kept.length,
+        "scales": reference.scales.to_dict(),
+        "n_fixed": reference.n_fixed,
+        "length": reference.length,
     }
     arrays = {
         "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
-        **{name: getattr(kept, name) for name in ARRAYS},
+        **{name: getattr(reference, name) for name in ARRAYS},
         **({} if spec is None else {f"spec.{k}": v for k, v in spec.arrays().items()}),
     }
     with writing(url) as path:
@@ -124,14 +124,14 @@ def read_reference(
         if watched["spec"] is not None:
             watched["spec"] = spec_from_dict(watched["spec"], own or None)
         watched["columns"] = tuple(watched["columns"])
-        kept = Reference(
+        reference = Reference(
             watched=Watched(**watched),
             scales=read_saved(Scales, meta["scales"]),
             **{name: arrays[name] for name in ARRAYS},
             n_fixed=meta["n_fixed"],
             length=meta["length"],
         )
-        return make(kept, meta["params"])
+        return make(reference, meta["params"])
     except (AttributeError, TypeError, KeyError, ValueError, BagbasisError) as error:
         newer = newer_error(error, meta)
         reason = newer or f"a damaged drift detector ({type(error).__name__}: {error})"
@@ -160,6 +160,6 @@ def _read(url: str) -> tuple[dict[str, Any], dict[str, Any]]:
             raise KeyError("kind")
     except FileNotFoundError as error:
         raise ModelError(f"{url}: no drift detector there") from error
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(f"{url}: not a drift detector, or a damaged one: {error}") from error
     return meta, arrays

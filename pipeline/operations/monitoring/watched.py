@@ -81,7 +81,10 @@ class StoredBags:
         return self.rows.bags.n_bags
 
     def sums(self, scales: Scales, deal: Deal, unit: Floats) -> tuple[Floats, Floats]:
-        """See `Rows.sums`; bags that are too small are in no bucket."""
+        """Return the sums of features over buckets, (K, count + 1, 2 R), and the rows of each.
+
+        Bags that are too small are in no bucket.
+        """
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
         per_batch = partial(_sum_batch, embed, scales, deal, data.bags.start)
@@ -97,11 +100,11 @@ class StoredBags:
         data = self.rows
         embed = EmbedBags(data.spec, data.size, data.seed)
         collector = partial(Folded, partial(_keep, embed, deal, n, data.bags.start), _join, None)
-        found = run_pass(
+        embeddings = run_pass(
             data.bags, Reduction(collector, _join, data.spec.cost, name="kept embeddings")
         )
-        assert found is not None
-        return found
+        assert embeddings is not None
+        return embeddings
 
 
 Source = Rows | StoredBags
@@ -142,8 +145,8 @@ class Watched:
     ) -> Watched:
         """Decide it by the reference."""
         if is_bags(data):
-            given = {"reference": as_bag_set(data, "reference")}
-            bags = in_one_order(given, embedding)["reference"].bags
+            bag_sets = {"reference": as_bag_set(data, "reference")}
+            bags = in_one_order(bag_sets, embedding)["reference"].bags
             names = tuple(bags.coordinate_names or ())
             sampled = concatenate([*bags.sample(CHOICE_SAMPLE)])
             spec = resolve_embedding(embedding, sampled, seed)
@@ -187,8 +190,9 @@ class Watched:
         return Rows(rows.all())
 
     def _points(self, data: Any, name: str) -> Rows:  # noqa: ANN401 - an array or a frame
-        names = names_of_table(data)
-        if self.columns and (names is not None or hasattr(data, "iloc")):
+        is_frame = hasattr(data, "iloc")
+        names = None if is_frame else names_of_table(data)
+        if self.columns and (names is not None or is_frame):
             named = {str(column): column for column in names or data.columns}
             missing = [column for column in self.columns if column not in named]
             if missing:
@@ -197,7 +201,7 @@ class Watched:
                     f"{closest(missing[0], named)}; there are {list(named)}, and the reference has "
                     f"{list(self.columns)}"
                 )
-            if hasattr(data, "iloc"):
+            if is_frame:
                 data = data[[named[column] for column in self.columns]]
             elif tuple(names or ()) != self.columns:
                 places = [(names or []).index(column) for column in self.columns]
@@ -236,21 +240,21 @@ def _table(data: Any, name: str) -> Rows:  # noqa: ANN401 - an array, a list of 
 def _sum_batch(
     embed: EmbedBags, scales: Scales, deal: Deal, start: int, batch: Batch
 ) -> tuple[Floats, Floats] | None:
-    kept = batch.index[batch.bags.sizes >= (embed.size or 1)]
-    if not len(kept):
+    used = batch.index[batch.bags.sizes >= (embed.size or 1)]
+    if not len(used):
         return None
-    buckets = deal.buckets(kept - start)
+    buckets = deal.buckets(used - start)
     out = np.zeros((len(scales.kernels), deal.count + 1, 2 * scales.n_frequencies))
     scales.add(embed(batch.bags), buckets, out)
     return out, np.bincount(buckets, minlength=deal.count + 1).astype(np.float64)
 
 
 def _merge(
-    one: tuple[Floats, Floats] | None, other: tuple[Floats, Floats] | None
+    sums: tuple[Floats, Floats] | None, other: tuple[Floats, Floats] | None
 ) -> tuple[Floats, Floats] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one[0] + other[0], one[1] + other[1]
+    if sums is None or other is None:
+        return other if sums is None else sums
+    return sums[0] + other[0], sums[1] + other[1]
 
 
 def _keep(embed: EmbedBags, deal: Deal, n: int, start: int, batch: Batch) -> Floats | None:
@@ -260,7 +264,7 @@ def _keep(embed: EmbedBags, deal: Deal, n: int, start: int, batch: Batch) -> Flo
     return embed(batch.bags[chosen]) if len(chosen) else None
 
 
-def _join(one: Floats | None, other: Floats | None) -> Floats | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return np.concatenate([one, other])
+def _join(rows: Floats | None, other: Floats | None) -> Floats | None:
+    if rows is None or other is None:
+        return other if rows is None else rows
+    return np.concatenate([rows, other])

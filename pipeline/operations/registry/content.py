@@ -14,7 +14,7 @@ from ...models.saving import ATTRIBUTE
 
 # Of a fit's report and its parts, and of a network's parameters: they differ between runs of a fit.
 VOLATILE = ("seconds", "n_bags_resumed", "n_steps_resumed")
-PLACES = ("checkpoint",)
+PLACES = ("checkpoints", "checkpoint")  # the latter in models of before 1.0
 
 
 def content_name(group: zarr.Group) -> str:
@@ -40,7 +40,10 @@ def _names(group: zarr.Group) -> list[str]:
     contents = [content | {"report": parts}]
     if parts != report:
         contents.append(content | {"report": report})
-    digests = [hashlib.sha256(json.dumps(one, sort_keys=True).encode()) for one in contents]
+    digests = [
+        hashlib.sha256(json.dumps(saved_content, sort_keys=True).encode())
+        for saved_content in contents
+    ]
     for name, array in sorted(group.arrays()):
         values = np.ascontiguousarray(checked_array(array)[:])
         for digest in digests:

@@ -66,6 +66,19 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
     ------
     ModelError
         The model is not fitted, MLflow is not installed, or it refuses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> import mlflow
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.operations import log_model
+    >>> model = DoubleBasisRegressor('moments').fit(X, y)
+    >>> with mlflow.start_run():  # doctest: +SKIP
+    ...     info = log_model(model)
     """
     if not hasattr(model, "report_"):
         raise ModelError("the model is not fitted; call fit before logging it")
@@ -76,9 +89,9 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
         for key, value in items_of({"alpha": getattr(model, "alpha_", None), **model.report_})
         if isinstance(value, Real) and np.isfinite(float(value))
     }
-    given = {key: str(value)[:LONGEST] for key, value in model.get_params().items()}
+    params = {key: str(value)[:LONGEST] for key, value in model.get_params().items()}
     try:
-        mlflow.log_params(given)
+        mlflow.log_params(params)
         mlflow.log_metrics(numbers)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / FOLDER

@@ -100,7 +100,7 @@ class Pointer:
             "if it is damaged, restore it from a copy, or keep it under another name and promote a "
             "model: it holds the history of the champion"
         )
-        found = read_json(
+        pointer = read_json(
             url,
             cls._parsed,
             read=read,
@@ -108,7 +108,7 @@ class Pointer:
             kind=ModelError,
             remedy=remedy,
         )
-        return found or cls()
+        return pointer or cls()
 
     @classmethod
     def _parsed(cls, values: dict[str, Any]) -> Pointer:

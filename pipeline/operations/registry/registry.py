@@ -24,6 +24,7 @@ from typing import Any
 from ...core import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
 from ...core.errors import ModelError, ParameterError, WriterBusyError
 from ...core.saved import NewerError
+from ...data.bags.html import html_rows, html_table
 from ...data.storage.files import GROUP, names_in, read_bytes, storage_errors
 from ...data.storage.folders import publish, staging
 from ...data.storage.lock import writer_lock
@@ -32,6 +33,7 @@ from ...data.storage.zarr_reading import open_group
 from ...data.storage.zarr_stores import zarr_store
 from ...data.store.checksums import checksum_of_values
 from ...models.base import DoubleBasis
+from ...models.fit_summary import error_in_words
 from ...models.loading import load_model, saved_state
 from ...models.saving import (
     ATTRIBUTE,
@@ -76,6 +78,21 @@ class ModelRecord:
         What was given to `Registry.register`.
     damage : str or None
         Why its description cannot be read; the arrays are not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.operations import Registry
+    >>> model = DoubleBasisRegressor('moments').fit(X, y)
+    >>> registry = Registry('models')
+    >>> name = registry.register(model)
+    >>> record = registry.list()[0]
+    >>> record.estimator, record.current
+    ('DoubleBasisRegressor', False)
     """
 
     name: str
@@ -88,6 +105,26 @@ class ModelRecord:
     report: dict[str, Any] = field(default_factory=dict)
     damage: str | None = None
 
+    def _repr_html_(self) -> str:
+        """Show the model as a table in a notebook."""
+        return html_table(f"Model {self.name}", dict(zip(COLUMNS[1:], self.cells[1:], strict=True)))
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What a table of models shows of it."""
+        error = error_in_words(self.fit) or "not known"
+        return (
+            self.name,
+            "champion" if self.current else "",
+            self.created[:16].replace("T", " "),
+            self.estimator,
+            f"{self.fit.get('n_bags_fitted', 0):,}",
+            error if self.damage is None else f"damaged: {self.damage}",
+        )
+
+
+COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error by folds")
+
 
 class Registry:
     """Models under one URL, on any filesystem that fsspec knows; nothing is ever deleted.
@@ -96,6 +133,21 @@ class Registry:
     ----------
     url : str or path
         Nothing is read or written before a method needs it; the first `register` makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.operations import Registry
+    >>> model = DoubleBasisRegressor('moments').fit(X, y)
+    >>> registry = Registry('models')
+    >>> name = registry.register(model)
+    >>> registry.promote(name)
+    >>> registry.load_current().predict(X[:2]).shape
+    (2,)
     """
 
     @checked(url=Url)
@@ -105,6 +157,14 @@ class Registry:
     def __repr__(self) -> str:
         """Show the URL."""
         return f"Registry({self.url!r})"
+
+    def _repr_html_(self) -> str:
+        """Show the models, the oldest first, as a table in a notebook."""
+        try:
+            cells = [record.cells for record in self.list()]
+        except ModelError as error:
+            return html_table(repr(self), {"models": str(error)})
+        return html_rows(repr(self), COLUMNS, cells)
 
     @checked(name=Text)
     def model_url(self, name: str) -> str:
@@ -311,7 +371,7 @@ class Registry:
                 fit=dict(state["report"]),
                 report=dict(registration["report"]),
             )
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             return replace(record, damage=f"{type(error).__name__}: {error}")
 
     # ------------------------------------------------------------------ checks

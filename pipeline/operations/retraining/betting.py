@@ -60,8 +60,8 @@ class Betting(Saved):
     def log_wealth(self) -> Floats:
         """The logarithm of all capital, that which does not play yet among it, shape (...)."""
         waiting = -np.log(np.log2(self.n_rounds + 2))
-        found: Floats = np.logaddexp(waiting, logsumexp(self.log_capital, axis=(-2, -1)))
-        return found
+        log_total: Floats = np.logaddexp(waiting, logsumexp(self.log_capital, axis=(-2, -1)))
+        return log_total
 
     def forget(self, n_features: int) -> Betting:
         """Return the same capital for features of another kind, of which nothing is learnt."""
@@ -81,8 +81,12 @@ class Betting(Saved):
         t = self.n_rounds + 1
         begins = 1 / np.log2(t + 1) - 1 / np.log2(t + 2)
         capital = np.logaddexp(self.log_capital, np.log(begins / (len(MEMORIES) * len(STAKES))))
-        kept = 1 - 1 / MEMORIES
-        learnt, centre, spread = self.learnt * kept[:, None], self.centre * kept, self.spread * kept
+        retained = 1 - 1 / MEMORIES
+        learnt, centre, spread = (
+            self.learnt * retained[:, None],
+            self.centre * retained,
+            self.spread * retained,
+        )
         n_pairs, a, b = new.shape[-3], new.shape[-2], reference.shape[-2]
         n_blocks = min(MOST_BLOCKS, max(1, n_pairs // LEAST_PAIRS))
         for block in np.array_split(np.arange(n_pairs), n_blocks):
@@ -111,8 +115,8 @@ def pair_rows(new: Floats, reference: Floats) -> tuple[Floats, Floats]:
 def _products(rows: Floats, learnt: Floats) -> Floats:
     """Return the products of the features of rows with what is learnt, (..., n_pairs, a, M)."""
     flat = _flat(rows)
-    found = flat @ np.swapaxes(learnt, -1, -2)
-    return found.reshape(*rows.shape[:-1], learnt.shape[-2])
+    products = flat @ np.swapaxes(learnt, -1, -2)
+    return products.reshape(*rows.shape[:-1], learnt.shape[-2])
 
 
 def _flat(values: Floats) -> Floats:

@@ -73,15 +73,15 @@ class GateResult:
     @classmethod
     def of(
         cls,
-        found: MeanDifference | FusedDifference | DriftResult,
+        difference: MeanDifference | FusedDifference | DriftResult,
         n_reference: int,
         n_new: int,
         level: float,
         gate: DriftGate,
     ) -> GateResult:
         """Judge the result of a test."""
-        drifted = found.p_value <= level and found.effect >= gate.least_effect
-        values = found.statistic, found.p_value, found.effect
+        drifted = difference.p_value <= level and difference.effect >= gate.least_effect
+        values = difference.statistic, difference.p_value, difference.effect
         return cls(*values, n_reference, n_new, bool(drifted))
 
 
@@ -117,15 +117,15 @@ class GateResults:
     @property
     def p_values(self) -> dict[str, float]:
         """Of each gate."""
-        return {name: found.p_value for name, found in self.gates.items()}
+        return {name: result.p_value for name, result in self.gates.items()}
 
     def alarms(self) -> list[str]:
         """Say which gates found a drift."""
         return [
-            f"{ALARMS[name]} (p = {found.p_value:.3g}, level {self.level:.3g}, effect "
-            f"{found.effect:.3g})"
-            for name, found in self.gates.items()
-            if found.drifted
+            f"{ALARMS[name]} (p = {gate.p_value:.3g}, level {self.level:.3g}, effect "
+            f"{gate.effect:.3g})"
+            for name, gate in self.gates.items()
+            if gate.drifted
         ]
 
     def to_dict(self, gate: DriftGate) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class GateResults:
             "gate": gate.gate,
             "wealth": dict(self.wealth),
             **self.spending.to_dict(),
-            "gates": {name: asdict(found) for name, found in self.gates.items()},
+            "gates": {name: asdict(result) for name, result in self.gates.items()},
         }
 
 
@@ -168,26 +168,26 @@ def measure_drift(
         Spending of the rounds before.
     """
     both = take_range(bags, ranges[0]), take_range(bags, ranges[1])
-    if min(one.n_bags for one in both) < LEAST_ROWS:
+    if min(bags.n_bags for bags in both) < LEAST_ROWS:
         return GateResults(spending)
     runs = RunSample.of_about(gate.n_bags)
     rows = _rows_to_compare(both, models, reference, runs, seed, gate.statistic)
-    samples = [list(one.sample(runs)) for one in both]
+    samples = [list(bags.sample(runs)) for bags in both]
     has_inputs = min(sum(map(len, parts)) for parts in samples) >= LEAST_ROWS
     if not rows and not has_inputs:
         return GateResults(spending)
     level, spending = spending.spend(gate)
     level /= len(rows) + has_inputs
-    found: dict[str, GateResult] = {}
+    results: dict[str, GateResult] = {}
     how = gate.n_permutations, seed, level or None
     is_fused = gate.statistic != "mmd_u"
     with lane():
         for name, sets in rows.items():
-            is_first = np.repeat([True, False], [len(one) for one in sets])
+            is_first = np.repeat([True, False], [len(rows) for rows in sets])
             # what errors owe to bags is a mean: another noise of them is no drift of it
             compare = fuse_rows if is_fused and name == "labels" else compare_means
             difference = compare(np.concatenate(sets), is_first, *how)
-            found[name] = GateResult.of(difference, len(sets[0]), len(sets[1]), level, gate)
+            results[name] = GateResult.of(difference, len(sets[0]), len(sets[1]), level, gate)
     inputs = None
     if has_inputs:
         inputs = drift_test(
@@ -200,10 +200,10 @@ def measure_drift(
             statistic="fuse" if is_fused else "mmd_u",
         )
         sizes = inputs.n_reference, inputs.n_new
-        found["inputs"] = GateResult.of(inputs, *sizes, level, gate)
-    passed = [found[name] for name in ("inputs", "concept") if name in found]
-    n_passed = sum(one.n_reference + one.n_new for one in passed)
-    gates = {name: found[name] for name in ALARMS if name in found}
+        results["inputs"] = GateResult.of(inputs, *sizes, level, gate)
+    passed = [results[name] for name in ("inputs", "concept") if name in results]
+    n_passed = sum(gate_result.n_reference + gate_result.n_new for gate_result in passed)
+    gates = {name: results[name] for name in ALARMS if name in results}
     return GateResults(spending, level, gates, inputs, n_passed)
 
 
@@ -237,10 +237,10 @@ def _label_features(
     parts = [
         [
             outcome.encode(labels)[0]
-            for _, rows, labels in one.label_blocks(runs.ranges(one.start, one.end))
+            for _, rows, labels in bag_set.label_blocks(runs.ranges(bag_set.start, bag_set.end))
             if len(rows)
         ]
-        for one in sets
+        for bag_set in sets
     ]
     n_first = sum(map(len, parts[0]))
     blocks = parts[0] + parts[1]

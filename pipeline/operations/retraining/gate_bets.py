@@ -102,8 +102,8 @@ class GateBets(Saved):
             return rows
         sums = self.scales(rows / np.array(self.unit))
         norms = np.repeat(np.array(self.scales.norms), sums.shape[1] // len(self.scales.norms))
-        found: Floats = sums / np.sqrt(norms * len(self.scales.norms))
-        return found
+        features: Floats = sums / np.sqrt(norms * len(self.scales.norms))
+        return features
 
 
 def _units(rows: Floats, differ: bool) -> tuple[float, ...]:

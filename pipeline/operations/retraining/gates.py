@@ -15,24 +15,27 @@ from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ...models.evaluation.judging import evaluate_together
 from ...models.fitted_model import ScoringModel
-from ...models.outcomes.densities import Densities
+from ...models.outcomes.densities import DensityOutcome
 from .drift_gates import GateResults
 from .settings import Retraining
 
 BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
-BASIS = Densities.key
+BASIS = DensityOutcome.key
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The errors of challenger and champion on the same ``n`` bags.
+    """The errors of challenger, champion and the best constant on the same ``n`` bags.
 
-    None stands for no bags to judge on, or for no champion.
+    ``standard_error`` is that of the challenger's error, where it is known. None stands for no bags
+    to judge on, or for no champion.
     """
 
     n: int
     error: float | None = None
     champion_error: float | None = None
+    standard_error: float | None = None
+    constant_error: float | None = None
 
 
 def judge(
@@ -48,7 +51,9 @@ def judge(
     if not bags.n_bags:
         return Judgement(0)
     errors = evaluate_together(models, bags, progress)
-    return Judgement(errors[0].n, *[one.error for one in errors])
+    ours, *others = errors
+    champion_error = others[0].error if others else None
+    return Judgement(ours.n, ours.error, champion_error, ours.standard_error, ours.constant_error)
 
 
 def check_comparable(
@@ -72,17 +77,17 @@ def check_comparable(
 
 def find_objections(spec: Retraining, judged: Judgement, drift: GateResults) -> list[str]:
     """Return the reasons why the champion stays; none if the challenger replaces it."""
-    found = []
+    objections = []
     if judged.error is None or judged.champion_error is None:
-        found.append("no labelled bag of the window is held out, so nothing judges the models")
+        objections.append("no labelled bag of the window is held out, so nothing judges the models")
     elif not judged.error <= (most := judged.champion_error * (1 + spec.tolerance)):
-        found.append(
+        objections.append(
             f"its error is {judged.error:.6g}, the champion's {judged.champion_error:.6g}; at most "
             f"{most:.6g} is allowed"
         )
     if spec.drift.action == "refuse":
-        found += drift.alarms()
-    return found
+        objections += drift.alarms()
+    return objections
 
 
 def count_labelled(bags: LabelledBags) -> int:
@@ -92,13 +97,13 @@ def count_labelled(bags: LabelledBags) -> int:
 
 def newest_held_out(bags: LabelledBags, held_out: Membership, n: int) -> LabelledBags:
     """Return the last ``n`` of a store's labelled bags that the split holds out."""
-    found = 0
+    n_labelled = 0
     for start, known in _known_labels(bags):
         chosen = start + np.flatnonzero(held_out.members(start, start + len(known)) & known)
-        found += len(chosen)
-        if found >= n:
-            return replace(bags, start=int(chosen[found - n]), only=held_out)
-    return replace(bags, only=held_out, stop=bags.end if found else bags.start)
+        n_labelled += len(chosen)
+        if n_labelled >= n:
+            return replace(bags, start=int(chosen[n_labelled - n]), only=held_out)
+    return replace(bags, only=held_out, stop=bags.end if n_labelled else bags.start)
 
 
 def _known_labels(bags: LabelledBags) -> Iterator[tuple[int, NDArray[np.bool_]]]:

@@ -17,6 +17,7 @@ from typing import Any
 from ...core import Function, Instance, None_, checked
 from ...core.config_errors import differences
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
+from ...data.bags.html import html_table
 from ...data.storage.files import GROUP
 from ...data.storage.lock import writer_lock
 from ...data.storage.urls import normalize_url
@@ -24,6 +25,7 @@ from ...data.storage.zarr_stores import exists
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ...models.fitting.checkpoints import checkpoints_of
+from ...models.verdict import rounded
 from ..registry.registry import Registry
 from .gates import count_labelled
 from .round import NewRound
@@ -71,13 +73,48 @@ class RoundResult:
         - ``alarms``: drifts that were found; ``gates``: what each gate against drift found;
           ``drift``: where the bags differ, see `drift_test`
         - ``bag_passes``: bags that went through the bases, by purpose
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.operations import Retraining, retrain
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
+    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> result = retrain(spec)
+    >>> result.decision, result.report['number']
+    ('promoted', 1)
     """
 
     decision: str
     report: dict[str, Any]
 
+    def __str__(self) -> str:
+        """Return the decision and why, with the errors that it was made by."""
+        return "\n".join(f"{name}: {text}" for name, text in self._lines().items())
 
-Outcome = RoundResult  # the name that it had before `regression.outcomes.Outcome`
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        return html_table("Round of retraining", self._lines())
+
+    def _lines(self) -> dict[str, str]:
+        report = self.report
+        if "number" not in report:
+            return {"decision": self.decision, "reason": str(report.get("reason", ""))}
+        errors = {"new model": report.get("error"), "champion": report.get("champion_error")}
+        known = [f"{name} {rounded(error)}" for name, error in errors.items() if error is not None]
+        lines = {
+            "round": f"{report['number']:,}",
+            "decision": self.decision,
+            "because": "; ".join(map(str, report.get("reasons") or [])),
+            str(report.get("measure") or "error"): ", ".join(known),
+            "judged on": f"{report.get('n_judged') or 0:,} bags",
+        }
+        return {name: text for name, text in lines.items() if text}
 
 
 @checked(spec=Instance("Retraining"), publish=Function | None_, computing=Function | None_)
@@ -115,6 +152,22 @@ def retrain(
     The bags of a round that kept the champion stay in the sums, so that later rounds do not read
     them again; they leave with the window. Labels that are wrong in every new bag are wrong in the
     bags that judge, too: the errors do not show it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.operations import Retraining, retrain
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
+    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> retrain(spec).decision  # the first model has no rival
+    'promoted'
+    >>> retrain(spec).decision
+    'nothing'
     """
     with _locked(spec) as folder:
         outcome = None
@@ -129,7 +182,7 @@ def retrain(
         reason = _nothing_to_do(spec, store, state)
         if reason is not None:
             return outcome or RoundResult(NOTHING, {"decision": NOTHING, "reason": reason})
-        with checkpoints_of(spec.checkpoint_url, spec.checkpoint_seconds) as checkpoints:
+        with checkpoints_of(spec.checkpoints, spec.checkpoint_seconds) as checkpoints:
             with _context(computing, store) as progress:
                 journal = NewRound(spec, folder, store, state, progress, checkpoints).decide()
             folder.decide(journal)
@@ -177,10 +230,10 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
     first = 0 if state is None else state.stop
     if store.n_bags == first:
         return f"nothing new: {store.url} has {first:,} bags, as it had in the last round"
-    found = count_labelled(replace(spec.labelled(store), start=first))
-    if found < spec.min_new_bags:
+    n_labelled = count_labelled(replace(spec.labelled(store), start=first))
+    if n_labelled < spec.min_new_bags:
         return (
-            f"{found:,} of {store.n_bags - first:,} new bags have a label, fewer than "
+            f"{n_labelled:,} of {store.n_bags - first:,} new bags have a label, fewer than "
             f"min_new_bags = {spec.min_new_bags:,}; they wait for the next round"
         )
     return None

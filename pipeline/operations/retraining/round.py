@@ -117,6 +117,8 @@ class NewRound:
             "reasons": against,
             "measure": model.outcome.measure,
             "n_judged": judged.n,
+            "standard_error": judged.standard_error,
+            "constant_error": judged.constant_error,
             "data_url": self.store.url,
             "registry_url": registry.url,
             "window": list(self.window),
@@ -139,14 +141,14 @@ class NewRound:
 
     def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> State:
         """Write the sums; return what the next round goes on from."""
-        kept = 0 if sums.why or self.state is None else self.state.n_summed + 1
+        n_summed = 0 if sums.why or self.state is None else self.state.n_summed + 1
         return State(
             settings=self.spec.all_settings,
             model=round_.model,
             sums=self.folder.write_sums(round_.number, sums.statistics),
             start=self.window[0],
             stop=self.window[1],
-            n_summed=kept,
+            n_summed=n_summed,
             version=version(PACKAGE),
             store=fingerprint(self.store, self.window[1]),
             rounds=(*self._rounds, round_),
@@ -204,14 +206,14 @@ class NewRound:
                 labelled = self._labelled(span_of(self.changed))
                 parts.append(replace(labelled, only=ListedBags(self.changed)))
             blocks = chain.from_iterable(bags.label_blocks() for bags in parts)
-            found = line.outcome.find_new(labels for _, _, labels in blocks)
-            if not len(found):
+            new_labels = line.outcome.find_new(labels for _, _, labels in blocks)
+            if not len(new_labels):
                 return line, None
-            why = f"new classes: {', '.join(f'{x:g}' for x in found)}"
+            why = f"new classes: {', '.join(f'{x:g}' for x in new_labels)}"
         # groups that were held out stay so: the champion has not seen them
         holdout = spec.holdout if self.state is None else line.holdout
-        given = (spec.target, holdout, spec.sample_weight)
-        line = ModelLine.begin(spec.estimator, self.store, self.window, *given)
+        arguments = (spec.target, holdout, spec.sample_weight)
+        line = ModelLine.begin(spec.estimator, self.store, self.window, *arguments)
         return line, why
 
     def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:
@@ -228,7 +230,7 @@ class NewRound:
             why = f"the sums were those of {PACKAGE} {state.version}"
             return sum_window(window, count, "recomputation", why)
         try:
-            kept = self.folder.read_sums(state)
+            previous = self.folder.read_sums(state)
         except ValueError as error:
             why = f"the sums {state.sums} were damaged ({error})"
             logger.warning("%s: %s; all bags are counted again", self.folder.url, why)
@@ -239,27 +241,27 @@ class NewRound:
         if 2 * len(self.changed) > self.before[1] - self.before[0]:
             return sum_window(window, count, "recomputation", "most bags were changed")
         if len(self.changed):
-            kept = self._follow_changes(line, kept, state)
-        sums = self._slide(line, kept, count)
+            previous = self._follow_changes(line, previous, state)
+        sums = self._slide(line, previous, count)
         passes = {**sums.passes, "changed": 2 * len(self.changed)}
         return replace(sums, passes=passes) if len(self.changed) else sums
 
     def _follow_changes(self, line: ModelLine, sums: FitStatistics, state: State) -> FitStatistics:
         """Subtract changed bags with their old labels, and add them with the new ones."""
-        store, given = self.store, (span_of(self.changed), self.progress, self.checkpoints)
+        store, arguments = self.store, (span_of(self.changed), self.progress, self.checkpoints)
         then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)
         only = ListedBags(self.changed)
-        before, now = (line.statistics(data, *given, only) for data in (then, store))
+        before, now = (line.statistics(data, *arguments, only) for data in (then, store))
         return sums - before + now
 
-    def _slide(self, line: ModelLine, kept: FitStatistics, count: Count) -> WindowSums:
+    def _slide(self, line: ModelLine, previous: FitStatistics, count: Count) -> WindowSums:
         """Return the sums of the window from those of the window before."""
         assert self.state is not None
         window = self.window
         if self.state.n_summed + 1 < self.spec.recompute_every:
-            return slide_window(self.before, kept, window, count)
+            return slide_window(self.before, previous, window, count)
         bound = BOUNDS[line.estimator.precision]
-        sums = recount_and_compare(self.before, kept, window, count, bound)
+        sums = recount_and_compare(self.before, previous, window, count, bound)
         if sums.check is not None and not sums.check.passed:
             logger.error(
                 "%s: CORRUPT SUMS: they differ from the same sums of the bags counted again by up "
@@ -313,8 +315,8 @@ class NewRound:
         if gate.gate == PERMUTATION:
             held_out = self._held_out(models[0], self.before, gate.n_bags)
             seed, ranges = len(self._rounds), (self.before, self.new)
-            found = measure_drift(gate, bags, ranges, tested, held_out, spending, seed)
-            return replace(found, bets=bets)
+            result = measure_drift(gate, bags, ranges, tested, held_out, spending, seed)
+            return replace(result, bets=bets)
         if state is None:
             return GateResults(spending)
         split = self._split(models[0])

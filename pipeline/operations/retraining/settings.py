@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Protocol
 
@@ -27,6 +27,7 @@ from ...core import (
     keep_checked,
 )
 from ...core.errors import ParameterError, shown
+from ...core.moved import renamed_fields
 from ...core.saved import Saved
 from ...data.bags.box import Box
 from ...data.labelled.holdout import Holdout
@@ -34,7 +35,7 @@ from ...data.labelled.labelled import LabelledBags
 from ...data.storage.urls import normalize_url
 from ...data.store.store import BagStore
 from ...hypotheses.declared import DriftStatistic, Permutations
-from ...models.base import DoubleBasis, parameters_of
+from ...models.base import DoubleBasis, fit_parameters_of
 
 MOST_DAYS = 36_525  # a hundred years; Python's dates end
 PERMUTATION = "permutation"
@@ -70,9 +71,16 @@ class Window:
         So many bags, labelled or not, held out or not.
     days : float in (0, 36525], optional
         The bags that a round of so many days found first.
+
+    Examples
+    --------
+    >>> from bagbasis.operations import Window
+    >>> Window(days=90.0).days  # train on the bags of the last 90 days
+    90.0
     """
 
     bags: Annotated[int, Integer(1)] | None = None
+    _: KW_ONLY
     days: Annotated[float, Real(gt=0, le=MOST_DAYS)] | None = None
 
     def __post_init__(self) -> None:
@@ -128,9 +136,16 @@ class DriftGate:
         "e_process": bets on new bags against bags that are kept as a reference, see
         `wealth_gates`. Then alpha is the chance of a false alarm in all rounds to come, and
         horizon, n_permutations and statistic do not count.
+
+    Examples
+    --------
+    >>> from bagbasis.operations import DriftGate
+    >>> DriftGate(alpha=0.01, n_bags=500).action
+    'report'
     """
 
     alpha: Annotated[float, Share] = 0.05
+    _: KW_ONLY
     horizon: Annotated[int, Integer(1)] = 365
     least_effect: Annotated[float, Real(ge=0)] = 0.01
     n_bags: Annotated[int, Integer(2)] = 1000
@@ -177,6 +192,7 @@ class Spending(Saved):
         return level, Spending(now.n_tested + 1, now.alpha_spent + level)
 
 
+@renamed_fields
 @dataclass(frozen=True)
 class Retraining:
     """A line of models that follows a growing store, round by round; see `retrain`.
@@ -207,7 +223,7 @@ class Retraining:
     drift : DriftGate
     recompute_every : int ≥ 1, default 30
         Rounds after which the sums are computed from all bags again, and compared.
-    checkpoint_url : str, optional
+    checkpoints : str, optional
         Folder for finished sums, which the same round goes on from; see `Checkpoints`.
     checkpoint_seconds : float > 0, default 300.0
         Work on a core between two checkpoints.
@@ -216,11 +232,26 @@ class Retraining:
         estimator, target, holdout and sample_weight are.
     sample_weight : str, optional
         Column of the store: how much each bag counts in the models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.operations import Retraining, retrain
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
+    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> retrain(spec).decision
+    'promoted'
     """
 
     data_url: str
     registry_url: str
     estimator: Annotated[DoubleBasis, Instance("DoubleBasis")]
+    _: KW_ONLY
     state_url: str | None = None
     target: str | Annotated[Sequence[str], ListOf(Text)] | None = None
     holdout: Annotated[float, Share] | Annotated[Mapping[str, Any], MappingOf(Text, Open())] = 0.1
@@ -230,7 +261,7 @@ class Retraining:
     min_new_bags: Annotated[int, Integer(1)] = 1
     drift: Annotated[DriftGate, Instance("DriftGate")] = DriftGate()
     recompute_every: Annotated[int, Integer(1)] = 30
-    checkpoint_url: str | None = None
+    checkpoints: str | None = None
     checkpoint_seconds: Annotated[float, Real(gt=0)] = 300.0
     settings: Annotated[Mapping[str, Any], MappingOf(Text, Open())] = field(default_factory=dict)
     sample_weight: str | None = None
@@ -238,14 +269,14 @@ class Retraining:
     def __post_init__(self) -> None:
         """Check the parameters."""
         check_parameters(self)
-        head = parameters_of(self.estimator).head
+        head = fit_parameters_of(self.estimator).head
         if head != "ridge":
             raise ParameterError(
                 f"the estimator's head is {head!r}: rounds go on from sums, which trees have not; "
                 "take head='ridge'"
             )
-        given = Holdout.of(self.holdout)
-        if not given.fraction:
+        holdout = Holdout.of(self.holdout)
+        if not holdout.fraction:
             raise ParameterError(
                 f"holdout is {shown(self.holdout)}; expected a number > 0 and < 1, or "
                 "{'fraction': 0.1, 'groups': column}: without held-out bags nothing judges a model"
@@ -272,18 +303,18 @@ class Retraining:
             "estimator": _described(self.estimator),
         }
         try:
-            found: dict[str, Any] = json.loads(json.dumps({**self.settings, **own}))
+            settings: dict[str, Any] = json.loads(json.dumps({**self.settings, **own}))
         except (TypeError, ValueError) as error:
             raise ParameterError(f"settings cannot be written as JSON: {error}") from error
-        return found
+        return settings
 
     @property
     def _described_holdout(self) -> float | str:
         """The share; with groups in words, so that a change is shown as one of the whole."""
-        given = Holdout.of(self.holdout)
-        if given.groups is None:
-            return given.fraction
-        return f"{given.fraction:g} by groups of {given.groups!r}"
+        holdout = Holdout.of(self.holdout)
+        if holdout.groups is None:
+            return holdout.fraction
+        return f"{holdout.fraction:g} by groups of {holdout.groups!r}"
 
     @checked(store=Instance("BagStore"))
     def labelled(self, store: BagStore) -> LabelledBags:
@@ -294,7 +325,7 @@ class Retraining:
         DataError
             The store has none of them.
         """
-        return parameters_of(self.estimator).learns.label(store, None, self.target)
+        return fit_parameters_of(self.estimator).learns.label(store, None, self.target)
 
 
 ONCE = {"embedding": None, "alpha": "gcv"}  # defaults of parameters of the first versions
@@ -308,11 +339,13 @@ def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
     """
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters
-        values = {key: _described(one) for key, one in value.get_params(deep=False).items()}
-        changed = {key: one for key, one in values.items() if one != _default(key, defaults[key])}
+        values = {key: _described(item) for key, item in value.get_params(deep=False).items()}
+        changed = {
+            key: item for key, item in values.items() if item != _default(key, defaults[key])
+        }
         return {"name": type(value).__name__, **changed}
     if isinstance(value, Mapping):
-        return {str(key): _described(one) for key, one in value.items()}
+        return {str(key): _described(item) for key, item in value.items()}
     if isinstance(value, Box):
         return value.bounds
     if isinstance(value, (np.ndarray, np.generic)):

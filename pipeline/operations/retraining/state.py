@@ -14,6 +14,7 @@ import re
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 from ...core.arrays import Integers
@@ -22,6 +23,9 @@ from ...core.saved import Format, Saved, read_saved
 from ...data.storage.files import discard, json_bytes, names_in, read_json, reading, writing
 from ...data.storage.lock import Hold
 from ...data.store.changes import Changes
+from ...data.store.checksums import checksum_of_rows
+from ...data.store.chunks import shard_rows
+from ...data.store.schema import POINTS, arrays_of
 from ...data.store.store import BagStore
 from ...models.fitting.accumulate import FitStatistics
 from ...models.fitting.partials import read_partial, write_partial
@@ -33,6 +37,9 @@ STATE, JOURNAL = "state.json", "round.json"
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
 CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
+ERASED, ROWS = "n_erased", "rows"  # of a fingerprint; those of older versions lack them
+NAMES = "coordinate_names"  # the same
+LATER = (CHANGES, ERASED, ROWS, NAMES)  # may be others later in the same store
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
 S = TypeVar("S", bound=Saved)
@@ -64,6 +71,21 @@ class Round(Saved):
         Level of each of these gates.
     wealth : dict
         For each gate that bets, the logarithm to base 10 of its capital.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import BagStore, DoubleBasisRegressor
+    >>> from bagbasis.operations import Retraining, retrain
+    >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
+    >>> estimator = DoubleBasisRegressor('moments', alpha=1e-3)
+    >>> spec = Retraining('bags.zarr', 'models', estimator, target='y')
+    >>> report = retrain(spec).report  # has the round and how it was judged
+    >>> report['number'], report['n_new']
+    (1, 80)
     """
 
     number: int
@@ -240,9 +262,9 @@ class StateFolder:
         """Delete the journal of a finished round, and sums that are not needed any more."""
         self._hold.check()
         for name in names_in(self.url):
-            found = SUMS.fullmatch(name)
+            match = SUMS.fullmatch(name)
             # sums of a later round may be another process's, which works on it already
-            if found and int(found[1]) <= state.number and name != state.sums:
+            if match and int(match[1]) <= state.number and name != state.sums:
                 discard(f"{self.url}/{name}")
         self._hold.remove(JOURNAL)
 
@@ -287,11 +309,16 @@ class StateFolder:
 def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
     """Return what identifies the first ``stop`` bags of a store, in types that JSON knows.
 
-    Only the last 1,024 of them are looked at.
+    Only the last 1,024 of them are looked at. Where ``stop`` is the length of the store, lengths
+    and checksums of its arrays tell whether later rows follow these.
     """
     digest = hashlib.sha256()
     digest.update(repr(store.ids(max(0, stop - LAST_BAGS), stop).tolist()).encode())
     digest.update(repr(store.offsets(max(0, stop - LAST_BAGS), stop).tolist()).encode())
+    rows, names = None, store.coordinate_names
+    if stop == store.n_bags and store.meta.checksums:
+        sizes = {array.name: array.rows(store.meta) for array in arrays_of(store.meta)}
+        rows = {name: [n, store.meta.checksums.get(name)] for name, n in sizes.items()}
     return {
         "n_bags": stop,
         "n_dims": store.n_dims,
@@ -302,7 +329,38 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
         CHANGES: store.meta.n_changes,
         "merged": store.meta.merged,
         "last_bags": digest.hexdigest(),
+        ERASED: store.meta.n_erased,
+        ROWS: rows,
+        NAMES: names and list(names),
     }
+
+
+def _other_array(store: BagStore, before: dict[str, Any]) -> str:
+    """Return the name of an array that does not begin with the rows of a fingerprint, or "".
+
+    Only the rows that came since are read: their checksum that follows the one before is the
+    checksum of all rows. After a compaction, which deletes rows, nothing is compared, and no points
+    where a store that was made anew has its columns in another order.
+    """
+    rows = before.get(ROWS)
+    if rows is None or before[ERASED] != store.meta.n_erased:
+        return ""
+    is_turned = before.get(NAMES) not in (None, list(store.coordinate_names or ()))
+    for array in arrays_of(store.meta):
+        if is_turned and array.name == POINTS.name:
+            continue
+        n_rows, text = rows.get(array.name, (0, None))
+        all_rows = array.checksum(store.meta)
+        if text is None or all_rows is None:
+            continue
+        checksum, stop = int(text, 16), array.rows(store.meta)
+        step = shard_rows(store.array(array))
+        edges = [n_rows, *range(step * (n_rows // step + 1), stop, step), stop]
+        for start, end in pairwise(edges):  # object by object
+            checksum = checksum_of_rows(store.read_stored(array, start, end), checksum)
+        if checksum != all_rows:
+            return array.name
+    return ""
 
 
 def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) -> None:
@@ -322,13 +380,15 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
         what = f"it has {store.meta.n_changes} changes of bags, {before[CHANGES]} were seen"
     else:
         now = fingerprint(store, before["n_bags"])
-        before = {"merged": None, **before, CHANGES: now[CHANGES]}  # of older versions: without
-        changed = [name for name in before if now[name] != before[name]]
+        before = {"merged": None, **before}  # of older versions: without
+        changed = [name for name in before if name not in LATER and now[name] != before[name]]
         if changed == ["last_bags"]:
             what = f"its bags before {before['n_bags']} have other ids or sizes"
         elif changed:
             name = changed[0]
             what = f"its {name} is {now[name]}, it was {before[name]}"
+        elif other := _other_array(store, before):
+            what = f"its bags before {before['n_bags']} have other {other}"
     if what:
         raise StoreError(
             f"{store.url}: not the store that {state_url} was made from: {what}; put it back, or "

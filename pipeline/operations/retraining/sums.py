@@ -20,7 +20,7 @@ from ...data.labelled.weights import Weights
 from ...data.store.plan import Range
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
-from ...models.base import DoubleBasis, parameters_of, with_model
+from ...models.base import DoubleBasis, fit_parameters_of, with_model
 from ...models.fit import make_model
 from ...models.fitted_model import model_of, names_fitted
 from ...models.fitting.accumulate import FitStatistics
@@ -28,8 +28,9 @@ from ...models.fitting.checkpoints import Checkpoints
 from ...models.fitting.feature_map import FeatureMap
 from ...models.fitting.fit_parameters import FitParameters
 from ...models.fitting.plan import FitPlan
-from ...models.fitting.planning import check_summable, choose_features, decide_automatic, plan_of
+from ...models.fitting.planning import choose_features, decide_automatic, plan_of
 from ...models.fitting.problem import Problem, pose_problem
+from ...models.fitting.solver import check_summable
 from ...models.outcomes.base import Outcome
 from ...models.ridge.sums import RidgeStatistics
 
@@ -81,12 +82,14 @@ class ModelLine:
     ) -> ModelLine:
         """Decide features and classes as a fit to these bags of the store does.
 
+        Labels that are outliers count: those of a later round may be as far.
+
         Raises
         ------
         DataError, ParameterError, StoreError
             As `DoubleBasisRegressor.fit`.
         """
-        parameters = parameters_of(estimator)
+        parameters = fit_parameters_of(estimator)
         problem = pose_problem(
             parameters,
             store,
@@ -107,6 +110,8 @@ class ModelLine:
         """Return the line of a model that was fitted to a store."""
         fitted = model_of(model)
         weights = Weights.from_dict(fitted.weights) if fitted.weights else None
+        if weights is not None:  # labels of later rounds may be elsewhere
+            weights = replace(weights, limits=None)
         holdout = Holdout.of(fitted.holdout)
         names = names_fitted(fitted.report)
         return cls(clone(model), fitted.features, fitted.outcome, holdout, weights, names)
@@ -142,7 +147,7 @@ class ModelLine:
 
     @property
     def _parameters(self) -> FitParameters:
-        return parameters_of(self.estimator)
+        return fit_parameters_of(self.estimator)
 
     def _plan(self, store: BagStore, bags: Range) -> FitPlan:
         """Return the plan of a fit to these bags, with the labels of the line's outcome."""
@@ -219,10 +224,10 @@ def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count
     new = count((last, stop))
     passes = {"new": stop - last}
     if start - first > last - start:
-        kept = count((start, last))
+        overlap = count((start, last))
         passes["recomputation"] = last - start
         why = "fewer bags stay in the window than leave it"
-        return WindowSums(kept + new, passes, _outside(new), why)
+        return WindowSums(overlap + new, passes, _outside(new), why)
     if start > first:
         sums = sums - count((first, start))
         passes["leaving"] = start - first
@@ -243,15 +248,15 @@ def recount_and_compare(
     if middle > first:
         again = count((first, middle))
         passes["leaving"] = middle - first
-    kept = count((middle, last)) if last > middle else None
-    if kept is not None:
-        again = kept if again is None else again + kept
+    overlap = count((middle, last)) if last > middle else None
+    if overlap is not None:
+        again = overlap if again is None else again + overlap
         passes["recomputation"] = last - middle
     new = count((max(start, last), stop))
     passes["new"] = stop - max(start, last)
     assert again is not None
     check = Check(differences(sums, again), bound)
-    sums = new if kept is None else kept + new
+    sums = new if overlap is None else overlap + new
     return WindowSums(sums, passes, _outside(new), "periodic check", check)
 
 
@@ -261,19 +266,19 @@ def _outside(statistics: FitStatistics) -> dict[str, int]:
 
 def differences(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
     """Compare sums of the same bags, of which ``b`` are right; see `Check`."""
-    found = {"counts": float(_counts(a) != _counts(b))}
+    gaps = {"counts": float(_counts(a) != _counts(b))}
     for part in ("train", "validation"):
         ours, theirs = getattr(a, part), getattr(b, part)
         if ours is None or theirs is None:
-            found["counts"] = max(found["counts"], float(ours is not theirs))
+            gaps["counts"] = max(gaps["counts"], float(ours is not theirs))
             continue
         exponents = np.maximum(ours.exponents, theirs.exponents)
         ours, theirs = ours.in_units(exponents), theirs.in_units(exponents)
         for name, scale in _scales(theirs).items():
             gap = np.abs(getattr(ours, name) - getattr(theirs, name)).max(initial=0.0)
             key = name if part == "train" else f"{part}.{name}"
-            found[key] = _relative(float(gap), scale)
-    return found
+            gaps[key] = _relative(float(gap), scale)
+    return gaps
 
 
 def _relative(gap: float, scale: float) -> float:

@@ -83,26 +83,26 @@ class WealthGates:
         spending : Spending
             Spending of the permutation tests, which stays as it is.
         """
-        found: dict[str, GateResult] = {}
+        results: dict[str, GateResult] = {}
         after, wealth, n_passed = dict(before), {}, 0
         with lane():
             for name, make in self._makers.items():
-                given = before.get(name)
+                saved = before.get(name)
                 begun = GateBets(self.new[0], self.start)
                 bets, made, new, reference = make(
-                    begun if given is None else read_saved(GateBets, given)
+                    begun if saved is None else read_saved(GateBets, saved)
                 )
                 sizes = len(new), len(reference)
                 if min(sizes) >= LEAST_ROWS:
                     bets = bets.play(new, reference, made)
                     n_passed += (name != "labels") * sum(sizes)
                     if bets.betting is not None:
-                        found[name] = self._judge(bets, *sizes)
+                        results[name] = self._judge(bets, *sizes)
                         wealth[name] = bets.betting.log_wealth.item() / math.log(10)
-                        if found[name].drifted:
+                        if results[name].drifted:
                             bets = GateBets(self.new[0], self.new[0])
                 after[name] = bets.to_dict()
-        gates = {name: found[name] for name in ALARMS if name in found}
+        gates = {name: results[name] for name in ALARMS if name in results}
         level = self._level
         return GateResults(spending, level, gates, n_passed=n_passed, wealth=wealth, bets=after)
 
@@ -136,8 +136,10 @@ class WealthGates:
         bets, *chosen = self._choose(bets, bags, KEPT, PER_NEW)
         embed = EmbedBags(spec, bets.size, 0)
         new, reference = (
-            _stack([embed(batch.bags) for batch in one.batches() if len(batch)], spec.n_features)
-            for one in chosen
+            _stack(
+                [embed(batch.bags) for batch in bag_set.batches() if len(batch)], spec.n_features
+            )
+            for bag_set in chosen
         )
         return bets, RowsMade(name_basis(self.models[0])), new, reference
 
@@ -145,9 +147,9 @@ class WealthGates:
         outcome = self.models[0].outcome
         bets, *chosen = self._choose(bets, self.bags, KEPT, PER_NEW)
         new, reference = (
-            _stack([outcome.encode(labels)[0] for _, at, labels in one.label_blocks() if len(at)],
+            _stack([outcome.encode(labels)[0] for _, at, labels in bags.label_blocks() if len(at)],
                    outcome.n_targets)
-            for one in chosen
+            for bags in chosen
         )  # fmt: skip
         made = RowsMade(name_basis(self.models[0]), units_differ=outcome.units() is None)
         return bets, made, new, reference
@@ -205,14 +207,14 @@ def _find(
     most: int,
 ) -> Integers:
     """Return the first positions in some ranges of bags that are known and wanted."""
-    found, n = [np.empty(0, np.int64)], 0
+    positions, n = [np.empty(0, np.int64)], 0
     for start, stop in ranges:
         for a in range(start, stop, BAGS_PER_LOOK):
             b = min(stop, a + BAGS_PER_LOOK)
             if n < most:
-                found.append(a + np.flatnonzero(bags.known(a, b) & is_wanted(a, b)))
-                n += len(found[-1])
-    return np.concatenate(found)[:most]
+                positions.append(a + np.flatnonzero(bags.known(a, b) & is_wanted(a, b)))
+                n += len(positions[-1])
+    return np.concatenate(positions)[:most]
 
 
 def _stack(parts: Sequence[Floats], n_columns: int) -> Floats:

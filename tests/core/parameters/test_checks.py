@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.core import Seed, checked
+from bagbasis.core import Integer, Real, Seed, checked
 from bagbasis.core.errors import ParameterError
 
 
@@ -25,3 +25,34 @@ def test_a_generator_in_place_of_a_seed():
         drawn(1, seed=1, rng=2)
     with pytest.raises(ParameterError, match="seed is -1"):
         drawn(1, rng=-1)
+
+
+def test_arguments_by_place_and_by_name():
+    """Each way of a call gives the function plain, checked values; defaults stay the function's."""
+
+    class Owner:
+        @checked(n=Integer(1), share=Real(0))
+        def call(self, n, /, *rest, share=0.5, **more):
+            return n, rest, share, more
+
+        @checked(n=Integer(1), share=Real(0))
+        def named(self, n, m=7, *, share=0.5):
+            return n, m, share
+
+    owner = Owner()
+    assert owner.named(np.int64(3)) == (3, 7, 0.5)
+    assert type(owner.named(np.int64(3))[0]) is int
+    assert owner.named(share=1, m=2, n=4) == (4, 2, 1)
+    assert Owner.named(owner, 3, 4, share=0) == (3, 4, 0)
+    assert owner.call(1, 2, 3, share=2, other=4) == (1, (2, 3), 2, {"other": 4})
+    for wrong, words in (
+        (lambda: owner.named(), "n"),
+        (lambda: owner.named(1, 2, 3), "positional"),
+        (lambda: owner.named(1, n=1), "n"),
+        (lambda: owner.named(1, shares=1), "did you mean 'share'"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            wrong()
+    for call in (owner.named, owner.call):
+        with pytest.raises(ParameterError, match="n is 0"):
+            call(0)

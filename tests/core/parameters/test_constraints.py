@@ -70,6 +70,7 @@ REFUSED = [
     (Integer(1), 2.0, "an integer ≥ 1"),
     (Integer(1), True, "an integer ≥ 1"),
     (Integer(1), np.True_, "an integer ≥ 1"),
+    (Integer(1), np.timedelta64(2, "s"), "an integer ≥ 1"),
     (Integer(1, 3), 4, "an integer from 1 to 3"),
     (Integer(2, even=True), 3, "an even integer ≥ 2"),
     (Integer(), 1.5, "an integer"),
@@ -97,20 +98,20 @@ REFUSED = [
     (OneOf(1, 2), 1.0, "one of [1, 2]"),
     (Boolean, 1, "True or False"),
     (None_, 0, "None"),
-    (Text, b"x", "a text"),
+    (Text, b"x", "a string"),
     (Url, 1, "a URL or a path"),
     (Url, "", "a URL or a path"),
     (Function, 1, "a function"),
     (Items, np.array(1), "something to iterate over"),
     (Instance("Bags"), 1, "a Bags"),
     (Instance("Embedding"), Bags, "an Embedding"),
-    (ListOf(Text), "ab", "a list of texts"),
-    (ListOf(Text), {"a"}, "a list of texts"),
-    (ListOf(Text), [1], "a list of texts"),
-    (ListOf(Integer(1) | Text), [0], "a list of integers ≥ 1 or texts"),
+    (ListOf(Text), "ab", "a list of strings"),
+    (ListOf(Text), {"a"}, "a list of strings"),
+    (ListOf(Text), [1], "a list of strings"),
+    (ListOf(Integer(1) | Text), [0], "a list of integers ≥ 1 or strings"),
     (ListOf(Integer(2, even=True), 2), [2], "a list of even integers ≥ 2 (2 or more)"),
     (ListOf(Pair(Real(), Real())), [[1]], "a list of pairs (a number, a number)"),
-    (MappingOf(Text, Real(gt=0)), {"a": 0}, "a mapping from texts to numbers > 0"),
+    (MappingOf(Text, Real(gt=0)), {"a": 0}, "a mapping from strings to numbers > 0"),
     (MappingOf(Open(), Open()), [], "a mapping"),
 ]
 
@@ -147,8 +148,8 @@ def test_a_long_value_is_cut():
         Text.check("name", list(range(10**6, 10**6 + 50)))
     told = str(refused.value)
     assert told.startswith("name is [1000000, 1000001,")
-    assert told.endswith("; expected a text")
-    assert len(told) == len("name is ") + 80 + len("; expected a text")
+    assert told.endswith("; expected a string")
+    assert len(told) == len("name is ") + 80 + len("; expected a string")
 
 
 def test_paths():

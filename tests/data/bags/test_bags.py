@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -12,6 +13,7 @@ from bagbasis import Bags, BagStore, as_bags
 from bagbasis.core.errors import DataError
 from bagbasis.data.bags.bags import concatenate
 from bagbasis.data.bags.responses import Responses
+from bagbasis.data.labelled.inputs import with_targets
 from tests.oracles.ragged import SIZES, assert_same_bags, random_bags
 
 
@@ -240,3 +242,85 @@ def test_awkward_arrays():
     ):
         with pytest.raises(DataError, match=told):
             Bags.from_awkward(ak.Array(wrong))
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (("a", "b"), ["a", "b"]),
+        ([b"a", b"b"], ["a", "b"]),
+        (range(3, 5), [3, 4]),
+        (np.array([7, 2], "uint8"), [7, 2]),
+        (pd.Series(["a", "b"], index=[5, 6]), ["a", "b"]),
+        (pd.Index([2**60, 1]), [2**60, 1]),
+        (None, None),
+    ],
+)
+def test_bags_take_ids_as_lists(ids, expected):
+    """A list ended in an AttributeError; labels with an index are put in the order of these ids."""
+    bags = Bags(np.arange(4.0)[:, None], [0, 2, 4]).named(["u"]).with_ids(ids)
+    assert (None if bags.ids is None else bags.ids.tolist()) == expected
+    assert bags.coordinate_names == ["u"]
+    if expected is not None:
+        assert bags[[1]].ids.tolist() == expected[1:]
+
+
+@pytest.mark.parametrize("ids", [["a"], "ab", [1.5, 2], [None, "a"], [[1], [2]], 3])
+def test_ids_of_another_kind_are_refused(ids):
+    with pytest.raises(DataError, match=r"ids? "):
+        Bags(np.ones((2, 1)), [0, 1, 2]).with_ids(ids)
+
+
+@pytest.mark.parametrize(
+    "key", [(0, 2), [0, 2], range(0, 3, 2), pd.Series([0, 2]), np.array([0, 2])]
+)
+def test_indices_of_several_bags(key):
+    bags = Bags(np.arange(3.0)[:, None], [0, 1, 2, 3])[key]
+    assert bags.points.ravel().tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("key", ["a", 1.0, None, [True, False], [0.5], ["a"], [[0, 1]], [9]])
+def test_indices_of_nothing(key):
+    """What loops and scikit-learn expect of a sequence, with the index in words."""
+    with pytest.raises(IndexError, match="is not an index"):
+        Bags(np.arange(3.0)[:, None], [0, 1, 2, 3])[key]
+
+
+def test_series_are_bags_in_one_dimension():
+    """A Series has dtypes, too, which is no list there."""
+    bags = as_bags([pd.Series([1.0, 2.0]), pd.Series([3, 4], dtype="Int64")])
+    assert bags.points.ravel().tolist() == [1, 2, 3, 4]
+
+
+class Quantity(np.ndarray):
+    """As of astropy: an array with a unit, which numpy drops."""
+
+    unit = "km"
+
+    def to_value(self, unit):
+        return np.asarray(self)
+
+
+def test_units_are_refused():
+    """Bags in km and in m were one list of numbers."""
+    points = np.ones((2, 1)).view(Quantity)
+    with pytest.raises(DataError, match="bag 1 has the unit km, which is not kept; give numbers"):
+        as_bags([np.ones((2, 1)), points])
+    with pytest.raises(DataError, match="y has the unit km"):
+        with_targets([np.ones((2, 1))], np.ones(1).view(Quantity))
+    points.unit = ""  # without a dimension
+    assert as_bags([points]).n_points == 2
+
+
+def test_bags_as_arrays():
+    """Of one size they are an array of three dimensions; of any sizes one of objects."""
+    points = np.arange(12.0).reshape(2, 3, 2)
+    np.testing.assert_array_equal(np.asarray(Bags.from_list([*points])), points)
+    sizes = Bags.from_list([points[0], points[1, :2]])
+    with pytest.raises(DataError, match="sizes"):
+        np.asarray(sizes)
+    objects = np.asarray(sizes, dtype=object)
+    assert objects.shape == (2,)
+    for found, expected in zip(objects, sizes, strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -48,6 +48,7 @@ def test_wrong_boxes_name_the_dimension(box, n_dims, message):
         Box.of(box, n_dims)
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=4))
 def test_a_measured_box_holds_its_data(ranges):

@@ -199,3 +199,37 @@ def test_stores_of_other_names_are_not_merged(tmp_path):
     two.append([frame(XY).rename(columns={"y": "z"})], ids=[5])
     with pytest.raises(DataError, match=r"'y' is missing, 'z' is extra"):
         merge_stores([one, two], tmp_path / "c")
+
+
+NUMBERED = pd.DataFrame({"id": np.repeat(np.arange(6), 4), 7: np.arange(24.0), 3: -np.arange(24.0)})
+
+
+@pytest.mark.parametrize("make", [np.int64, int])
+def test_columns_that_are_numbers_have_names(make):
+    """In a groupby and in lists of frames; of both, they are put in order."""
+    table = NUMBERED.rename(columns={7: make(7), 3: make(3)})
+    bags = as_bags(table.groupby("id"))
+    assert bags.coordinate_names == ["7", "3"]
+    parts = [frame for _, frame in table.groupby("id")]
+    listed = as_bags([parts[0][[7, 3]], *(part[[3, 7]] for part in parts[1:])])
+    np.testing.assert_array_equal(listed.points, bags.points)
+    with pytest.raises(DataError, match=r"'7' is missing.* '5' is extra"):
+        as_bags([parts[0][[7, 3]], parts[1][[7, 3]].rename(columns={7: 5})])
+
+
+def test_numbers_that_nobody_gave_are_no_names():
+    """0, 1, … are places: they go with any names, and are refused in another order."""
+    plain = NUMBERED[[7, 3]].set_axis([0, 1], axis=1)
+    bags = as_bags([plain, NUMBERED[[7, 3]].set_axis(["a", "b"], axis=1), plain.to_numpy()])
+    np.testing.assert_array_equal(bags.points, np.tile(plain.to_numpy(), (3, 1)))
+    assert as_bags(plain.assign(id=NUMBERED.id).groupby("id")).coordinate_names is None
+    with pytest.raises(DataError, match=r"numbers 0 to 1 in another order, \[1, 0\]; sort them"):
+        as_bags([plain, plain[[1, 0]]])
+    assert as_bags([plain.set_axis([True, False], axis=1)]).coordinate_names is None
+
+
+def test_categories_that_no_row_has():
+    keys = pd.Categorical(NUMBERED.id, categories=range(8))
+    with pytest.raises(DataError, match=r"bag with id 6 has no rows.* group with observed=True"):
+        as_bags(NUMBERED.groupby(keys, observed=False)[[7, 3]])
+    assert len(as_bags(NUMBERED.groupby(keys, observed=True)[[7, 3]])) == 6

@@ -7,6 +7,7 @@ import warnings
 from datetime import date, timedelta
 from decimal import Decimal
 
+import h5py
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,10 +15,18 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array, eye
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor, MomentsEmbedding
+from bagbasis import Bags, BagStore, DoubleBasisRegressor, MomentsEmbedding, as_responses
 from bagbasis.core.errors import BagbasisWarning, DataError, ParameterError
+from bagbasis.data.bags.arrow_arrays import plain_column
 from bagbasis.data.bags.frames import take_columns
-from bagbasis.ingest import ingest_frame, ingest_tables
+from bagbasis.data.labelled.alignment import aligned
+from bagbasis.ingest import (
+    ingest_arrays,
+    ingest_frame,
+    ingest_npz,
+    ingest_patches,
+    ingest_tables,
+)
 
 ZONED = pd.to_datetime(["2026-01-01", "2026-01-01", "2026-02-01"]).tz_localize("Asia/Tokyo")
 NUMBERS = {
@@ -82,6 +91,7 @@ def stored(frame, place):
     return ingest_frame(frame, place, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_numbers_are_the_same_in_memory_and_stored(kind, tmp_path):
     """Decimals, truth values, categories of numbers; times as days since 1970 in UTC."""
@@ -102,6 +112,7 @@ def test_other_columns_are_refused_by_name(kind, tmp_path):
         stored(frame, tmp_path / "s.zarr")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", IDS)
 def test_ids_are_the_same_bags_in_memory_and_stored(kind, tmp_path):
     """Periods, UUIDs and bytes are their texts."""
@@ -119,6 +130,61 @@ def test_ids_that_are_none_are_refused(values, tmp_path):
         Bags.from_frame(frame, "p", ["x"])
     with pytest.raises(DataError, match=r"'p'|column p|ids"):
         stored(frame, tmp_path / "s.zarr")
+
+
+def test_tensors_of_arrow_are_lists_of_points(tmp_path):
+    """Their flat storage was read as points of one coordinate; slices and missing ones, too."""
+    numbers = np.arange(24.0).reshape(4, 3, 2)
+    column = pa.FixedShapeTensorArray.from_numpy_ndarray(numbers)
+    plain = plain_column(column.slice(1, 2))
+    assert plain.to_pylist() == numbers[1:3].tolist()
+    flat = pa.array([None, [0.0] * 6], column.type.storage_type)
+    missing = pa.ExtensionArray.from_storage(column.type, flat)
+    assert plain_column(missing).to_pylist() == [None, [[0.0, 0.0]] * 3]
+    table = pa.table({"p": ["a", "b", "c", "d"], "x": column})
+    store = ingest_frame(table, tmp_path / "s.zarr", id_column="p", coordinates=["x"])
+    assert store.coordinate_names == ["x[0]", "x[1]"]
+    assert store[2].tolist() == numbers[2].tolist()
+    with pytest.raises(DataError, match="column 'x' has object, not numbers"):
+        Bags.from_frame(table, "p", ["x"])
+
+
+BYTES = [b"b\xff", b"a", b"a'\\"]
+TEXTS = ["a", r"a\x27\x5C", r"b\xFF"]
+BYTES_CALLS = {
+    "table": lambda f, _: Bags.from_frame(f, "p"),
+    "groups": lambda f, _: Bags.from_frame(f.groupby("p")),
+    "ingest_frame": lambda f, url: ingest_frame(f, url, id_column="p", coordinates=["x"]),
+    "Bags": lambda f, _: Bags(f[["x"]].to_numpy(), [0, 1, 2, 3], ids=BYTES),
+    "ingest_arrays": lambda f, url: ingest_arrays([[0.0], [1.0], [2.0]], url, ids=np.array(BYTES)),
+    "append": lambda f, url: BagStore.create(url, 1).append([[[0.0]]] * 3, ids=BYTES),
+}
+
+
+@pytest.mark.parametrize("call", BYTES_CALLS)
+def test_ids_of_bytes_are_one_text_everywhere(call, tmp_path):
+    """Memory had bytes, tables texts, arrays were refused; labels have bytes as their index."""
+    bags = BYTES_CALLS[call](pd.DataFrame({"p": BYTES, "x": [0.0, 1, 2]}), tmp_path / "s.zarr")
+    ids = bags.ids if isinstance(bags, Bags) else bags.ids()
+    assert sorted(ids.tolist()) == TEXTS
+    y = pd.Series([3.0, 1.0, 2.0], index=BYTES)
+    expected = [dict(zip(TEXTS, [1.0, 2.0, 3.0], strict=True))[i] for i in ids.tolist()]
+    assert aligned(y, bags, "y").tolist() == expected
+
+
+def test_empty_texts_are_no_ids(tmp_path):
+    """In each of the three calls; a table refuses them, too."""
+    frame = pd.DataFrame({"p": ["a", "", "a"], "q": ["x", "y", "x"], "x": [0.5, 1.5, 2.5]})
+    for kind in ("str", "object", "category"):
+        typed = frame.astype({"p": kind})
+        with pytest.raises(DataError, match="row 1 has no p"):
+            Bags.from_frame(typed, "p", ["x"])
+        with pytest.raises(DataError, match="row 1 has no q and p"):
+            Bags.from_frame(typed, ["q", "p"], ["x"])
+        with pytest.raises(DataError, match="a group of 1 rows has no p"):
+            Bags.from_frame(typed.groupby("p", observed=True))
+        with pytest.raises(DataError, match="row 1: the bag id is missing"):
+            stored(typed, tmp_path / "s.zarr")
 
 
 def test_whole_floats_that_are_not_exact_are_no_ids(tmp_path):
@@ -139,6 +205,7 @@ def test_columns_of_one_name_or_of_levels_are_refused(names, tmp_path):
             call()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [pa.list_, pa.large_list, pa.list_view, pa.large_list_view])
 def test_lists_of_every_kind_are_rows_of_a_bag(kind, tmp_path):
     """In memory as stored; an empty or missing one is refused by its row."""
@@ -296,12 +363,47 @@ def of_near_csv(place):
     return ingest_tables(place / "t.csv", place / "s.zarr", **call)
 
 
+def of_near_npz(place):
+    np.savez(place / "a.npz", points=np.array(NEAR)[:, None], sizes=[3])
+    return ingest_npz(place / "a.npz", place / "s.zarr")
+
+
+def of_near_patches(place):
+    with h5py.File(place / "a.h5", "w") as file:
+        file["features"] = np.array(NEAR)[:, None]
+    return ingest_patches(place / "a.h5", place / "s.zarr")
+
+
+def of_patches_of_one(place):
+    """Return a store of files of one row; joined with floats, the integers are floats."""
+    for i, x in enumerate(NEAR):
+        with h5py.File(place / f"{i}.h5", "w") as file:
+            file["features"], file["place"] = np.array([[x]]), np.array([[0.5]])
+    return ingest_patches(place, place / "s.zarr", coordinates=["features", "place"])
+
+
 NEAR_CALLS = {
     "table": lambda _: Bags.from_frame(near_frame(), id_column="id"),
     "groups": lambda _: Bags.from_frame(near_frame().groupby("id")),
     "polars": lambda _: Bags.from_frame(pl.from_pandas(near_frame()), id_column="id"),
     "list": lambda _: Bags.from_list([near_frame()[["x"]]] * 2),
     "arrays": lambda _: DoubleBasisRegressor().fit([np.array([[one]]) for one in NEAR], NEAR),
+    "points": lambda _: Bags(np.array(NEAR)[:, None], [0, 1, 3]),
+    "nested lists": lambda _: Bags.from_list([[[one] for one in NEAR]]),
+    "unsigned": lambda _: Bags(np.array(NEAR, np.uint64)[:, None], [0, 3]),
+    "lists of Arrow": lambda _: Bags.from_arrow(pa.table({"x": [NEAR]})),
+    "ingest_arrays": lambda place: ingest_arrays([np.array(NEAR)], place / "s.zarr"),
+    "responses": lambda place: BagStore.create(place / "s.zarr", 1, response_dims=1).append(
+        [[[0.5]]], responses=[np.array(NEAR)[:, None]]
+    ),
+    "bags of one point": lambda place: ingest_arrays([[[x]] for x in NEAR], place / "s.zarr"),
+    "responses of one point": lambda _: as_responses([np.array([x]) for x in NEAR], 3),
+    "ingested responses of one point": lambda place: ingest_arrays(
+        [[[0.5]]] * 3, place / "s.zarr", responses=[np.array([[x]]) for x in NEAR]
+    ),
+    "patches of one point": lambda place: of_patches_of_one(place),
+    "npz": lambda place: of_near_npz(place),
+    "patches": lambda place: of_near_patches(place),
     "ingest_frame": lambda place: stored(near_frame().rename(columns={"id": "p"}), place / "s"),
     "csv": of_near_csv,
 }

@@ -47,6 +47,7 @@ def test_responses_follow_the_ids_of_the_bags(call, tmp_path):
         call(OTHERS, tmp_path)
 
 
+@pytest.mark.long
 def test_ids_that_only_count_are_taken_in_order(tmp_path):
     counted = Bags(ANSWERS, OFFSETS, np.arange(N))
     with pytest.warns(BagbasisWarning, match="taken in the order of the bags"):

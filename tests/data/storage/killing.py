@@ -7,6 +7,7 @@ What libraries write that are not Python (Icechunk, DuckDB) the hook does not se
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import shutil
@@ -14,6 +15,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -68,7 +71,7 @@ def each_kill(
 
     For every write of an undisturbed call the folder is put back to what it was at first, and the
     call is made in a process that dies there. Those processes are forked from one that has made
-    the call before, so that kernels are loaded.
+    this call, and those of other tests, before, so that kernels are loaded.
 
     Parameters
     ----------
@@ -82,22 +85,31 @@ def each_kill(
     """
     given = place.with_name(f"{place.name}.given")
     shutil.copytree(place, given, symlinks=True)
-    with running(_act_and_die, act, place) as (_, pipe):
+    pipe = _forking()
 
-        def answer() -> Any:
-            assert pipe.poll(PATIENCE), "the process that is to be killed stands still"
-            told = pipe.recv()
-            assert not isinstance(told, str), told
-            return told
+    def answer() -> Any:
+        assert pipe.poll(PATIENCE), "the process that is to be killed stands still"
+        told = pipe.recv()
+        assert not isinstance(told, str), told
+        return told
 
-        writes = answer()
-        for k in _sample(len(writes), most, seed):
-            shutil.rmtree(place)
-            shutil.copytree(given, place, symlinks=True)
-            pipe.send(k)
-            answer()
-            print(f"killed before write {k} of {len(writes)}: {writes[k]}")  # seen on failure
-            yield writes[k]
+    pipe.send((act, place))
+    writes = answer()
+    for k in _sample(len(writes), most, seed):
+        shutil.rmtree(place)
+        shutil.copytree(given, place, symlinks=True)
+        pipe.send(k)
+        answer()
+        print(f"killed before write {k} of {len(writes)}: {writes[k]}")  # seen on failure
+        yield writes[k]
+
+
+@cache
+def _forking() -> Connection:
+    """The pipe of the process that calls and forks, which ends with this one."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(running(_act_and_die))[1]
 
 
 def _sample(n: int, most: int, seed: int) -> list[int]:
@@ -107,24 +119,29 @@ def _sample(n: int, most: int, seed: int) -> list[int]:
     return [0, *sorted(drawn.tolist()), n - 1]
 
 
-def _act_and_die(pipe: Connection, act: Callable[[Path], object], place: Path) -> None:
-    """Tell the writes of an undisturbed call; then fork a child for every number that is sent."""
-    writes: list[str] = []
-    try:
-        before_writes(place, writes.append)
-        act(place)
-        pipe.send(writes)
-        while True:
-            k = pipe.recv()
+def _act_and_die(pipe: Connection) -> None:
+    """Tell the writes of each call that is sent; for every number fork a child that makes it."""
+    act: Callable[[Path], object]
+    place: Path
+    while True:
+        try:
+            what = pipe.recv()
+        except EOFError:
+            return
+        try:
+            if isinstance(what, tuple):
+                (act, place), writes = what, []
+                before_writes(place, writes.append)
+                act(place)
+                pipe.send(writes)
+                continue
             pid = os.fork()
             if pid == 0:
-                _act_once(act, place, k)
+                _act_once(act, place, what)
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             pipe.send(f"the child ended with {status}" if status not in (0, -9) else status)
-    except EOFError:
-        pass
-    except BaseException:
-        pipe.send(traceback.format_exc())
+        except BaseException:
+            pipe.send(traceback.format_exc())
 
 
 def _act_once(act: Callable[[Path], object], place: Path, k: int) -> None:

@@ -48,10 +48,17 @@ def cases(n: int, seed: int) -> Iterator[Case]:
 
 def leaks(secret: str, text: str) -> str | None:
     """Return the first piece of a secret that a text shows, escaped or not."""
-    shown = "\n".join([text, unquote(text), html.unescape(text), text.replace("\\", "")])
+    texts = {text, unquote(text), html.unescape(text), text.replace("\\", "")}
     forms = {secret, secret.replace("\\", ""), quote(secret, safe=""), unquote(secret)}
-    pieces = (form[i : i + PIECE] for form in forms for i in range(max(1, len(form) - PIECE + 1)))
-    return next((piece for piece in pieces if piece in shown), None)
+    for form in forms:
+        # each piece has one of these within it, of which few are in a text by chance
+        within = [form[i : i + PIECE // 2] for i in range(0, len(form), PIECE - PIECE // 2 + 1)]
+        if len(form) > PIECE and not any(part in one for part in within for one in texts):
+            continue
+        for i in range(max(1, len(form) - PIECE + 1)):
+            if any(form[i : i + PIECE] in one for one in texts):
+                return form[i : i + PIECE]
+    return None
 
 
 def _secret(rng: np.random.Generator, alphabet: str) -> str:

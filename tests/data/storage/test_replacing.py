@@ -48,6 +48,7 @@ def _data(tmp_path_factory):
     DATA.append(BagStore.create(tmp_path_factory.mktemp("data") / "s.zarr", 2).append(BAGS).url)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("name", ["notes.txt", "ids/notes.txt", "mine/inner/zarr.json"])
 def test_files_of_others_stay(tmp_path, write, name):
@@ -205,6 +206,7 @@ def test_of_two_writers_among_objects(monkeypatch, write):
     assert len(generations_in(url)) == 1
 
 
+@pytest.mark.long
 def test_parquet_cut_off_while_objects_are_deleted(monkeypatch):
     """Nothing can point to its files: what is half deleted can be replaced."""
     url = "memory://parquet/place"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -20,13 +21,14 @@ from bagbasis.core.credentials import has_credentials, without_credentials
 from bagbasis.core.errors import BagbasisError, ConfigError, StoreError, one_line, shown
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.execution.clusters.profiles import load_profile
+from bagbasis.jobs.commands.serving.large_bodies import LargeBodies
 from bagbasis.jobs.other_commands import COMMANDS
 from bagbasis.jobs.runs import submit
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.data.storage.secret_urls import OPTIONS, PLACES, Case, cases, leaks
 from tests.jobs.running import bags, settings
 
-N_URLS, N_PER_JOB = 10_000, 50
+N_URLS, N_PER_JOB = 250 * len(PLACES), len(PLACES)
 JOB = settings(data_url="a", model_url="b")
 HARMLESS = [
     "s3://bucket/a:b@c/d.zarr",
@@ -59,31 +61,36 @@ def outputs(case: Case, call) -> str:
     return f"{error}\n{error!r}\n{error.__cause__!r}"
 
 
+# how a URL gets into a message
+FORMS = (
+    lambda text: one_line(f"{text}: cannot be read; see the log"),
+    lambda text: one_line(f"key 'data_url' is {text!r}; expected a URL"),
+    lambda text: one_line(f"a URL ({text}) of the config"),
+    shown,
+    lambda text: shown({"url": text}),
+    lambda text: shown([f"{'x' * 150} {text}"]),
+    lambda text: without_credentials(json.dumps({"a": 1, "url": text})),
+)
+
+
 @pytest.mark.parametrize(
     ("n", "seed"), [(40 * len(PLACES), 1), pytest.param(N_URLS, 20261127, marks=pytest.mark.long)]
 )
 def test_no_secret_of_a_url_is_shown(n, seed):
     """Stores, configs and messages refuse or cut each of them, whatever its place."""
-    for case in cases(n, seed):
-        said = []
+    for i, case in enumerate(cases(n, seed)):
+        said, turn = [], i // len(PLACES)  # each place comes in each form
         if "://" in case.text or case.place == "URL that pathlib shortened":
             said.append(outputs(case, lambda case=case: normalize_url(case.text)))
-        for config in (
+        config = (
             {"data_url": case.text},
             {"inputs": [case.text]},
             {"source": {"files": [{"url": case.text}]}},
             {case.text: 1},
-        ):
-            said.append(outputs(case, lambda config=config: refuse_credentials(config)))
-        said += [
-            one_line(f"{case.text}: cannot be read; see the log"),
-            one_line(f"key 'data_url' is {case.text!r}; expected a URL"),
-            one_line(f"a URL ({case.text}) of the config"),
-            shown(case.text),
-            shown({"url": case.text}),
-            shown([f"{'x' * 150} {case.text}"]),
-            without_credentials(json.dumps({"a": 1, "url": case.text})),
-        ]
+        )[turn % 4]
+        said.append(outputs(case, lambda config=config: refuse_credentials(config)))
+        for form in (turn % len(FORMS), (turn + 3) % len(FORMS)):
+            said.append(FORMS[form](case.text))
         assert leaks(case.secret, "\n".join(said)) is None, (case, said)
 
 
@@ -123,9 +130,86 @@ def test_what_is_cut(text, cut):
     assert without_credentials(text) == cut
 
 
+HUSH = "hushHUSH123"
+ELSEWHERE = [
+    "Authorization: Bearer HUSH",
+    "Authorization: Basic HUSH==",
+    "authorization: AWS4-HMAC-SHA256 Credential=AKIA/2026, SignedHeaders=host, Signature=HUSH",
+    "Proxy-Authorization: Basic HUSH",
+    'curl -H "Authorization: Token HUSH" https://host/x',
+    "Cookie: theme=dark; session=HUSH",
+    "Set-Cookie: sid=HUSH; Path=/",
+    "x-api-key: HUSH",
+    "X-Vault-Token: HUSH",
+    "{'Authorization': 'Bearer HUSH'}",
+    "{'Cookie': 'session=HUSH'}",
+    "{'X-Amz-Security-Token': 'HUSH'}",
+    "<CIMultiDictProxy('Host': 'x', 'Authorization': 'Basic HUSH')>",
+    "[('Host', 'x'), ('Authorization', 'Basic HUSH')]",
+    "((b'host', b'x'), (b'authorization', b'Bearer HUSH'))",
+    "('secret', 'HUSH')",
+    '{"a": "{\\"password\\": \\"HUSH\\"}"}',
+    "secret_access_key: HUSH",
+    "password: HUSH",
+    "mount --password HUSH /data",
+    "login --token=HUSH",
+    "401 for Bearer HUSH",
+    "-----BEGIN RSA PRIVATE KEY-----\nHUSH\n-----END RSA PRIVATE KEY-----",
+    "Cannot connect to proxy http://me:HUSH@proxy:3128",
+]
+
+
+@pytest.mark.parametrize("text", ELSEWHERE)
+def test_secrets_that_are_in_no_url(text):
+    """Headers, cookies, options of commands and keys: refused in a config, cut in a message."""
+    text = text.replace("HUSH", HUSH)
+    for given in (text, [text], {"prologue": [text]}):
+        assert has_credentials(given)
+    cut = without_credentials(text)
+    assert HUSH not in cut
+    assert without_credentials(cut) == cut
+    assert HUSH not in one_line(f"x: failed ({text}); try again")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "send the token: Authorization: Bearer …",
+        "Authorization: Bearer …; try again",
+        "curl -H 'Authorization: Bearer $(cat serve.token)' http://127.0.0.1:8000/model",
+        "curl -H 'Authorization: Bearer $TOKEN' http://127.0.0.1:8000/model",
+        "--token-file serve.token",
+        "the password: give one",
+        "credentials: see the docs",
+        "token: ~/.config/a/serve.token",
+        "Basic statistics of bags",
+        "Bearer authentication is used",
+        "columns ['token', 'text']",
+        "('key', 'value')",
+        "nextPageToken: 5",
+    ],
+)
+def test_texts_without_secrets(text):
+    """They are shown whole, and a config may hold them."""
+    assert without_credentials(text) == text
+    assert not has_credentials([text])
+
+
+@pytest.mark.long
 def test_long_texts_take_no_longer_than_they_are():
     """No word of a message is searched from each of its characters."""
-    for text in ("a" * 10**6, ":" * 10**6, "a=" * 10**6, "://a:" * 10**5, "'a': '" * 10**5):
+    for text in (
+        "a" * 10**6,
+        ":" * 10**6,
+        "a=" * 10**6,
+        "://a:" * 10**5,
+        "'a': '" * 10**5,
+        "token: " * 10**5,
+        "('token', '" * 10**5,
+        "--token " * 10**5,
+        "Bearer " * 10**5,
+        "-----BEGIN PRIVATE KEY-----" * 10**4,
+    ):
         assert len(without_credentials(text)) <= len(text) + 10
 
 
@@ -226,14 +310,14 @@ def check_nowhere(case: Case, args: list[str], watched: list[str], caplog) -> No
         texts.append(str(path.relative_to(Path.cwd())))
         if path.is_file():
             texts.append(path.read_text(errors="replace"))
-    for text in texts:
-        assert leaks(case.secret, text) is None, (case, args, text)
+    text = "\n\n".join(texts)
+    assert leaks(case.secret, text) is None, (case, args, text)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", JOBS)
 def test_every_job(name, watched, caplog):
-    """Fifty secrets through each job, at the keys that take a text: as a job, or submitted."""
+    """A secret in each place through each job, at the keys of texts: as a job, or submitted."""
     caplog.set_level(logging.DEBUG)
     rng = np.random.default_rng(len(name))
     for case in cases(N_PER_JOB, seed=sum(map(ord, name))):
@@ -259,17 +343,65 @@ def test_a_job(watched, caplog):
         check_nowhere(case, calls("fit", rng, case.text), watched, caplog)
 
 
+class Started(Exception):
+    """A process would have been started."""
+
+
+@pytest.mark.parametrize("launcher", ["local", "sbatch"])
+def test_command_lines_of_drivers(launcher, tmp_path, monkeypatch):
+    """Every account of a machine can read command lines: keys stay in the environment."""
+    started = []
+
+    def popen(args, **options):
+        started.extend(map(str, args))
+        raise Started
+
+    secret = "wJalrXUtnFEMI/K7MDENG"
+    for name in ("AWS_SECRET_ACCESS_KEY", "BAGBASIS_TOKEN", "DASK_GATEWAY__AUTH__KWARGS"):
+        monkeypatch.setenv(name, secret)
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    config = {"data_url": "s3://bucket/private-study.zarr", "model_url": str(tmp_path / "m.zarr")}
+    with pytest.raises(Started):
+        submit("fit", config, root=tmp_path / "runs", launcher=launcher)
+    assert started
+    line = " ".join(started)
+    assert leaks(secret, line) is None
+    assert "private-study" not in line  # what a config says is in the run's folder alone
+
+
+def test_the_command_line_of_large_bodies(monkeypatch):
+    """The server's second process gets the token by no argument."""
+    started = []
+
+    class Process:
+        def __init__(self, args, **options):
+            started.extend(args)
+
+        def __class_getitem__(cls, kind):
+            return cls
+
+        def poll(self):
+            return 0
+
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    bodies = LargeBodies()
+    bodies.start()
+    assert started == [sys.executable, "-P", "-m", LargeBodies.__module__]
+    bodies.end()
+
+
 @pytest.mark.long
 def test_a_process_of_its_own(tmp_path):
-    """Each place once, with the library's log and tracebacks."""
+    """With the library's log and tracebacks; `test_every_job` has the other places."""
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
-    for case in cases(len(PLACES), seed=5):
-        command = [sys.executable, "-m", "bagbasis.jobs", "fit", "--debug"]
-        command += settings(data_url=json.dumps(case.text), model_url="m.zarr")
-        run = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert run.returncode == 2
+    command = [sys.executable, "-m", "bagbasis.jobs", "fit", "--debug"]
+    data, model = cases(2, seed=5)
+    command += settings(data_url=json.dumps(data.text), model_url=json.dumps(model.text))
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2
+    for case in (data, model):
         assert leaks(case.secret, run.stdout + run.stderr) is None
 
 
@@ -290,3 +422,14 @@ def test_a_profile(tmp_path):
 def test_the_message_says_where_and_what_to_do():
     with pytest.raises(StoreError, match=r"^https://…@host/x: .*environment.*%40"):
         normalize_url("https://u:a/b@host/x")
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 9])
+def test_every_piece_of_a_secret_is_found(n):
+    """The search itself: wherever six characters of it stand, escaped or not."""
+    for case in cases(40, seed=n):
+        for i in range(len(case.secret) - n + 1):
+            shown = case.secret[i : i + n]
+            assert leaks(case.secret, f"a text with {shown} in it"), (case.secret, shown)
+        assert leaks(case.secret, f"x{quote(case.secret, safe='')[2 : n + 8]}"), case
+        assert leaks(case.secret, "a text without it") is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from unittest.mock import patch
 
 import fsspec
 import pytest
@@ -114,10 +115,11 @@ def replace(place):
 
 
 def replace_in_two_steps(place):
-    folders.exchange = lambda one, other: False  # as on NFS; this process is one of `each_kill`
-    replace(place)
+    with patch.object(folders, "exchange", lambda one, other: False):  # as on NFS
+        replace(place)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", [replace, replace_in_two_steps])
 def test_a_kill_leaves_the_old_folder_or_the_new_one(tmp_path, act):
     """In one step there is no instant without a folder; in two, who asks puts the old one back."""

@@ -76,6 +76,7 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
     BagStore.open(url).verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["file", "icechunk+file"])
 @pytest.mark.parametrize(
     ("put", "told"),
@@ -171,6 +172,7 @@ def test_a_filesystem_without_conditional_writes():
         hold.read("champion.json")
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_answer_is_not_an_empty_one():
     """A refused connection is an error that says so, not "not found"."""
     with pytest.raises(StoreError, match=r"cannot be read .*Connect call failed"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import requests
 
 from bagbasis import BagStore, load_model
-from bagbasis.core.errors import ConfigError, StoreError
+from bagbasis.core.errors import ConfigError, ParameterError, StoreError
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.execution.clusters.profiles import load_profile
 from bagbasis.jobs.runs import submit
@@ -99,3 +101,15 @@ def test_a_working_folder_that_was_deleted(tmp_path, monkeypatch):
         with pytest.raises(StoreError, match="the folder that this process works in was deleted"):
             act()
     assert normalize_url("/a.zarr") == "/a.zarr"
+
+
+@pytest.mark.parametrize("url", ["/data/A::B.csv", "./a::b", "~/a::b", "a::b.zarr", Path("a/b::c")])
+def test_local_names_that_read_as_a_chain(url):
+    """fsspec would take what stands before "::" for a protocol, and write to another place."""
+    with pytest.raises(ParameterError, match="reads as a chain of URLs; give it another name"):
+        normalize_url(url)
+
+
+@pytest.mark.parametrize("url", ["simplecache::/data/a.csv", "zip://a.csv::/data/a.zip"])
+def test_chains_of_local_files(url):
+    assert normalize_url(url) == url

@@ -13,7 +13,7 @@ import pytest
 import zarr
 from zarr.codecs import GzipCodec
 
-from bagbasis import BagStore, DoubleBasisRegressor, load_model
+from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, load_model
 from bagbasis.core.errors import ModelError, StoreError
 from bagbasis.data.storage.zarr_reading import array_of, open_group
 
@@ -33,7 +33,8 @@ class Evil:
 @pytest.fixture
 def model(tmp_path):
     bags = [np.full((3, 1), i / 9) for i in range(10)]
-    DoubleBasisRegressor(alpha=1.0).fit(bags, np.arange(10.0)).save(tmp_path / "m.zarr")
+    model = DoubleBasisRegressor(MomentsEmbedding(), alpha=1.0).fit(bags, np.arange(10.0))
+    model.save(tmp_path / "m.zarr")
     return tmp_path / "m.zarr"
 
 

@@ -42,6 +42,21 @@ def store(tmp_path, template):
     return BagStore.open(tmp_path / "s.zarr")
 
 
+@pytest.fixture(scope="session")
+def named_template(tmp_path_factory):
+    """Make a store like the template, whose ids are texts."""
+    model = six_bags()
+    model.ids = list("abcdef")
+    return make(tmp_path_factory.mktemp("template") / "s.zarr", model)
+
+
+@pytest.fixture
+def named_store(tmp_path, named_template):
+    """Copy that template, to be maltreated."""
+    shutil.copytree(named_template.url, tmp_path / "n.zarr")
+    return BagStore.open(tmp_path / "n.zarr")
+
+
 @pytest.fixture
 def traced():
     """Return a context in which Python and numpy may take so many bytes at most."""

@@ -55,3 +55,9 @@ def edit_attributes(store, change, checksum=True):
     if checksum and own.pop(CHECKSUM, None):
         own[CHECKSUM] = checksum_of_values(own)
     path.write_text(json.dumps(document))
+
+
+def contents(store):
+    """Every file of a store, by its name: what is equal is read as it was."""
+    url = Path(store.url)
+    return {str(p.relative_to(url)): p.read_bytes() for p in url.rglob("*") if p.is_file()}

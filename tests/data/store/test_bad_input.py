@@ -8,7 +8,7 @@ import zarr
 
 from bagbasis import Bags, BagStore, Responses
 from bagbasis.core.errors import DataError, StoreError
-from tests.data.store.six_bags import GOOD, edit_attributes, make, two_bags
+from tests.data.store.six_bags import GOOD, contents, edit_attributes, two_bags
 
 REFUSED = {
     "nan": (two_bags(point=(1, 2, np.nan)), GOOD, None, "bag 1, row 2: coordinate 0 is nan"),
@@ -48,16 +48,28 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused_input_leaves_the_store_as_it_was(store, model, case):
+def test_refused_input_leaves_the_store_as_it_was(template, case):
     """Each wrong append is a DataError that names what is wrong; nothing of it is kept."""
     bags, targets, ids, message = REFUSED[case]
+    before = contents(template)
+    with pytest.raises(DataError, match=message):
+        template.append(bags, targets, ids)
+    assert contents(template) == before
+    assert template.n_bags == 6
+
+
+@pytest.mark.long
+def test_a_handle_appends_after_a_refusal(store, model):
+    """What was refused first is no part of the next append."""
+    bags, targets, ids, message = REFUSED["nan"]
     with pytest.raises(DataError, match=message):
         store.append(bags, targets, ids)
     model.check(store)
-    BagStore.open(store.url).verify()
     store.append(two_bags(), GOOD)
     assert store.n_bags == 8
+    BagStore.open(store.url).verify()
 
 
 THREE = np.zeros((2, 3))
@@ -94,15 +106,25 @@ REFUSED_RESPONSES = {
 
 
 @pytest.mark.parametrize("case", REFUSED_RESPONSES)
-def test_refused_responses_leave_the_store_as_it_was(store, model, case):
+def test_refused_responses_leave_the_store_as_it_was(template, case):
     """Each wrong response is a DataError that names bag and row; its bag is not kept either."""
     responses, ids, message = REFUSED_RESPONSES[case]
+    before = contents(template)
     with pytest.raises(DataError, match=message):
-        store.append(two_bags(), GOOD, ids, responses=responses)
-    model.check(store)
-    BagStore.open(store.url).verify()
-    store.append(two_bags(), GOOD, ids, responses=[None, THREE])
+        template.append(two_bags(), GOOD, ids, responses=responses)
+    assert contents(template) == before
+    assert (template.n_bags, template.n_response_points) == (6, 50)
+
+
+@pytest.mark.long
+def test_a_handle_appends_responses_after_a_refusal(store):
+    """What was refused first is no part of the next append."""
+    responses, _, _ = REFUSED_RESPONSES["inf"]
+    with pytest.raises(DataError, match="response of bag 1, row 0"):
+        store.append(two_bags(), GOOD, responses=responses)
+    store.append(two_bags(), GOOD, responses=[None, THREE])
     assert (store.n_bags, store.n_response_points) == (8, 52)
+    BagStore.open(store.url).verify()
 
 
 def test_responses_for_a_store_without_are_refused(tmp_path):
@@ -127,23 +149,18 @@ def test_responses_for_a_store_without_are_refused(tmp_path):
         (["x", "\ud800"], "not valid Unicode"),
     ],
 )
-def test_refused_text_ids(tmp_path, model, ids, message):
+def test_refused_text_ids(named_template, ids, message):
     """Stores with text ids refuse duplicates, numbers and missing ids, by name."""
-    model.ids = ["a", "b", "c", "d", "e", "f"]
-    store = make(tmp_path / "s.zarr", model)
+    before = contents(named_template)
     with pytest.raises(DataError, match=message):
-        BagStore.open(store.url).append(two_bags(), GOOD, ids)
-    model.check(BagStore.open(store.url))
-    store.verify()
+        BagStore.open(named_template.url).append(two_bags(), GOOD, ids)
+    assert contents(named_template) == before
 
 
-def test_a_nan_among_text_ids_names_the_id(tmp_path, model):
+def test_a_nan_among_text_ids_names_the_id(named_template):
     """The bag of a wrong point is named by the caller's own id."""
-    model.ids = list("abcdef")
     with pytest.raises(DataError, match="bag with id 'y', row 1"):
-        make(tmp_path / "s.zarr", model).append(
-            two_bags(point=(1, 1, np.nan)), GOOD, np.array(["x", "y"])
-        )
+        named_template.append(two_bags(point=(1, 1, np.nan)), GOOD, np.array(["x", "y"]))
 
 
 # ---------------------------------------------------------------------- not a store

@@ -20,6 +20,7 @@ def store(url, model):
     return make(url, model)
 
 
+@pytest.mark.long
 def test_a_removed_bag_reads_as_empty_and_others_stay_where_they_are(store, model):
     """Ids, indices and counts stay; who read before sees what was, and whoever opens, what is."""
     before = BagStore.open(store.url)
@@ -34,6 +35,7 @@ def test_a_removed_bag_reads_as_empty_and_others_stay_where_they_are(store, mode
         store.append(model.bags[:1], np.zeros((1, len(store.target_names))), ids[:1])
 
 
+@pytest.mark.long
 def test_who_began_before_sees_what_was(store, model):
     """A reader of the moment before keeps bags and labels, though the log has grown."""
     before = BagStore.open(store.url)
@@ -43,6 +45,7 @@ def test_who_began_before_sees_what_was(store, model):
     model.check(before)
 
 
+@pytest.mark.long
 def test_ids_are_compared_whole(tmp_path):
     """Also after a NUL, where numpy takes its texts for equal: the bag that is named goes."""
     store = BagStore.create(tmp_path / "s.zarr", 1)
@@ -57,6 +60,7 @@ def test_a_store_without_changes_has_the_attributes_of_before(store, model):
     assert store.meta.to_attributes()["bagbasis"]["n_changes"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
@@ -73,6 +77,7 @@ def test_refused_removals_change_nothing(store, model, ids, message):
     model.check(store.remove([]))
 
 
+@pytest.mark.long
 def test_labels_change_as_often_as_one_likes(store, model):
     """The last label holds, for the named target alone; a removed bag gets none."""
     y, ids = store.target_names[0], model.ids
@@ -83,6 +88,7 @@ def test_labels_change_as_often_as_one_likes(store, model):
     model.changed([0], {3: -4.0}).check(store)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("target", "value", "message"),
     [
@@ -145,6 +151,7 @@ def test_compacting_deletes_what_removed_bags_left(store, model):
     model.changed([0, 1, 4]).check(store)
 
 
+@pytest.mark.long
 def test_a_compacted_store_is_smaller(url):
     """A large bag that cannot be compressed is off the disk; nothing else changes."""
     big = np.random.default_rng(0).random((200_000, 2))

@@ -52,6 +52,7 @@ def read_by_convention(url):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint16", "uint8"])
 @pytest.mark.parametrize("responses", [True, False])
 def test_bags_by_the_convention(tmp_path, dtype, responses):
@@ -73,6 +74,7 @@ def test_bags_by_the_convention(tmp_path, dtype, responses):
         store = store.append(*given, responses=[None] if responses else None)
 
 
+@pytest.mark.long
 def test_what_an_interrupted_append_left_is_not_data(tmp_path):
     """Rows behind the counts belong to nobody."""
     store = make(tmp_path / "s.zarr", responses=False)
@@ -96,6 +98,7 @@ def test_other_conventions_stay(tmp_path):
     assert len(read_by_convention(store.url)["points"]) == store.n_bags == N + 1
 
 
+@pytest.mark.long
 def test_stores_of_before_stay_as_they_are(tmp_path):
     """They declare nothing, are read and appended to; the attribute that is ours is unchanged."""
     shutil.unpack_archive(OLD, tmp_path)
@@ -108,6 +111,7 @@ def test_stores_of_before_stay_as_they_are(tmp_path):
     assert document(new.url)["attributes"]["bagbasis"] == new.meta.to_attributes()["bagbasis"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spoil",
     [

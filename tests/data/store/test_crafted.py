@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 import zarr
 
-from bagbasis import BagStore, DoubleBasisRegressor, load_model
+from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures, load_model
 from bagbasis.core.errors import BagbasisError, ExhaustedError, StoreError
 from bagbasis.data.store.chunks import MOST_UNSEEN, read_rows
 from tests.data.store.six_bags import GOOD, edit_attributes, make, six_bags, two_bags
+
+CHEAP = DoubleBasisRegressor("moments", RandomFourierFeatures(n_features=4), alpha=1.0)
 
 
 def uses(url):
@@ -28,11 +30,10 @@ def uses(url):
         lambda: repr(BagStore.open(url)),
         lambda: BagStore.open(url).ids(),
         lambda: BagStore.open(url).targets(),
-        lambda: BagStore.open(url).append(two_bags(), GOOD, ids=["a", "b"]),
         lambda: BagStore.open(url).append(two_bags(), GOOD),
         lambda: BagStore.open(url).remove([10]),
         lambda: BagStore.open(url).compact(),
-        lambda: DoubleBasisRegressor("moments").fit(BagStore.open(url), target="y"),
+        lambda: CHEAP.fit(BagStore.open(url), target="y"),
     ]
 
 
@@ -128,7 +129,7 @@ def set_shape(store, name, rows):
     path.write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize("n", [10**9, 10**12, 2**62])
+@pytest.mark.parametrize("n", [10**9, 2**62])
 def test_counts_beyond_all_memory_are_refused_at_once(store, n):
     """Fill values of objects that are missing are no data: the first missing one is named."""
     edit_attributes(store, lambda a: a.update(n_bags=n, n_points=n, n_response_points=n))
@@ -137,7 +138,7 @@ def test_counts_beyond_all_memory_are_refused_at_once(store, n):
     assert all(re.search("is missing|damaged|no more memory", s) for s in refused(store.url, 5))
 
 
-@pytest.mark.parametrize("n", [10**9, 10**12])
+@pytest.mark.parametrize("n", [10**12])
 def test_changes_beyond_all_memory_are_refused_at_once(store, n):
     """The log of changes, which is read as a whole, is looked for first."""
     store.remove([10])
@@ -206,20 +207,31 @@ def plant_chunk(store, name, chunk, codec=None):
 ZSTD = {"name": "zstd", "configuration": {"level": 0, "checksum": False}}
 
 
-@pytest.mark.parametrize("name", ["points", "targets", "offsets", "ids"])
-@pytest.mark.parametrize("bomb", [blosc_bomb, zstd_bomb])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "bomb"),
+    [
+        ("points", blosc_bomb),
+        ("points", zstd_bomb),
+        ("targets", blosc_bomb),
+        ("offsets", zstd_bomb),
+        ("ids", blosc_bomb),
+        ("ids", zstd_bomb),
+    ],
+)
 def test_a_chunk_that_states_another_size_is_not_decompressed(store, name, bomb, traced):
     """A chunk of some KB that becomes 256 MiB is damage; nothing of that size is made."""
-    plant_chunk(store, name, bomb(2**28), ZSTD if bomb is zstd_bomb else None)
-    with traced(2**26), pytest.raises(StoreError, match="states 268435456 bytes; its chunk has"):
+    plant_chunk(store, name, bomb(2**26), ZSTD if bomb is zstd_bomb else None)
+    with traced(2**24), pytest.raises(StoreError, match="states 67108864 bytes; its chunk has"):
         BagStore.open(store.url).verify()
 
 
+@pytest.mark.long
 def test_a_text_chunk_that_states_too_much_is_not_decompressed(tmp_path, traced):
     """Texts have no size of their own; so much more than was compressed is none of ours."""
     store = make(tmp_path / "s.zarr", six_bags(), list("abcdef"))
-    plant_chunk(store, "ids", blosc_bomb(2**28))
-    with traced(2**26), pytest.raises(StoreError, match="states 268435456 bytes of text"):
+    plant_chunk(store, "ids", blosc_bomb(2**26))
+    with traced(2**24), pytest.raises(StoreError, match="states 67108864 bytes of text"):
         BagStore.open(store.url).ids()
 
 
@@ -231,9 +243,9 @@ def test_a_model_of_bombs_is_not_decompressed(tmp_path, store, traced):
     DoubleBasisRegressor("moments").fit(bags, rng.normal(size=30)).save(url)
     path = next(p for p in url.rglob("c") if p.is_dir())
     chunk = next(p for p in [path, *path.rglob("*")] if p.is_file())
-    bomb = zstd_bomb(2**28)
+    bomb = zstd_bomb(2**26)
     chunk.write_bytes(bomb + struct.pack("<I", google_crc32c.value(bomb)))
-    with traced(2**26), pytest.raises(BagbasisError, match="states 268435456 bytes"):
+    with traced(2**24), pytest.raises(BagbasisError, match="states 67108864 bytes"):
         load_model(url)
 
 
@@ -257,8 +269,10 @@ def edit_array(store, name, change):
     path.write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize("inner", [0, 2**40, 2**31])
-@pytest.mark.parametrize("name", ["points", "ids"])
+@pytest.mark.parametrize(
+    ("name", "inner"),
+    [("points", 0), ("points", 2**40), ("points", 2**31), ("ids", 0), ("ids", 2**31)],
+)
 def test_chunks_of_an_impossible_size_are_refused(store, name, inner):
     """Chunks without rows, or of more bytes than any codec takes, are refused when opened."""
 
@@ -321,9 +335,19 @@ def folder(path):
 PLACES = ["zarr.json", "points/zarr.json", "points/c/0/0", "ids/c/0", "targets/zarr.json"]
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("change", [pipe, endless, loop, folder])
-def test_what_is_no_file_is_refused(store, place, change):
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        *((pipe, place) for place in PLACES),
+        *((endless, place) for place in PLACES if place != "targets/zarr.json"),
+        (loop, "zarr.json"),
+        (loop, "ids/c/0"),
+        (folder, "points/zarr.json"),
+        (folder, "points/c/0/0"),
+    ],
+)
+def test_what_is_no_file_is_refused(store, change, place):
     """A pipe, a device, a loop of links or a folder in the place of a file ends in one error."""
     change(Path(store.url, place))
     refused(store.url, 2)

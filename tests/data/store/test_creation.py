@@ -29,7 +29,7 @@ ONE = [np.zeros((1, 2))]
         ({"chunk_points": 0}, ParameterError, "chunk_points is 0"),
         ({"chunk_points": -3}, ParameterError, "chunk_points is -3"),
         ({"target_names": ["y", "y"]}, ParameterError, "not unique"),
-        ({"target_names": "label"}, ParameterError, "expected a list of texts"),
+        ({"target_names": "label"}, ParameterError, "expected a list of strings"),
         ({"class_names": {"x": ["a"]}}, ParameterError, "'x': no such target"),
         ({"class_names": {"y": ["a", "a"]}}, ParameterError, "'y' are not unique"),
         ({"box": [(0, 1)]}, DataError, "box has 1 dimensions, the points have 2"),

@@ -14,6 +14,7 @@ from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
+    ProjectionEmbedding,
     merge_stores,
 )
 from bagbasis.core.errors import BagbasisWarning, ParameterError
@@ -46,7 +47,7 @@ def sets():
         if kind == "class":
             n_classes = 2 if name.startswith("two") else 3
             labels = np.floor(n_classes * (labels - 0.5) / 1.5)
-        yield pytest.param(bags, labels, kind == "class", id=name)
+        yield pytest.param(name, bags, labels, kind == "class", id=name)
 
 
 def unusual_sets():
@@ -67,16 +68,22 @@ def unusual_sets():
         ("one wide bag", wide, np.float32),
         ("a night of Julian dates", night, np.float64),
     ):
-        yield pytest.param([bag.astype(dtype) for bag in points], labels, False, id=name)
+        yield pytest.param(name, [bag.astype(dtype) for bag in points], labels, False, id=name)
 
 
-@pytest.mark.parametrize(("bags", "y", "are_classes"), [*sets(), *unusual_sets()])
-def test_a_store_without_a_box_predicts_as_memory_does(tmp_path, bags, y, are_classes):
+CHOSEN = ("1-d", "two classes")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "bags", "y", "are_classes"), [*sets(), *unusual_sets()])
+def test_a_store_without_a_box_predicts_as_memory_does(tmp_path, name, bags, y, are_classes):
     store = BagStore.create(tmp_path / "s.zarr", bags[0].shape[1], ["y"])
     for part in np.array_split(np.arange(len(bags)), 3):
         store.append([bags[i] for i in part], y[part])
     assert store.box == BagStore.open(store.url).box == box_of_bags(Bags.from_list(bags))
-    model = DoubleBasisClassifier() if are_classes else DoubleBasisRegressor()
+    kind = DoubleBasisClassifier if are_classes else DoubleBasisRegressor
+    # the box is the subject, but for two sets in which all is chosen
+    model = kind() if name in CHOSEN else kind(ProjectionEmbedding(n_per_dim=3), alpha=1e-3)
     ask = (lambda m: m.predict_proba) if are_classes else (lambda m: m.predict)
     in_memory = ask(model.fit(bags, y))(bags)
     stored = ask(model.fit(store, target="y"))(bags)
@@ -114,6 +121,7 @@ def test_a_given_box_stays_and_an_empty_store_has_the_unit_cube(tmp_path):
     assert bytes_.box.bounds == [[0, 255]]
 
 
+@pytest.mark.long
 def test_responses_merged_stores_and_datasets_are_measured_too(tmp_path):
     rng = np.random.default_rng(0)
     stores = []
@@ -141,6 +149,7 @@ def test_responses_merged_stores_and_datasets_are_measured_too(tmp_path):
     assert again.box == merged.box
 
 
+@pytest.mark.long
 def test_a_fit_of_a_store_that_grows_is_measured_anew(tmp_path):
     store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
     rng = np.random.default_rng(0)

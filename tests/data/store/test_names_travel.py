@@ -48,6 +48,7 @@ def test_names_that_are_damaged_are_not_taken(kept):
     assert Bags.from_arrow(given).coordinate_names is None
 
 
+@pytest.mark.long
 def test_xarray_keeps_names(tmp_path):
     """Of points and of responses; earlier data sets, and bags without names, have none."""
     responses = [pd.DataFrame({"dose": [float(i)]}) for i in range(3)]

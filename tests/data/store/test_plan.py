@@ -26,6 +26,7 @@ def chained(ranges, n_items):
     )
 
 
+@pytest.mark.long
 @given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
 @example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
 @example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
@@ -38,6 +39,7 @@ def test_partitions_cover_whole_bags_within_the_limit(sizes, first, chunk_rows, 
         assert offsets[stop] - offsets[start] <= max_rows or stop == start + 1
 
 
+@pytest.mark.long
 @given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
 @example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
 @example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
@@ -50,6 +52,7 @@ def test_partitions_are_maximal_or_end_on_a_chunk(sizes, first, chunk_rows, max_
             assert 2 * (offsets[stop] - offsets[start]) >= max_rows - max(sizes) - 1
 
 
+@pytest.mark.long
 @given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
 @example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
 @example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
@@ -101,6 +104,7 @@ def test_sample_ranges(n_items, n_runs, run_length):
     assert ranges[-1][1] == n_items or n_runs == 1
 
 
+@pytest.mark.long
 @given(st.sets(st.integers(0, 60)))
 def test_ranges_of_positions(positions):
     """The fewest ranges that hold the positions, and nothing else."""

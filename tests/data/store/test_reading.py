@@ -37,6 +37,7 @@ SIZES = (3, 40, 1, 1, 100, 7, 9, 16, 8, 8, 30, 2, 2, 60, 5)
 RUNS = [(0, 2), (6, 8), (13, 15)]
 
 
+@pytest.mark.long
 def test_batches_give_all_bags_in_order(tmp_path):
     """Any range of bags comes back partition by partition, nothing twice, nothing left out."""
     store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
@@ -110,6 +111,7 @@ def test_bags_that_fit_chunks_are_read_chunk_by_chunk_once(tmp_path, monkeypatch
     assert len(reads) == 50
 
 
+@pytest.mark.long
 def test_ragged_bags_are_read_about_once(tmp_path, monkeypatch):
     """Only a chunk that two partitions share is fetched twice."""
     rng = np.random.default_rng(1)

@@ -100,6 +100,7 @@ def test_points_outside_the_response_box_are_kept(tmp_path):
     assert "response_dims=2" in repr(unit)
 
 
+@pytest.mark.long
 def test_a_store_without_responses_is_of_the_first_format(tmp_path):
     """What earlier versions read stays as it was; only stores with responses are new to them."""
     plain = BagStore.create(tmp_path / "plain.zarr", 2).append([[[0.0, 0.0]]])
@@ -118,6 +119,7 @@ def test_a_store_without_responses_is_of_the_first_format(tmp_path):
     assert group["responses/offsets"].dtype == np.int64
 
 
+@pytest.mark.long
 def test_an_empty_store_and_no_bags(url):
     """No bags have no responses; neither reading nor verifying stumbles over that."""
     store = BagStore.create(url, 2, response_dims=3)
@@ -128,6 +130,7 @@ def test_an_empty_store_and_no_bags(url):
     store.verify()
 
 
+@pytest.mark.long
 def test_a_snapshot_keeps_its_responses(url):
     """A reader sees the responses of its bags while others are appended, until it refreshes."""
     writer = BagStore.create(url, 1, response_dims=1).append([[1.0]], responses=[[5.0]])
@@ -152,6 +155,7 @@ def paired(tmp_path):
     return store.append(bags, responses=responses), bags, responses
 
 
+@pytest.mark.long
 def test_pairs_come_in_order_and_within_the_memory(paired):
     """Each bag once with its response; points and responses together stay below the limit."""
     store, bags, responses = paired
@@ -170,6 +174,7 @@ def test_pairs_come_in_order_and_within_the_memory(paired):
     assert pair_partitions(store, 0, 15, 2**25) == [(0, 15)]
 
 
+@pytest.mark.long
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), max_size=40),
     st.integers(1, 20),
@@ -187,6 +192,7 @@ def test_ranges_by_cost_are_maximal_or_end_on_a_chunk(sizes, chunk_rows, limit):
             assert offsets[b] % chunk_rows == 0
 
 
+@pytest.mark.long
 def test_a_sample_of_responses(paired):
     """Those of evenly spread runs of bags; a run without any gives nothing."""
     store, _, responses = paired

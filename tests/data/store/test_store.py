@@ -18,6 +18,7 @@ ONE = [np.zeros((1, 2))]
 SMALL = (1, 2, 30, 17, 16, 1, 1, 40)  # over objects of 16 and of 112 rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_dims", "dtype", "chunk_points", "sizes"),
     [
@@ -59,6 +60,7 @@ def test_points_and_objects_are_chunked_as_asked(tmp_path):
     assert BagStore.create(tmp_path / "default.zarr", 2).chunk_points == 2**21 // 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("url", ["path", "file://", "icechunk"], indirect=True)
 @pytest.mark.parametrize("ids", [None, [7, 3, -5], ["a", "ü", "a b"]])
 def test_anywhere_with_any_ids(url, ids):
@@ -75,6 +77,7 @@ def test_anywhere_with_any_ids(url, ids):
         seen.verify()
 
 
+@pytest.mark.long
 def test_default_ids_go_on_above_the_largest(tmp_path):
     """Ids that were not given never collide with those that were."""
     store = BagStore.create(tmp_path / "s.zarr", 2)
@@ -107,6 +110,7 @@ def test_an_empty_store_can_be_read_and_verified(url):
     store.verify()
 
 
+@pytest.mark.long
 def test_appending_no_bags_changes_nothing(url):
     """A batch without bags is a batch, not an error, before and after others."""
     none = Bags(np.empty((0, 2)), [0])
@@ -135,6 +139,7 @@ def test_the_source_is_kept_with_the_commit(tmp_path):
     assert BagStore.open(store.url).meta.source == {"dataset": "x", "seed": 3}
 
 
+@pytest.mark.long
 def test_many_writes_are_one_commit(url):
     """A session's bags appear together when it ends, and not at all when it ends in an error."""
     store = BagStore.create(url, 2, chunk_points=1)
@@ -189,6 +194,7 @@ def test_arrays_may_be_used_again_after_a_write(tmp_path):
 # ---------------------------------------------------------------------- snapshots
 
 
+@pytest.mark.long
 def test_a_store_that_grew_is_not_seen_until_refresh(url):
     """An open store keeps its length while another one appends; `refresh` looks again."""
     writer = BagStore.create(url, 2, ["y"], chunk_points=2).append(ONE * 3, [1, 2, 3])
@@ -218,6 +224,7 @@ def test_a_failed_append_leaves_the_snapshot(url):
     assert other.ids().tolist() == [0, 1]
 
 
+@pytest.mark.long
 def test_pickling_keeps_the_snapshot(url):
     """A copy in another process reads the counts of the original, whatever was appended since."""
     store = BagStore.create(url, 2).append(ONE * 2)

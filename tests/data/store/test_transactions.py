@@ -77,6 +77,7 @@ def append_rounds(pipe, url, first):
     pipe.send("appended")
 
 
+@pytest.mark.long
 def test_a_reader_sees_one_snapshot(store):
     """What a store object holds stays as it was, in pickled copies too.
 
@@ -101,6 +102,7 @@ def test_a_reader_sees_one_snapshot(store):
     assert before.refresh().snapshot == fresh.snapshot
 
 
+@pytest.mark.long
 def test_the_repository_is_opened_once_for_all_arrays(store, monkeypatch):
     """Among objects each opening is half a dozen requests."""
     append_batch(store)
@@ -116,6 +118,7 @@ def test_the_repository_is_opened_once_for_all_arrays(store, monkeypatch):
     assert opened == [(store.url, store.snapshot)]
 
 
+@pytest.mark.long
 def test_an_error_commits_nothing(store):
     """A refused append, or an error in a session, leaves the last snapshot the last."""
     append_batch(store)
@@ -148,6 +151,7 @@ def test_killed_writer(store):
     store.verify()
 
 
+@pytest.mark.long
 def test_second_of_two_sessions(store):
     """Of two open sessions the second to commit is refused by one line; nothing of it is kept."""
     first, second = BagStore.open(store.url), BagStore.open(store.url)
@@ -172,6 +176,7 @@ def test_two_processes_append_at_once(store):
     check_two_appends(store, ROUNDS, *writers)
 
 
+@pytest.mark.long
 def test_overtaken_append_is_written_again(store, monkeypatch):
     """An append that another writer overtakes lands behind theirs, with the next free ids."""
     overtaken = []
@@ -192,6 +197,7 @@ def test_overtaken_append_is_written_again(store, monkeypatch):
     store.verify()
 
 
+@pytest.mark.long
 def test_overtaken_before_it_writes(store, monkeypatch):
     """A commit between a writer's look at the store and its first write is not written over."""
     check_ends, overtaken = store.check_ends, []
@@ -209,6 +215,7 @@ def test_overtaken_before_it_writes(store, monkeypatch):
     store.verify()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("nth", "said"), [(1, "exists already"), (2, "committed meanwhile")])
 def test_of_two_makers_one_is_refused(url, monkeypatch, nth, said):
     """What another process makes, and appends to, behind any of this one's looks stays."""
@@ -227,6 +234,7 @@ def test_of_two_makers_one_is_refused(url, monkeypatch, nth, said):
     model_of(BATCH).check(BagStore.open(url))
 
 
+@pytest.mark.long
 def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
     """On local files a commit waits for the one that is under way."""
     waiting = threading.Event()
@@ -250,6 +258,7 @@ def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
     model_of(BATCH).check(BagStore.open(store.url))
 
 
+@pytest.mark.long
 def test_a_fit_reads_one_snapshot(url, tmp_path):
     """A fit while others append is the fit of the bags it began with.
 

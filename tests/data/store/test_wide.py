@@ -10,6 +10,7 @@ from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.store.schema import CHUNK_BYTES, IDS, OFFSETS, TARGETS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_targets", [0, 1, 4, 5, 1_000, 5_000, 20_000])
 def test_chunks_have_as_many_rows_as_fit(tmp_path, n_targets):
     """Chunks of every array take 2 MiB at most, unless one row is larger."""
@@ -50,10 +51,10 @@ def test_more_targets_than_a_chunk_holds_are_refused(tmp_path):
         def __len__(self):
             return 2**28
 
-    from bagbasis.data.store.creation import check_parameters
+    from bagbasis.data.store.creation import check_creation
 
     with pytest.raises(ParameterError, match="268435456 target names: a bag has at most"):
-        check_parameters.__wrapped__(2, Names(), {}, "float32", None)
+        check_creation.__wrapped__(2, Names(), {}, "float32", None)
 
 
 def test_infinite_labels_of_wide_tables_are_named(tmp_path):
@@ -84,6 +85,7 @@ def test_long_ids(tmp_path, letter):
     store.verify()
 
 
+@pytest.mark.long
 def test_very_many_classes(tmp_path):
     """Names of classes stand in the attributes; their number changes no chunk."""
     classes = [f"class {i}" for i in range(50_000)]

@@ -55,6 +55,7 @@ def assert_same(a, b):
         assert a.response_box == b.response_box
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint16"])
 @pytest.mark.parametrize("ids", ["text", "numbers"])
 @pytest.mark.parametrize("responses", [True, False])
@@ -70,12 +71,14 @@ def test_there_and_back(dtype, ids, responses, tmp_path):
     np.testing.assert_array_equal(part["row_size"], SIZES[2:9])
 
 
+@pytest.mark.long
 def test_whole_numbers(tmp_path):
     """Points of uint8 come back as they were stored."""
     store = make(tmp_path / "a.zarr", "uint8", responses=False)
     assert_same(BagStore.from_xarray(store.to_xarray(), tmp_path / "b.zarr"), store)
 
 
+@pytest.mark.long
 def test_by_way_of_a_zarr_file_of_xarrays_own(tmp_path):
     """Another program writes it and reads it again."""
     store = make(tmp_path / "a.zarr")
@@ -84,6 +87,7 @@ def test_by_way_of_a_zarr_file_of_xarrays_own(tmp_path):
     assert_same(BagStore.from_xarray(again, tmp_path / "b.zarr"), store)
 
 
+@pytest.mark.long
 def test_removed_bags_are_left_out(tmp_path):
     """As fits leave them out; relabelled ones have their new label."""
     store = make(tmp_path / "a.zarr", responses=False)
@@ -122,6 +126,7 @@ def test_data_sets_of_others(tmp_path):
     assert not (tmp_path / "e.zarr").exists()
 
 
+@pytest.mark.long
 def test_arrays_name_their_dimensions(tmp_path):
     """So that xarray opens a store as it is; stores without such names are read."""
     store = make(tmp_path / "a.zarr")
@@ -207,6 +212,7 @@ PACKED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", PACKED)
 def test_decoded_and_undecoded_data_sets_are_the_same(case, tmp_path):
     """Points, or the refusal of a missing one; also as tables, a row per observation."""
@@ -214,7 +220,7 @@ def test_decoded_and_undecoded_data_sets_are_the_same(case, tmp_path):
     raw = drifters(**attributes)
     for name, dataset in (("raw", raw), ("decoded", xr.decode_cf(raw))):
         if np.isnan(expected).any():
-            with pytest.raises(DataError, match=r"bag [01], row [01]: coordinate 2 is nan"):
+            with pytest.raises(DataError, match=r"bag [01], row [01]: coordinate 'sst' is nan"):
                 BagStore.from_xarray(dataset, tmp_path / f"{name}.zarr")
         else:
             store = BagStore.from_xarray(dataset, tmp_path / f"{name}.zarr")
@@ -261,3 +267,21 @@ def test_attributes_that_cf_asks_for(tmp_path):
         read = BagStore.from_xarray(one, str(tmp_path / f"{i}"))
         assert list(read.target_names) == ["a", "b"]
         np.testing.assert_array_equal(read.targets(), y)
+
+
+@pytest.mark.parametrize("counts", [[4.0, np.nan], [2.5, 1.5], ["2", "2"]])
+def test_counts_that_are_no_numbers_of_points_are_refused(counts, tmp_path):
+    """A missing count was a number of nineteen digits."""
+    dataset = xr.Dataset(
+        {"v": ("obs", np.arange(4.0)), "n": ("traj", counts, {"sample_dimension": "obs"})}
+    )
+    with pytest.raises(DataError, match=r"the counts of 'obs' are .*; expected a whole number"):
+        BagStore.from_xarray(dataset, tmp_path / "s.zarr")
+
+
+def test_missing_values_are_named_by_their_variable(tmp_path):
+    values = np.array([[1, 2], [3, -9], [5, 6], [7, 8]], "i2")
+    counts = ("traj", [1, 3], {"sample_dimension": "obs"})
+    variables = {name: ("obs", values[:, j], {"_FillValue": -9}) for j, name in enumerate("uv")}
+    with pytest.raises(DataError, match="bag 1, row 0: coordinate 'v' is nan"):
+        BagStore.from_xarray(xr.Dataset({**variables, "n": counts}), tmp_path / "s.zarr")

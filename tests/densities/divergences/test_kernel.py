@@ -64,6 +64,7 @@ class TestKernelMatrix:
 
 @pytest.mark.parametrize("name", NAMES)
 class TestDivergenceKernel:
+    @pytest.mark.long
     def test_matrices(self, name):
         """Training and test kernels come from the divergences and the training bags' σ; directed
         divergences are averaged over both directions."""
@@ -71,11 +72,11 @@ class TestDivergenceKernel:
         K_train = transformer.fit_transform(BAGS[TRAIN])
         K_test = transformer.transform(BAGS[TEST])
         params = {"bandwidth": median_bandwidth(BAGS[TRAIN])} if name in BY_KERNEL else {}
-        D = divergence_matrix(BAGS[TRAIN], None, name, **params)
-        E = divergence_matrix(BAGS[TEST], BAGS[TRAIN], name, **params)
+        D = divergence_matrix(BAGS[TRAIN], None, divergence=name, **params)
+        E = divergence_matrix(BAGS[TEST], BAGS[TRAIN], divergence=name, **params)
         if name in ("kl", "renyi"):
             D = (D + D.T) / 2
-            E = (E + divergence_matrix(BAGS[TRAIN], BAGS[TEST], name).T) / 2
+            E = (E + divergence_matrix(BAGS[TRAIN], BAGS[TEST], divergence=name).T) / 2
         sigma = median_scale(D)
         assert transformer.scale_ == pytest.approx(sigma)
         np.testing.assert_allclose(K_train, np.exp(-np.maximum(D, 0) / (2 * sigma**2)), atol=1e-12)
@@ -109,6 +110,7 @@ def test_regression():
     assert model.score(repair.transform(transformer.transform(bags[60:])), y[60:]) > 0.75
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("container", [list, Bags.from_list])
 def test_grid_search(container):
     """Divergence, scale and repair are parameters of a pipeline over bags."""

@@ -54,7 +54,7 @@ X = random_bags(np.random.default_rng(0), (9, 9), 2)
 def test_parameters_refused(divergence, params, message):
     """The parameter, its value, and what is expected; by the function and by the kernel."""
     with pytest.raises(ParameterError, match=message):
-        divergence_matrix(X, None, divergence, **params)
+        divergence_matrix(X, None, divergence=divergence, **params)
     with pytest.raises(ParameterError, match=message):
         DivergenceKernel(divergence, **params).fit(X)
 
@@ -65,19 +65,20 @@ class TestMemory:
         n = 100_000
         bags = Bags.trusted(np.zeros((4 * n, 1)), 4 * np.arange(n + 1))
         with pytest.raises(DataError, match=r"100,000 × 100,000 bags needs 80,\d{3},\d{3},\d{3} b"):
-            divergence_matrix(bags, None, "kl", max_bytes=2**34)
+            divergence_matrix(bags, None, divergence="kl", max_bytes=2**34)
         with pytest.raises(DataError, match=r"needs 16\d,\d{3},\d{3},\d{3} bytes .* anchors"):
-            divergence_matrix(bags, None, "js", max_bytes=2**34)
+            divergence_matrix(bags, None, divergence="js", max_bytes=2**34)
 
     @pytest.mark.parametrize("name", BY_NEIGHBOURS + BY_KERNEL)
     def test_limit(self, name):
         """The declared bytes are enough, and one less is refused with both numbers."""
         bags = as_bags(X)
         needed = matrix.needed_bytes(bags, None, DivergenceSpec(name))
-        divergence_matrix(X, None, name, max_bytes=needed)
+        divergence_matrix(X, None, divergence=name, max_bytes=needed)
         with pytest.raises(DataError, match=f"{needed:,} bytes .* {needed - 1:,} bytes .*allowed"):
-            divergence_matrix(X, None, name, max_bytes=needed - 1)
+            divergence_matrix(X, None, divergence=name, max_bytes=needed - 1)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("sizes", [(4,) * 500, (3000, 200, 9000, 500)])
     @pytest.mark.parametrize("name", ["kl", "l2", "js", "mmd"])
     def test_peak_is_declared(self, name, sizes):
@@ -87,7 +88,7 @@ class TestMemory:
         bags = as_bags(random_bags(np.random.default_rng(0), sizes, 2))
         tracemalloc.start()
         try:
-            divergence_matrix(bags, None, name)
+            divergence_matrix(bags, None, divergence=name)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -28,7 +28,7 @@ def test_reference_values(bandwidth, biased, unbiased):
     X = np.sin(np.arange(1, 41)[:, None] * j)
     Y = np.cos(0.7 * np.arange(1, 31)[:, None] * j) + 0.3
     for name, truth in (("mmd", biased), ("mmd_unbiased", unbiased)):
-        value = divergence_matrix([X], [Y], name, bandwidth=bandwidth)[0, 0]
+        value = divergence_matrix([X], [Y], divergence=name, bandwidth=bandwidth)[0, 0]
         assert value == pytest.approx(truth, abs=1e-10)
 
 
@@ -44,9 +44,9 @@ def test_against_loops(name, n_dims, dtype, tile, monkeypatch):
     X, Y = random_bags(rng, sizes, n_dims, dtype), random_bags(rng, (6, 9), n_dims, dtype)
     for other in (X, [*Y, X[0]]):
         truth = matrix_by_loop(X, other, lambda x, y: mmd(x, y, 0.8, FORMS[name]))
-        D = divergence_matrix(X, None if other is X else other, name, bandwidth=0.8)
+        D = divergence_matrix(X, None if other is X else other, divergence=name, bandwidth=0.8)
         np.testing.assert_allclose(D, truth, atol=1e-13)
-    own = divergence_matrix(X, None, name, bandwidth=0.8)
+    own = divergence_matrix(X, None, divergence=name, bandwidth=0.8)
     assert (own == own.T).all()
     assert (np.diag(own) == 0).all()
 
@@ -54,8 +54,8 @@ def test_against_loops(name, n_dims, dtype, tile, monkeypatch):
 def test_far_from_the_origin():
     """Distances are differences of points: a common offset costs no digits but its own."""
     X = random_bags(np.random.default_rng(0), (20, 30), 2)
-    near = divergence_matrix(X, None, "mmd", bandwidth=1.0)
-    far = divergence_matrix([x + 2.0**20 for x in X], None, "mmd", bandwidth=1.0)
+    near = divergence_matrix(X, None, divergence="mmd", bandwidth=1.0)
+    far = divergence_matrix([x + 2.0**20 for x in X], None, divergence="mmd", bandwidth=1.0)
     np.testing.assert_allclose(far, near, atol=1e-8)
 
 
@@ -70,7 +70,7 @@ def test_distance_of_density_estimates():
         return bumps.mean(axis=1) / (np.sqrt(2 * np.pi) * h)
 
     truth = np.trapezoid((density(x) - density(y)) ** 2, grid)
-    value = divergence_matrix([x], [y], "mmd", bandwidth=np.sqrt(2) * h)[0, 0]
+    value = divergence_matrix([x], [y], divergence="mmd", bandwidth=np.sqrt(2) * h)[0, 0]
     assert value / np.sqrt(4 * np.pi * h**2) == pytest.approx(truth, rel=1e-9)
 
 
@@ -83,8 +83,8 @@ def test_median_bandwidth():
     )
     bandwidth = median_distance_by_loop(np.concatenate([*X, *Y]))
     np.testing.assert_allclose(
-        divergence_matrix(X, Y, "mmd"),
-        divergence_matrix(X, Y, "mmd", bandwidth=bandwidth),
+        divergence_matrix(X, Y, divergence="mmd"),
+        divergence_matrix(X, Y, divergence="mmd", bandwidth=bandwidth),
         rtol=5e-3,
     )
 
@@ -93,13 +93,13 @@ def test_unbiased_needs_two_points():
     """A bag of one point is refused by its number."""
     X = random_bags(np.random.default_rng(0), (5, 1), 2)
     with pytest.raises(BagError, match="bag 1: of X has one point"):
-        divergence_matrix(X, None, "mmd_unbiased")
+        divergence_matrix(X, None, divergence="mmd_unbiased")
     with pytest.raises(BagError, match="bag 1: of Y has one point"):
-        divergence_matrix(X[:1], X, "mmd_unbiased")
+        divergence_matrix(X[:1], X, divergence="mmd_unbiased")
 
 
 def test_progress():
     """Pairs done, rising to all pairs."""
     X, calls = random_bags(np.random.default_rng(0), (5, 6, 7), 2), []
-    divergence_matrix(X, X[:2], "mmd", progress=lambda *call: calls.append(call))
+    divergence_matrix(X, X[:2], divergence="mmd", progress=lambda *call: calls.append(call))
     assert calls == [(0, 6), (2, 6), (4, 6), (6, 6)]

@@ -18,6 +18,7 @@ def sorted_distances(queries, points, k):
     return np.sort(np.sqrt((gaps**2).sum(axis=2)), axis=1)[:, k - 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [1, 3, 25])
 @pytest.mark.parametrize("n", [25, 64, 65, 700])
 @pytest.mark.parametrize("d", [1, 10, 31])
@@ -30,6 +31,7 @@ def test_equals_a_sort(k, n, d):
     np.testing.assert_allclose(found, sorted_distances(queries, points, k), rtol=1e-13, atol=0)
 
 
+@pytest.mark.long
 def test_ties_closer_than_single_precision():
     """Points whose distances differ in the ninth digit are told apart."""
     directions = RNG.normal(size=(400, 12))

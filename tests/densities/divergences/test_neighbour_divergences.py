@@ -23,6 +23,7 @@ REPEATS = 200
 SIZES = (7, 12, 5, 5, 16, 9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_dims", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", NAMES)
@@ -33,7 +34,9 @@ def test_against_brute_force(name, n_dims, dtype):
     Y = random_bags(rng, (6, 20, 5), n_dims, dtype)
     for Y_given, Y_used in ((None, X), (Y, Y), ([*Y, X[2]], [*Y, X[2]])):
         truth = matrix_by_loop(X, Y_used, lambda x, y: PAIRWISE[name](x, y, 3))
-        np.testing.assert_allclose(divergence_matrix(X, Y_given, name), truth, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            divergence_matrix(X, Y_given, divergence=name), truth, rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -44,18 +47,18 @@ def test_other_neighbours(name, k):
         k = 3
     X = random_bags(np.random.default_rng(k), (9, 9, 9), 2)
     truth = matrix_by_loop(X, X, lambda x, y: PAIRWISE[name](x, y, k))
-    np.testing.assert_allclose(divergence_matrix(X, None, name, k=k), truth, rtol=1e-9)
+    np.testing.assert_allclose(divergence_matrix(X, None, divergence=name, k=k), truth, rtol=1e-9)
 
 
 def test_alpha():
     """At α = ½ Rényi's divergence is that of the Hellinger affinity, averaged over directions."""
     X = random_bags(np.random.default_rng(0), SIZES, 2)
-    renyi = divergence_matrix(X, None, "renyi", alpha=0.5)
+    renyi = divergence_matrix(X, None, divergence="renyi", alpha=0.5)
     affinities = np.exp(-renyi / 2)
     different = ~np.eye(len(X), dtype=bool)
     hellinger = 1 - (affinities + affinities.T) / 2
     np.testing.assert_allclose(
-        hellinger[different], divergence_matrix(X, None, "hellinger")[different]
+        hellinger[different], divergence_matrix(X, None, divergence="hellinger")[different]
     )
 
 
@@ -71,7 +74,7 @@ def shifted(n_dims):
 
 
 def estimates(pairs, name):
-    return np.array([divergence_matrix([x], [y], name)[0, 0] for x, y in pairs])
+    return np.array([divergence_matrix([x], [y], divergence=name)[0, 0] for x, y in pairs])
 
 
 @cache
@@ -130,6 +133,7 @@ def gaussian_js(shift):
 
 
 class TestJensenShannon:
+    @pytest.mark.long
     @pytest.mark.parametrize(("first", "second"), [(1000, 1000), (1000, 400), (200, 1000)])
     def test_shifted_gaussian(self, first, second):
         """The mean is the true value, for bags of different sizes too."""
@@ -138,16 +142,20 @@ class TestJensenShannon:
         assert abs(values.mean() - gaussian_js(1)) < 4 * values.std() / math.sqrt(len(values))
         assert values.std() < 0.05
 
+    @pytest.mark.long
     def test_two_dimensions(self):
         """The same true value; the estimate's bias at n = 1000 is below a twentieth of it."""
         assert abs(shifted_estimates("js", 2).mean() - gaussian_js(1)) < 0.0055
 
+    @pytest.mark.long
     @pytest.mark.parametrize("sizes", [(400, 400), (400, 150)])
     def test_bounds(self, sizes):
         """log 2 for bags that do not meet, 0 for bags of one density."""
         rng = np.random.default_rng(1)
         x, y = random_bags(rng, sizes, 2)
-        assert divergence_matrix([x], [y + 100], "js")[0, 0] == pytest.approx(math.log(2), abs=0.01)
+        assert divergence_matrix([x], [y + 100], divergence="js")[0, 0] == pytest.approx(
+            math.log(2), abs=0.01
+        )
         pairs = [random_bags(rng, sizes, 2) for _ in range(60)]
         values = estimates(pairs, "js")
         assert abs(values.mean()) < 4 * values.std() / math.sqrt(60)
@@ -160,10 +168,10 @@ class TestShape:
         """0 from itself and from a copy, symmetric to the bit where the divergence is, and the row
         of a copy is the row of the bag."""
         X = random_bags(np.random.default_rng(2), SIZES, 2)
-        D = divergence_matrix(X, None, name)
+        D = divergence_matrix(X, None, divergence=name)
         assert (np.diag(D) == 0).all()
         assert (D == D.T).all() == (name in SYMMETRIC)
-        rows = divergence_matrix([X[4].copy(), X[0].astype(np.float32)], X, name)
+        rows = divergence_matrix([X[4].copy(), X[0].astype(np.float32)], X, divergence=name)
         np.testing.assert_allclose(rows[0], D[4], rtol=1e-12)
         assert rows[1, 0] != 0
 
@@ -171,17 +179,17 @@ class TestShape:
         """A pair's value depends on no other bag, number of threads, or container, to the bit but
         for the order of sums."""
         X = random_bags(np.random.default_rng(3), SIZES, 3)
-        D = divergence_matrix(Bags.from_list(X), Bags.from_list(X[::-1]), name)
+        D = divergence_matrix(Bags.from_list(X), Bags.from_list(X[::-1]), divergence=name)
         with use_cores(1):
-            np.testing.assert_array_equal(D, divergence_matrix(X, X[::-1], name))
-        alone = divergence_matrix([X[1]], [X[4]], name)[0, 0]
+            np.testing.assert_array_equal(D, divergence_matrix(X, X[::-1], divergence=name))
+        alone = divergence_matrix([X[1]], [X[4]], divergence=name)[0, 0]
         assert D[1, 1] == pytest.approx(alone, rel=1e-12)
 
     def test_no_bags(self, name):
         """No rows, or no columns."""
         X = Bags.from_list(random_bags(np.random.default_rng(0), (5, 5), 2))
-        assert divergence_matrix(X[:0], X, name).shape == (0, 2)
-        assert divergence_matrix(X, X[:0], name).shape == (2, 0)
+        assert divergence_matrix(X[:0], X, divergence=name).shape == (0, 2)
+        assert divergence_matrix(X, X[:0], divergence=name).shape == (2, 0)
 
     def test_repeated_points(self, name):
         """Points on a coarse grid, a bag of copies of one point, two of them, and one with a few
@@ -197,7 +205,7 @@ class TestShape:
             np.repeat(rng.standard_normal((10, 2)), 5, axis=0),
             rng.standard_normal((30, 2)),
         ]
-        D = divergence_matrix(bags, None, name)
+        D = divergence_matrix(bags, None, divergence=name)
         assert np.isfinite(D).all()
         if name != "l2":  # between densities of points L2 is infinite: finite is all one can ask
             assert abs(D[2, 3]) < 0.5 < D[2, 4]
@@ -206,11 +214,11 @@ class TestShape:
     def test_too_few_points(self, name):
         """k points or fewer are refused with the bag's number and which argument it is in."""
         X = random_bags(np.random.default_rng(0), (9, 4, 9), 1)
-        divergence_matrix(X, None, name)
+        divergence_matrix(X, None, divergence=name)
         with pytest.raises(BagError, match="bag 1: of X has 4 points; neighbour k = 4 needs 5"):
-            divergence_matrix(X, None, name, k=4)
+            divergence_matrix(X, None, divergence=name, k=4)
         with pytest.raises(BagError, match="bag 1: of Y") as caught:
-            divergence_matrix(X[:1], X, name, k=4)
+            divergence_matrix(X[:1], X, divergence=name, k=4)
         assert caught.value.bag == 1
 
     def test_progress(self, name):
@@ -218,7 +226,9 @@ class TestShape:
         X = random_bags(np.random.default_rng(0), SIZES, 1)
         for Y in (None, X[:4]):
             calls = []
-            divergence_matrix(X, Y, name, progress=lambda *call, calls=calls: calls.append(call))
+            divergence_matrix(
+                X, Y, divergence=name, progress=lambda *call, calls=calls: calls.append(call)
+            )
             done, totals = zip(*calls, strict=True)
             assert done[0] == 0
             assert list(done) == sorted(set(done))
@@ -234,7 +244,7 @@ class TestShape:
 
         X = random_bags(np.random.default_rng(0), SIZES, 1)
         with pytest.raises(KeyboardInterrupt):
-            divergence_matrix(X, None, name, progress=stop)
+            divergence_matrix(X, None, divergence=name, progress=stop)
 
 
 @pytest.mark.parametrize("name", ["kl", "l2", "js"])
@@ -245,17 +255,18 @@ def test_more_points_than_a_block(name):
     Y = random_bags(rng, (50,), 1)
     if name == "js":  # its ball grows with the ratio of sizes
         X[1] = rng.standard_normal((1000, 1))
-    D = divergence_matrix(X, Y, name)
+    D = divergence_matrix(X, Y, divergence=name)
     for i, x in enumerate(X):
-        assert D[i, 0] == pytest.approx(divergence_matrix([x], Y, name)[0, 0], rel=1e-12)
+        assert D[i, 0] == pytest.approx(divergence_matrix([x], Y, divergence=name)[0, 0], rel=1e-12)
 
 
+@pytest.mark.long
 def test_overflow_is_refused():
     """An estimate beyond float64 is refused with the numbers of the two bags."""
     rng = np.random.default_rng(0)
     X = [*random_bags(rng, (6, 6), 30), np.full((6, 30), 1.0)]
     with pytest.raises(DataError, match=r"'l2' divergence of bag 0 of X from bag 2 of Y is"):
-        divergence_matrix(X, None, "l2")
+        divergence_matrix(X, None, divergence="l2")
 
 
 def test_dimensions_must_agree():

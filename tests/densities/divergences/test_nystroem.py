@@ -20,6 +20,7 @@ def anchors_and_others(rng, values, n=7):
     return indefinite(rng, values), rng.standard_normal((len(values), n))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "values"),
     [
@@ -40,6 +41,7 @@ def test_block_formulas(method, values, seed):
     )
 
 
+@pytest.mark.long
 @given(seed=st.integers(0, 999))
 def test_singular_anchors(seed):
     """A singular A: its pseudoinverse, with as many features as its rank."""
@@ -66,6 +68,7 @@ def test_exact_at_low_rank(method):
 
 @pytest.mark.parametrize("method", ["flip", "clip"])
 class TestIndefinite:
+    @pytest.mark.long
     @given(seed=st.integers(0, 999))
     def test_repeated_anchor(self, method, seed):
         """An anchor among the others has the anchor's features, and so its kernel with all."""
@@ -101,6 +104,7 @@ def test_float32_rank():
     assert nystroem.projection_.shape == (30, 3)
 
 
+@pytest.mark.long
 def test_bags():
     """Features of many bags from few anchors: the anchors' kernel is repaired and kept, and the
     kernel of the others is near the full one."""

@@ -18,6 +18,7 @@ eigenvalues = st.lists(st.floats(-3, 3).map(lambda value: round(value, 2)), min_
 
 @pytest.mark.parametrize("method", METHODS)
 class TestTrainingMatrix:
+    @pytest.mark.long
     @given(values=eigenvalues, seed=st.integers(0, 99))
     def test_positive_semidefinite_by_its_formula(self, method, values, seed):
         """The spectrum is the method's, no eigenvalue is below zero but for rounding, and the
@@ -38,6 +39,7 @@ class TestTrainingMatrix:
         assert np.linalg.eigvalsh(result).min() > -1e-6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["clip", "flip", "shift"])
 @given(values=st.lists(st.integers(0, 5), min_size=1, max_size=12), seed=st.integers(0, 99))
 def test_nothing_to_repair(method, values, seed):
@@ -59,6 +61,7 @@ class TestRows:
         result = PSDRepair(method).fit(K).transform(rows)
         np.testing.assert_allclose(result, rows @ linear_transform(K, method).T, atol=1e-13)
 
+    @pytest.mark.long
     @given(values=eigenvalues, seed=st.integers(0, 99))
     def test_repeated_training_bag(self, method, values, seed):
         """A new bag with the kernel row of a training bag gets that bag's repaired row."""

@@ -90,6 +90,7 @@ def nothing_put_off(monkeypatch):
     forget()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "params",
     [

@@ -49,6 +49,7 @@ def test_evidence_is_that_of_a_multivariate_t(seed, n, m, q):
     np.testing.assert_allclose(np.ravel(ours) - ours[0][0], np.ravel(slow) - slow[0][0], atol=1e-7)
 
 
+@pytest.mark.long
 @settings(max_examples=8)
 @given(st.integers(0, 99), st.integers(12, 40), st.integers(1, 8), st.integers(1, 3))
 def test_a_sweep_of_one_pass_decides_as_sequential_metropolis_hastings(seed, n, m, q):

@@ -32,6 +32,7 @@ Y = np.array([bag[:, 0].mean() for bag in BAGS])
 EMBEDDING = ProjectionEmbedding(n_per_dim=3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("params", [{}, {"kernel": "matern"}, {"landmarks": "kmeans++"}])
 def test_scikit_learn_checks(params):
     """scikit-learn's own checks pass, all of them that this environment lets run."""
@@ -41,6 +42,7 @@ def test_scikit_learn_checks(params):
     }
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     kernel=st.sampled_from(KERNELS_OF_DISTANCES),
@@ -181,6 +183,7 @@ def test_bad_parameters(params, message):
         model.fit(BAGS, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "params",
     [

@@ -67,6 +67,7 @@ def test_error_falls_with_the_root_of_the_number_of_features(orthogonal):
     assert errors[-1] < 0.02
 
 
+@pytest.mark.long
 def test_variance_is_that_of_paired_features():
     """Var z(x)ᵀz(y) = (1/D)[1 + k(2Δ) − 2k(Δ)²] over the draw of the frequencies."""
     delta = np.array([[0.3, 0.1], [1.0, -0.5], [2.0, 2.0]])
@@ -294,6 +295,7 @@ def test_structured_frequencies(n_inputs, dtype):
         np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-9)
 
 
+@pytest.mark.long
 def test_structured_features_approximate_the_kernel():
     """As well as independent ones; and dense ones are described as they were before."""
     rows = RNG.standard_normal((40, 60)) / 6

@@ -61,6 +61,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_embedding_and_genes(kind, tmp_path, monkeypatch):
     """Arrays of obsm, genes and columns of obs, in the order asked for and in many batches."""
@@ -123,6 +124,7 @@ def test_files_are_read_some_cells_at_a_time(kind, zarr_format, tmp_path, monkey
     assert max(size for _, size in read) <= 70 * 8
 
 
+@pytest.mark.long
 def test_genes_of_a_layer(file, tmp_path):
     """In place of X; and a gene of a file."""
     data = cells()
@@ -133,6 +135,7 @@ def test_genes_of_a_layer(file, tmp_path):
     assert_holds(ingest_anndata(file, tmp_path / "g.zarr", **options), EXPRESSED.toarray()[:, 7:])
 
 
+@pytest.mark.long
 def test_file(file, tmp_path, monkeypatch):
     """What anndata wrote, the expressions left on the disk; an object backed by it, too."""
     import anndata
@@ -151,6 +154,7 @@ def test_file(file, tmp_path, monkeypatch):
     assert_holds(store, EXPRESSED.toarray()[:, 7:])
 
 
+@pytest.mark.long
 def test_lazy_object(tmp_path, monkeypatch):
     """An object of anndata whose arrays are Dask's and whose columns are in the file."""
     import anndata
@@ -163,6 +167,7 @@ def test_lazy_object(tmp_path, monkeypatch):
     assert_holds(store, np.column_stack([PCA, EXPRESSED.toarray()[:, 7], OBS["size"]]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cells.h5ad", "cells.zarr"])
 def test_url(name, tmp_path):
     """Of any filesystem that fsspec knows."""
@@ -177,6 +182,7 @@ def test_url(name, tmp_path):
     assert_holds(store, np.column_stack([PCA, EXPRESSED.toarray()[:, 7:]]))
 
 
+@pytest.mark.long
 def test_texts_and_nullable_columns(tmp_path):
     """Ids that are texts, not categories; a target with missing values, first of all."""
     data = cells()
@@ -194,6 +200,7 @@ def test_texts_and_nullable_columns(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_too_many_genes_stored_by_genes(tmp_path, monkeypatch):
     """They would all be in memory; the message says how to store them by cells."""
     monkeypatch.setattr(anndata_files, "MOST_BYTES", N * 4 * 3)
@@ -239,6 +246,7 @@ def test_no_file_of_anndata(tmp_path):
         ingest_anndata(cells()[:0], tmp_path / "s.zarr", **OPTIONS)
 
 
+@pytest.mark.long
 def test_a_damaged_chunk_and_a_pickled_column(tmp_path):
     """Names the file and the cells; what could run code is not decoded."""
     import anndata
@@ -268,3 +276,18 @@ def _zarr_format():
     before = anndata.settings.zarr_write_format
     yield
     anndata.settings.zarr_write_format = before
+
+
+@pytest.mark.parametrize("place", ["obs", "genes"])
+def test_a_name_in_two_places_is_logged(place, tmp_path, caplog):
+    """The first place of the documented order is read."""
+    data = cells()
+    name = "X_pca" if place == "obs" else data.var_names[0]
+    values = np.arange(2.0 * data.n_obs).reshape(-1, 2)
+    data.obsm[name] = values
+    if place == "obs":
+        data.obs[name] = 9.0
+    store = ingest_anndata(data, tmp_path / "s.zarr", id_column="patient", coordinates=[name])
+    assert np.sort(store.read().points[:, 0]).tolist() == values[:, 0].tolist()
+    other = "column 'X_pca' of obs" if place == "obs" else f"gene {name!r} of var_names"
+    assert f"coordinate {name!r} is read from obsm[{name!r}], and not from {other}" in caplog.text

@@ -38,6 +38,7 @@ def write_slides(folder):
     return folder
 
 
+@pytest.mark.long
 def test_slides_and_the_table_of_their_patients(tmp_path):
     """In the order of their names; columns side by side; a slide without a row has no label."""
     table = tmp_path / "labels.csv"
@@ -60,6 +61,7 @@ def test_slides_and_the_table_of_their_patients(tmp_path):
         np.testing.assert_array_equal(bag[:, :2].ravel(), np.arange(2 * len(bag)) * 256)
 
 
+@pytest.mark.long
 def test_slides_at_a_url(tmp_path):
     """Whatever fsspec knows."""
     fs = fsspec.filesystem("memory")
@@ -172,6 +174,7 @@ def samples(tmp_path):
     return folder
 
 
+@pytest.mark.long
 def test_events_of_a_sample(samples, tmp_path):
     """arcsinh of the stained channels, as FlowIO reads them; scatter and time stay linear."""
     table = pd.DataFrame({"file": ["v.fcs", "u.fcs"], "sick": [1.0, 0.0]})
@@ -252,6 +255,7 @@ def write_one(ingest, folder, name):
 BOTH = pytest.mark.parametrize("ingest", [ingest_patches, ingest_fcs])
 
 
+@pytest.mark.long
 @BOTH
 def test_files_that_come_later_are_appended(ingest, tmp_path):
     """By themselves, or with all of the folder; the store keeps its box, targets and classes."""
@@ -297,6 +301,7 @@ def test_files_that_come_later_are_appended(ingest, tmp_path):
     assert (replaced.n_bags, replaced.target_names) == (4, ())
 
 
+@pytest.mark.long
 def test_without_labels_appended_bags_have_none(tmp_path):
     """No table: the targets of the store are empty for them."""
     folder, url = tmp_path / "d", tmp_path / "s.zarr"
@@ -329,7 +334,7 @@ def test_a_killed_ingest_commits_nothing_and_runs_again(ingest, mode, tmp_path):
         options = {"mode": "append", "known_ids": "skip"}
     for name in "bcdef":
         write_one(ingest, folder, name)
-    process = get_context("spawn").Process(
+    process = get_context("forkserver").Process(
         target=ingest_and_be_killed, args=(ingest, folder, url, options)
     )
     process.start()

@@ -10,6 +10,8 @@ import pytest
 from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_catalogue
 from bagbasis.ingest.formats import catalogues
+from bagbasis.ingest.registry import format_of_files
+from tests.ingest.formats.annotated import write_h5ad
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -51,6 +53,27 @@ def written(kind, tmp_path):
     return path, "PartType0"
 
 
+def test_formats_of_one_file_of_rows(tmp_path):
+    """`bags ingest` takes FITS and .h5ad files with the parameters of their own functions."""
+    path, _ = written("fits", tmp_path)
+    kind = format_of_files([f"{path}".upper()])
+    store = kind(path, f"{tmp_path / 's'}.zarr", table="galaxies", dtype="float64", **GIVEN).run()
+    expected = ingest_catalogue(path, tmp_path / "t.zarr", dtype="float64", **GIVEN)
+    np.testing.assert_array_equal(store.read().points, expected.read().points)
+    assert store.ids().tolist() == expected.ids().tolist()
+    with pytest.raises(ParameterError, match=r"missing is 'drop' .*; expected one of \['refuse'"):
+        kind(path, "s.zarr", missing="drop", **GIVEN)
+    cells = f"{tmp_path / 'c'}.h5ad"
+    write_h5ad(cells, pd.DataFrame({"donor": list("aab")}), np.eye(3), list("xyz"))
+    kind = format_of_files([cells])
+    call = {"id_column": "donor", "coordinates": ["X"]}
+    points = kind(cells, f"{tmp_path / 'u'}.zarr", **call).run().read().points
+    np.testing.assert_array_equal(points, np.eye(3))
+    with pytest.raises(DataError, match="there is no layer 'raw'"):
+        kind(cells, f"{tmp_path / 'v'}.zarr", layer="raw", **call).run()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hdf5", "hdf5 records", "fits", "named", "gz"])
 def test_a_catalogue_is_the_bags_of_a_groupby(kind, tmp_path, monkeypatch):
     """Columns, of vectors too, in any byte order; texts and numbers as targets."""
@@ -68,6 +91,7 @@ def test_a_catalogue_is_the_bags_of_a_groupby(kind, tmp_path, monkeypatch):
     np.testing.assert_array_equal(store.targets()[:, 1], store.ids() / 4)
 
 
+@pytest.mark.long
 def test_missing_integers_of_fits(tmp_path):
     """The number that stands for none is missing, not a coordinate."""
     from astropy.table import MaskedColumn, Table

@@ -32,6 +32,7 @@ def change(path, old, new):
     path.write_bytes(content.replace(old, new))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "names",
     [
@@ -89,6 +90,19 @@ def test_a_marker_in_two_channels_is_refused(tmp_path):
         ingest_fcs(tmp_path / "b.fcs", tmp_path / "s.zarr", **call)
 
 
+def test_neighbours_of_a_marker_in_two_channels(tmp_path):
+    """Names of channels go before markers; without coordinates the same marker is no matter."""
+    call = {"cofactor": None, "overwrite": True}
+    write(tmp_path / "a.fcs", ["FITC-A", "PE-A"], ["PE-A", "CD8"])
+    store = ingest_fcs(tmp_path / "a.fcs", tmp_path / "s.zarr", coordinates=["PE-A"], **call)
+    assert store[0][0].tolist() == [2000.0]
+    store = ingest_fcs(tmp_path / "a.fcs", tmp_path / "s.zarr", coordinates=["CD8"], **call)
+    assert store[0][0].tolist() == [2000.0]
+    write(tmp_path / "a.fcs", ["FITC-A", "PE-A"], ["CD4", "CD4"])
+    store = ingest_fcs(tmp_path / "a.fcs", tmp_path / "s.zarr", **call)
+    assert store[0][0].tolist() == [1000.0, 2000.0]
+
+
 REFUSED = [
     (b"$TOT/20/", b"$TOT/30/", r"\$TOT is 30, but there are 20 events"),
     (b"$TOT/20/", b"$TOT/-1/", r"\$TOT is -1"),
@@ -102,6 +116,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("old", "new", "message"), REFUSED)
 def test_what_a_file_says_of_its_events(old, new, message, tmp_path):
     """Anything that would be read as other events is refused by the keyword; no store is left."""

@@ -59,6 +59,7 @@ def assert_is_ragged(store):
         np.testing.assert_array_equal(bag, expected.astype(np.float32))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "tool",
     [
@@ -96,6 +97,7 @@ def test_categories_of_text_views(tmp_path):
     assert store.targets()[:, 0].tolist() == [0.0, 1.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lists", "fixed", "arrays", "records"])
 def test_rows_are_bags(kind, tmp_path):
     """Lists of numbers, of arrays and of records; without ids rows are numbered."""
@@ -112,6 +114,7 @@ def test_rows_are_bags(kind, tmp_path):
     np.testing.assert_array_equal(bare.read()[1], BAGS[4].astype(np.float32))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("kind", ["fixed", "arrays", "records"])
 def test_parquet_files_of_vectors(kind, cut, tmp_path, client, ingest_cut):
@@ -130,6 +133,7 @@ def test_parquet_files_of_vectors(kind, cut, tmp_path, client, ingest_cut):
         ingest_tables(tmp_path / "0.parquet", tmp_path / "t.zarr", box=[(0, 1)] * 3, **given)
 
 
+@pytest.mark.long
 def test_a_polars_column_of_vectors_is_read_some_rows_at_a_time(tmp_path):
     """The Arrow stream is not held as a whole: a batch is gone when the next one is made."""
     held = []
@@ -210,6 +214,7 @@ def test_lists_that_can_not_be_used(tmp_path):
         ingest([[1.0, 2.0], [3.0]], [[1.0, 2.0], [None]])
 
 
+@pytest.mark.long
 def test_responses_of_lists_are_named_by_their_item(tmp_path):
     """An unknown bag of a table of lists is not given a row that the table does not have."""
     points = pa.table({"bag": ["a", "b"], "x": [[1.0, 2.0], [3.0]]})
@@ -227,6 +232,7 @@ def test_responses_of_lists_are_named_by_their_item(tmp_path):
             )
 
 
+@pytest.mark.long
 def test_labels_and_responses_are_tables_too(tmp_path):
     """Each by its own columns; refusals name the table and its row."""
     answers = pa.table({"name": ["b01", "b02"], "q": [[[1.0], [2.0]], [[3.0]]]})
@@ -309,6 +315,7 @@ def test_rules_that_can_not_be_used(options, kind, message, tmp_path):
         ingest_frame(long_frame(), tmp_path / "s.zarr", targets=["kind"], **COLUMNS, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ending", "options"),
     [(".csv", {"sep": ";", "decimal": ","}), (".tsv", {"sep": "\t"}), (".csv", {"sep": "|"})],
@@ -355,9 +362,9 @@ def test_csv_that_can_not_be_used(tmp_path):
         given = {"id_column": "bag", "coordinates": ["x"], **options}
         return ingest_tables(path, tmp_path / "s.zarr", **given)
 
-    with pytest.raises(DataError, match=r"row 0: bag 'a': coordinate 'x' is '1.234,5', not a"):
+    with pytest.raises(DataError, match=r"row 0 \(line 2\): bag 'a': coordinate 'x' is '1.234,5'"):
         ingest("bag;x\na;1.234,5\n", read={"decimal_separator": ","})
-    with pytest.raises(DataError, match="row 1: bag 'a': coordinate 'x' is '31st', not a number"):
+    with pytest.raises(DataError, match=r"row 1 \(line 3\): bag 'a': coordinate 'x' is '31st'"):
         ingest("bag,x\na,2020-01-31\na,31st\n", read={"types": {"x": "DATE"}})
     with pytest.raises(DataError, match=r"no column 'x'; there are \['bag', 'y'\]"):
         ingest("bag;y\na;1\n")

@@ -55,6 +55,7 @@ READERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_readable", [True, False])
 @pytest.mark.parametrize("reader", READERS)
 def test_a_folder(reader, is_readable, tmp_path):

@@ -41,6 +41,7 @@ def labels_of(slides, table, tmp_path, **options):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [
@@ -107,6 +108,7 @@ def test_a_row_that_cannot_be_used_is_named_by_its_line(text, error, told, slide
         labels_of(slides, table, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make",
     [
@@ -157,6 +159,7 @@ def test_files_of_every_kind(ending, slides, tmp_path):
     assert labels_of(slides, table, tmp_path) == {"arm": {"0012": "A", "NA": "B"}}
 
 
+@pytest.mark.long
 def test_classes_of_a_store_are_those_of_later_tables(slides, tmp_path):
     """Numerals are labels where the store has classes of this name."""
     (tmp_path / "t.csv").write_text("slide_id,arm\n0012,1\n0345,x\n7,2\nNA,x\n")

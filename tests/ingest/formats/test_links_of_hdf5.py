@@ -105,3 +105,34 @@ def test_links_within_a_file_are_followed(folder, target):
     where = folder / "files" / "a.h5"
     store = ingest_catalogue(where, folder / "c.zarr", coordinates=["x"], id_column="id")
     np.testing.assert_array_equal(store.read().points, VALUES)
+
+
+NEVER_WRITTEN = {
+    "chunks": {"shape": (10**12,), "chunks": (1000,)},
+    "compressed": {"shape": (10**9,), "chunks": (10**8,), "compression": "gzip"},
+    "one block": {"shape": (10**12,)},
+    "with a fill value": {"shape": (10**12,), "chunks": (1000,), "fillvalue": -1.0},
+}
+
+
+@pytest.mark.parametrize("kind", NEVER_WRITTEN)
+def test_rows_that_were_never_written(tmp_path, kind):
+    """A file of a KB says that it has 10^12 rows: it is refused before they are read."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        for name in ("bag", "x"):
+            file.create_dataset(name, dtype="f8", **NEVER_WRITTEN[kind])
+    with pytest.raises(DataError, match=r"a\.h5: '\w+': .* chunks were never written"):
+        ingest_catalogue(path, tmp_path / "b.zarr", id_column="bag", coordinates=["x"])
+
+
+def test_a_part_that_was_never_written(tmp_path):
+    """Zeros that nobody wrote are refused; columns that are not read do not matter."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["bag"], file["y"] = np.repeat([0, 1], 5), np.arange(10.0)
+        file.create_dataset("x", (10,), "f8", chunks=(5,))[:5] = 2.0
+    names = {"id_column": "bag", "overwrite": True}
+    with pytest.raises(DataError, match="'x': 1 of 2 chunks were never written"):
+        ingest_catalogue(path, tmp_path / "b.zarr", coordinates=["x"], **names)
+    assert len(ingest_catalogue(path, tmp_path / "b.zarr", coordinates=["y"], **names)) == 2

@@ -48,6 +48,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spelling", [str.upper, str.lower, str.title])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_fits_nulls(name, spelling, tmp_path):
@@ -74,6 +75,7 @@ def test_fits_scales_and_nulls(tmp_path):
     np.testing.assert_allclose(points, [8, 10, 11, 12, 7])
 
 
+@pytest.mark.long
 def test_fits_tables_of_text(tmp_path):
     """TNULL is a text there; a blank field is missing."""
     numbers = fits.Column("V", "I6", null="   -99", array=np.array([5, -99, 7, 8, 9, 4]))
@@ -86,6 +88,7 @@ def test_fits_tables_of_text(tmp_path):
         assert missing_of(tmp_path / "a.fits", [name], tmp_path).tolist() == [5, 7, 8, 9, 4]
 
 
+@pytest.mark.long
 def test_fits_vectors_and_lists(tmp_path):
     """Nulls within a vector, a bit column, and lists of variable length."""
     halo = fits.Column("HALO", "J", array=HALO)
@@ -170,6 +173,7 @@ PACKED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", PACKED)
 def test_packed_columns(case, tmp_path):
     """As CF has them; one point is missing."""
@@ -183,6 +187,7 @@ def test_packed_columns(case, tmp_path):
     assert len(points) == 5
 
 
+@pytest.mark.long
 def test_fill_values_of_data_sets(tmp_path, caplog):
     """NetCDF's own are missing; a warning tells of others that occur."""
     with h5py.File(tmp_path / "c.h5", "w") as file:
@@ -203,6 +208,7 @@ def test_fill_values_of_data_sets(tmp_path, caplog):
         assert all(r.levelno == logging.WARNING and "'v own'" in r.getMessage() for r in lines)
 
 
+@pytest.mark.long
 def test_kinds_of_columns(tmp_path):
     """Enumerations are texts, booleans numbers, variable lengths bags; ids keep all digits."""
     kind = h5py.enum_dtype({"ill": 0, "well": 1}, "i1")
@@ -289,3 +295,22 @@ def test_slides(tmp_path):
         ingest_patches(tmp_path / "a.h5", tmp_path / "t.zarr")
     with pytest.raises(DataError, match="'c': numbers are complex"):
         ingest_patches(tmp_path / "a.h5", tmp_path / "t.zarr", coordinates=["c"])
+
+
+@pytest.mark.parametrize("names", [("A", "B"), ("A", "A"), ("", "")])
+def test_two_tables_of_fits_with_the_columns(names, tmp_path):
+    """Are refused by their numbers, unless a number, or a name of one of them, says which."""
+    columns = [fits.Column("HALO", "J", array=HALO), fits.Column("X", "D", array=np.arange(6.0))]
+    other = [columns[0], fits.Column("x", "D", array=np.arange(6.0) + 10)]
+    pairs = zip([columns, other], names, strict=True)
+    tables = [fits.BinTableHDU.from_columns(some, name=name or None) for some, name in pairs]
+    short = fits.BinTableHDU.from_columns([fits.Column("Y", "D", array=HALO)], name="C")
+    fits.HDUList([fits.PrimaryHDU(), *tables, short]).writeto(tmp_path / "a.fits")
+    call = {"id_column": "halo", "coordinates": ["x"], "dtype": "float64", "mode": "overwrite"}
+    told = rf"a\.fits: the extensions 1 \('{names[0]}'\), 2 \('{names[1]}'\) are .*table=1"
+    for table in [None] + ["A"] * (names == ("A", "A")):
+        with pytest.raises(DataError, match=told):
+            ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", table=table, **call)
+    for table in [2] + ["B"] * (names == ("A", "B")):
+        store = ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", table=table, **call)
+        assert store[0].ravel().tolist() == [10, 11, 12]

@@ -33,6 +33,7 @@ def png16(path, pixels):
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + content)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a.png", "a.tif", "a.pgm"])
 @pytest.mark.parametrize("grey", [False, True])
 def test_grey_of_16_bits(name, grey, tmp_path):
@@ -81,6 +82,15 @@ REFUSED = {
     "grey.png": (lambda p: png16(p, np.dstack([DEEP] * 2)), "colours have 16 bits"),
     "white.tif": (white_is_zero, "0 is white"),
 }
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_arrays_of_integers_without_a_white_are_refused(dtype, tmp_path):
+    """numpy's own integers were divided by 2^63 − 1; uint8 and uint16 say what white is."""
+    with pytest.raises(DataError, match=rf"image 0: integers are .*{dtype}.*value of white"):
+        ingest_images([(SMALL // 2).astype(dtype)], tmp_path / "s.zarr")
+    store = ingest_images([(SMALL // 2).astype(dtype)], tmp_path / "w.zarr", dtype="uint8")
+    np.testing.assert_array_equal(store.read().points.ravel(), (SMALL // 2).ravel())
 
 
 def signed_tiff(path):

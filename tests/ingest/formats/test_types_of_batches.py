@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import anndata as ad
@@ -10,6 +11,7 @@ import dask.dataframe as dd
 import datasets
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -31,6 +33,7 @@ def ingest(table, place, **options):
     return ingest_frame(table, place, **{**given, **options})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -83,6 +86,49 @@ def test_types_that_no_type_holds_are_refused_by_partition(frames, told, place):
         ingest(dask_frame(*map(pd.DataFrame, frames)), place)
 
 
+def test_lazy_tables_that_fail_are_refused_by_place(place):
+    """A Dask graph and a query of polars of the caller's own raise when they are computed."""
+    frame = dd.from_delayed(
+        [dask.delayed(lambda: 1 / 0)()],
+        meta=pd.DataFrame({"p": [1], "x": [1.0]}),
+        verify_meta=False,
+    )
+    with pytest.raises(DataError, match=r"partition 0 cannot be computed \(ZeroDivisionError"):
+        ingest(frame, place)
+    query = pl.LazyFrame({"p": [1], "x": [1.0]}).select("p", pl.col("z"))
+    with pytest.raises(DataError, match=r'cannot be computed \(ColumnNotFoundError: .*"z"'):
+        ingest(query, place)
+
+
+def test_times_with_and_without_a_zone_in_one_column_are_refused(place):
+    """Python's and pandas' times; in one zone or several they are instants."""
+    utc, tokyo = (pd.Timestamp("2024-07-01", tz=zone) for zone in ("UTC", "Asia/Tokyo"))
+    naive = dt.datetime(2024, 7, 1)
+    for times in ([utc, naive, None], [naive, tokyo, pd.NaT], [utc.to_pydatetime(), naive, utc]):
+        frame = pd.DataFrame({"p": [1, 1, 2], "x": pd.Series(times, dtype=object)})
+        with pytest.raises(DataError, match="column 'x' has times with a zone, and times without"):
+            ingest(frame, place)
+    frame = pd.DataFrame({"p": [1, 1, 2], "x": pd.Series([utc, tokyo, utc], dtype=object)})
+    assert ingest(frame, place).read().points.ravel().tolist() == [19905, 19904.625, 19905]
+
+
+def test_sparse_columns_whose_names_are_numbers(place):
+    """A dense copy stood beside the column, under the same name."""
+    frame = pd.DataFrame({"p": [1, 2], 3: pd.arrays.SparseArray([0.0, 5.0])})
+    assert ingest(frame, place, coordinates=["3"]).read().points.ravel().tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "string"])
+def test_the_first_integers_that_float64_lacks_are_refused(kind, place):
+    """2^53 + 1 would be its neighbour, 2^53, which is exact."""
+    frame = pd.DataFrame({"p": [1, 2], "x": [1.0, 2.0], "y": pd.array([2**53 + 1, 5], dtype=kind)})
+    with pytest.raises(DataError, match=f"target 'y': {2**53 + 1} is an integer beyond"):
+        ingest(frame, place, targets=["y"], target_types={"y": "number"})
+    frame["y"] = pd.array([2**53, 5], dtype=kind)
+    store = ingest(frame, place, targets=["y"], target_types={"y": "number"})
+    assert store.targets().ravel().tolist() == [2**53, 5]
+
+
 def test_a_named_index_of_dask_is_a_column(place):
     """As of pandas."""
     frame = pd.DataFrame({"p": [1, 1, 2], "x": [1.5, 2.5, 3.5]}).set_index("p")
@@ -91,12 +137,27 @@ def test_a_named_index_of_dask_is_a_column(place):
     assert [len(bag) for bag in store.read()] == [2, 1]
 
 
+def test_neighbours_of_a_named_index_of_dask(place):
+    """An index of times is a coordinate; one of texts, over partitions, ids; none, no column."""
+    times = pd.date_range("2026-01-01", periods=4, name="t")
+    frame = pd.DataFrame({"p": [1, 1, 2, 2], "x": [1.5, 2.5, 3.5, 4.5]}, index=times)
+    store = ingest(dd.from_pandas(frame, npartitions=2), place, coordinates=["t", "x"])
+    assert store[1][:, 0].tolist() == [20456.0, 20457.0]
+    texts = frame.assign(p=["b", "a", "b", "a"]).set_index("p").sort_index()
+    store = ingest(dd.from_pandas(texts, npartitions=2), place, mode="overwrite")
+    assert store.ids().tolist() == ["a", "b"]
+    assert store[0].ravel().tolist() == [2.5, 4.5]
+    with pytest.raises(DataError, match="no column 'p'"):
+        ingest(dd.from_pandas(texts.rename_axis(None), npartitions=2), place, mode="overwrite")
+
+
 def cells(dx, age):
     obs = pd.DataFrame({"s": np.arange(CELLS) // 1000, "dx": dx, "age": age}, dtype=object)
     obs.index = obs.index.astype(str)
     return ad.AnnData(np.zeros((CELLS, 1), "f4"), obs, obsm={"X_pca": np.ones((CELLS, 2))})
 
 
+@pytest.mark.long
 def test_cells_have_the_types_of_all_chunks(place):
     """Texts after 66,000 cells without any; ages that are whole at first."""
     rare = np.array([None] * 66_000 + ["ill"] * 4000, dtype=object)
@@ -126,6 +187,7 @@ def lines_of(values, **more):
     return "".join(json.dumps({"p": "abcdefghij", **more, "x": x}) + "\n" for x in values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [1, None])
 @pytest.mark.parametrize("n", [10, 60_000])
 def test_lines_of_json_have_the_types_of_all(first, n, place, tmp_path, monkeypatch):
@@ -139,6 +201,7 @@ def test_lines_of_json_have_the_types_of_all(first, n, place, tmp_path, monkeypa
     assert store[0][-1].tolist() == [1.5]
 
 
+@pytest.mark.long
 def test_lines_of_json_that_no_type_holds_are_refused_by_line(place, tmp_path, monkeypatch):
     """Numbers, then texts; a text field that is new later is none before."""
     monkeypatch.setattr("bagbasis.ingest.tables.arrow_files.JSON_BYTES", 2**16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,7 @@ def test_expressions_are_what_pandas_makes(ending, tmp_path, client, ingest_cut)
     assert store.meta.source["coordinates"] == names
 
 
+@pytest.mark.long
 def test_a_mapping_names_all(tmp_path):
     """Also plain columns; and a column is what its name says, whatever SQL would make of it."""
     frame = pd.DataFrame({"b": [1, 1], "ln(x)": [3.0, 4.0], "x": [1.0, 2.0]})
@@ -80,6 +82,7 @@ def test_a_mapping_names_all(tmp_path):
         ingest_frame(frame, store.url, mode="append", id_column="b", coordinates={"a": "x"})
 
 
+@pytest.mark.long
 def test_expressions_of_items_of_lists(tmp_path):
     """Of one item of each list, and of a number of the bag's; of targets lists are refused."""
     table = pa.table({"b": ["p", "q"], "x": [[1.0, 2.0], [3.0]], "m": [1.0, 10.0]})
@@ -106,6 +109,7 @@ def test_the_types_of_csv_are_those_of_its_first_rows(tmp_path):
     assert store.read().points.tolist() == [[1.0, 7.0], [3.0, 7.0]]
 
 
+KEYS = ("coordinates", "targets", "response_coordinates")  # each takes every third of these
 REFUSED = {
     "hour; DROP TABLE x": "is not one expression: write no ';'",
     "hour; SELECT 1": "is not one expression: write no ';'",
@@ -134,8 +138,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("key", ["coordinates", "targets", "response_coordinates"])
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.long
+@pytest.mark.parametrize(("text", "key"), [*zip(REFUSED, cycle(KEYS), strict=False)])
 def test_what_is_no_expression_of_a_row(key, text, tmp_path):
     """The key and the text are named; nothing of it is run, and nothing is left."""
     frame_of().to_csv(path := tmp_path / "f.csv", index=False)
@@ -149,14 +153,27 @@ def test_what_is_no_expression_of_a_row(key, text, tmp_path):
     assert not (tmp_path / "s.zarr").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("cos(bnd)", r"no column 'bnd' \(did you mean 'band'\?\) \(in coordinates: 'cos\(bnd\)'\)"),
-        ("CAST(band AS DOUBLE)", "row 1: bag 'b': .* cannot be computed .*'r' to DOUBLE"),
-        ("1 / (hour - 2)", "row 1: bag 'b': coordinate .* is inf, not a finite float32"),
-        ("CASE band WHEN '1' THEN hour END", "row 1: bag 'b': coordinate .* is missing"),
-        ("2 * late", "row 20480: bag 'b': .*: late is 'x', not DOUBLE as in the first rows"),
+        (
+            "CAST(band AS DOUBLE)",
+            r"row 1 \(line 3\): bag 'b': .* cannot be computed .*'r' to DOUBLE",
+        ),
+        (
+            "1 / (hour - 2)",
+            r"row 1 \(line 3\): bag 'b': coordinate .* is inf, not a finite float32",
+        ),
+        (
+            "CASE band WHEN '1' THEN hour END",
+            r"row 1 \(line 3\): bag 'b': coordinate .* is missing",
+        ),
+        (
+            "2 * late",
+            r"row 20480 \(line 20482\): bag 'b': .*: late is 'x', not DOUBLE as in the first rows",
+        ),
     ],
 )
 def test_the_first_row_that_can_not_be_computed(text, message, tmp_path, ingest_cut, client):

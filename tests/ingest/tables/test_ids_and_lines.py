@@ -13,6 +13,7 @@ from tests.ingest.formats.test_frames import long_frame
 from tests.ingest.long_tables import COLUMNS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
@@ -73,6 +74,7 @@ def test_a_table_in_memory_is_no_path(tmp_path):
         ingest_tables(frame, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
 
 
+@pytest.mark.long
 def test_lines_of_json(tmp_path, client):
     """Numbers, lists of points and dates; a line that is none is refused, the file is named."""
     frame, path = long_frame(), tmp_path / "f.jsonl"
@@ -93,6 +95,7 @@ def test_lines_of_json(tmp_path, client):
         ingest_tables(path, tmp_path / "m.zarr", **COLUMNS)
 
 
+@pytest.mark.long
 def test_constant_coordinates_are_told(tmp_path, caplog):
     """Of tables by name, of arrays by number; not in an append, which can leave out none."""
     frame = long_frame().assign(v=3.0)

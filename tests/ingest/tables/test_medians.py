@@ -80,6 +80,7 @@ def test_missing_cells_of_every_kind(kind, tmp_path, place):
     assert store.read().points.tolist() == POINTS
 
 
+@pytest.mark.long
 def test_expressions_are_filled_after_they_are_computed(place):
     """The flag has the name of the coordinate, not of its column."""
     coordinates = [{"log": "ln(pulse)"}, "height"]
@@ -88,6 +89,7 @@ def test_expressions_are_filled_after_they_are_computed(place):
     np.testing.assert_allclose(store.read().points[[1, 4], 0], np.log(80), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_appended_rows_get_the_medians_of_the_store(place):
     """Also where all of a batch is missing, and where nothing is: flags are 0 then."""
     store = ingest(TABLE, place)
@@ -104,6 +106,7 @@ def test_appended_rows_get_the_medians_of_the_store(place):
         ingest(batch.assign(id=11), place, mode="append", missing="refuse")
 
 
+@pytest.mark.long
 def test_a_coordinate_without_a_median_in_the_store_is_refused_by_row(place):
     """It has no flag there; nothing is appended."""
     store = ingest(TABLE, place)
@@ -124,6 +127,7 @@ def test_a_table_without_missing_cells_has_no_flags(place):
     assert "medians" not in store.meta.source
 
 
+@pytest.mark.long
 def test_what_has_no_median_is_refused_by_name(place):
     """A coordinate without values, a flag's name that is taken, a missing response, empty lists."""
     with pytest.raises(DataError, match="coordinate 'pulse' is missing in all rows"):
@@ -156,6 +160,7 @@ def test_float64_is_filled_with_all_digits(place):
     assert store.read().points[:, 0].tolist() == [*days, days[4]]
 
 
+@pytest.mark.long
 def test_stores_of_other_medians_are_not_merged(tmp_path):
     """The merged store has the medians that all have."""
     first = ingest(TABLE, tmp_path / "a.zarr")
@@ -179,6 +184,7 @@ def test_damaged_medians_are_refused(place):
         ingest(table, place, mode="append")
 
 
+@pytest.mark.long
 def test_many_rows_are_sampled(place, monkeypatch):
     """The median of a sample is near that of all, and the same in every run."""
     monkeypatch.setattr("bagbasis.data.bags.box.SAMPLE_ROWS", 500)
@@ -210,6 +216,7 @@ def test_workers_fill_as_this_process_does(tmp_path):
     np.testing.assert_array_equal(here.read().points, there.read().points)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", ["target_table", "responses"])
 def test_ids_that_no_point_has_are_skipped(table, place, caplog):
     """They are counted; ids before, between and after those of the bags, repeated ones too."""
@@ -227,6 +234,7 @@ def test_ids_that_no_point_has_are_skipped(table, place, caplog):
     assert values[:, 0].tolist() == [1, 2, 4]
 
 
+@pytest.mark.long
 def test_ids_of_bags_are_not_repeated_where_others_are_skipped(place):
     """All other ids may be unknown; a tally counts them."""
     points, options = TABLE.fillna(1.0), {"unknown_ids": "skip", "targets": ["y"]}

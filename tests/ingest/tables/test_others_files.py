@@ -154,11 +154,12 @@ def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
         again = ingest_tables(*written(), mode="overwrite", **plain)
         np.testing.assert_array_equal(again.read().points, store.read().points)
     frame["letters"] = "maybe"
-    told = r"row 0: bag .* coordinate 'letters' cannot be .*'maybe' to BOOL"
+    told = r"row 0(?: \(line 2\))?: bag .* coordinate 'letters' cannot be .*'maybe' to BOOL"
     with pytest.raises(DataError, match=told):
         ingest_tables(*written(), mode="overwrite", **given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lists", "arrays", "stream", "selected", "saved"])
 def test_data_sets_of_huggingface(kind, tmp_path):
     """Lists per coordinate or arrays of points; streamed, shuffled, and the files of one."""
@@ -214,6 +215,7 @@ def test_the_line_of_the_separator_that_excel_writes(line, delim, told, tmp_path
     assert ingest_tables(path, tmp_path / "s", read=read, **given).n_bags == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", ["007", "0012", "00"])
 def test_numerals_that_begin_with_zeros_are_told_of(value, tmp_path, caplog):
     """They may be names; either type that is declared is the answer."""

@@ -26,6 +26,7 @@ def rows(quote="", escape=None, delimiter=";"):
     return [f"{text(name)}{delimiter}{x!r}" for name, xs in BAGS for x in xs.tolist()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("lines", "encoding", "read"),
     [
@@ -81,7 +82,9 @@ def test_thousands(thousands, decimal, cells, tmp_path):
     np.testing.assert_array_equal(store.read().points[:, 0], expected)
     np.testing.assert_array_equal(store.targets()[:, 0], expected)
     for bad in (f"1{thousands}5", f"12{thousands}34{decimal}5", f"1234{thousands}567"):
-        with pytest.raises(DataError, match=r"row 1: bag '1': coordinate 'x' is .*, not a number"):
+        with pytest.raises(
+            DataError, match=r"row 1 \(line 3\): bag '1': coordinate 'x' is .*, not a number"
+        ):
             ingest(["1", bad, "2", "3"], "bad.zarr")
 
 
@@ -94,7 +97,7 @@ def test_thousands(thousands, decimal, cells, tmp_path):
         ({"quote": ";", "delim": ";"}, "two are the same"),
         ({"names": []}, "names of read are empty"),
         ({"skip": -1}, "skip of read is -1"),
-        ({"skip": "2"}, "skip is '2'; expected an integer"),
+        ({"skip": "2"}, "skip of read is '2'; expected an integer"),
         ({"types": {"x": "REAL"}}, "types of read, of 'x' is 'REAL'; expected one of"),
         ({"decimal_separator": ";"}, "decimal_separator of read is ';'; expected one of"),
         ({"thousands": "."}, r"thousands and decimal_separator of read: both '\.'"),

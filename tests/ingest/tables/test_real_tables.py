@@ -58,7 +58,8 @@ def test_a_bad_cell_does_not_turn_numbers_into_classes(ending, tmp_path, ingest_
                 *(points, tmp_path / "s.zarr"), target_types=types, missing_values=words, **options
             )
         bad, row = ("unknown", 9) if words else ("n/a", 7)
-        for word in (f"{table}, row {row}: target 't' is {bad!r}", "values are", "missing_values"):
+        place = f"{table}, row {row}" + (f" (line {row + 2})" if ending == ".csv" else "")
+        for word in (f"{place}: target 't' is {bad!r}", "values are", "missing_values"):
             assert word in str(refused.value)
     words = ["n/a", "unknown", 4, 5.0]
     if ending == ".parquet":  # where text is declared to be text
@@ -116,6 +117,7 @@ def test_bags_of_few_points_are_left_out(tmp_path, client):
         ingest_tables(path, tmp_path / "t.zarr", **{**given, "min_points": 10_000})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", ["drop_point", "drop_bag"])
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_rows_without_a_coordinate(missing, ending, tmp_path, client):
@@ -180,6 +182,7 @@ def test_floats_of_other_libraries(tmp_path):
     assert store.box.lo[0] > 0
 
 
+@pytest.mark.long
 def test_text_is_never_a_missing_coordinate(tmp_path):
     """But where it is named; and a table without any whole point is refused."""
     path = write(table_of(range(3)).astype({"u": object}), tmp_path / "p.csv")
@@ -196,6 +199,7 @@ def test_text_is_never_a_missing_coordinate(tmp_path):
     assert not url.exists()
 
 
+@pytest.mark.long
 def test_an_outlier_does_not_stretch_the_box(tmp_path, ingest_cut, caplog):
     """The others fill it; the range is to be had, and the same box however the table is cut."""
     rng = np.random.default_rng(0)
@@ -217,6 +221,7 @@ def test_an_outlier_does_not_stretch_the_box(tmp_path, ingest_cut, caplog):
     assert store.box.bounds[0][1] > 25
 
 
+@pytest.mark.long
 def test_daily_tables_are_appended(tmp_path, ingest_cut):
     """Box and classes stay; all bags or none; known ids are refused, or skipped and counted."""
     days = [table_of(range(10 * day, 10 * day + 15), seed=day) for day in range(2)]
@@ -238,6 +243,7 @@ def test_daily_tables_are_appended(tmp_path, ingest_cut):
     assert (tally.bags, tally.known_bags, BagStore.open(url).n_bags) == (0, 15, 25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "options", "error", "words"),
     [
@@ -275,6 +281,7 @@ def test_what_can_not_be_appended_changes_nothing(change, options, error, words,
     assert_holds(BagStore.open(url), frame, range(6))
 
 
+@pytest.mark.long
 def test_append_to_a_store_without_bags(tmp_path, ingest_cut):
     """It keeps its box and its dtype, as one with bags does."""
     frame, url = table_of(range(6)), tmp_path / "s.zarr"

@@ -57,6 +57,7 @@ def rows_of(path, piece_bytes):
     return rows, len(pieces)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [3, 10, 13, 14, 15, 40, 10**6])
 @pytest.mark.parametrize(
     "text",
@@ -108,6 +109,7 @@ def test_rows_are_numbered_through_all_files(tmp_path):
     assert rows == [("a", row, float(x), 0.0) for row, x in enumerate(expected)]
 
 
+@pytest.mark.long
 def test_csv_files_of_a_folder_are_told(tmp_path, caplog):
     """A folder is read without them: they were left out without a word."""
     (tmp_path / "part").mkdir()
@@ -197,6 +199,7 @@ def test_the_function_has_a_name():
     assert pickle.loads(pickle.dumps(ingest_tables)) is ingest_tables
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "data_page_version": "2.0"}])
 def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
     """A flipped bit of any column and row group is an error in its piece, and in no other."""

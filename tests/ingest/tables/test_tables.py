@@ -40,6 +40,7 @@ def table_of(ids, seed=0):
     return long_table(rng, rng.integers(1, 60, len(ids)).tolist(), ids)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ids", [INTEGER_IDS, TEXT_IDS], ids=["integers", "text"])
 def test_rows_scattered_over_files_become_the_bags_of_a_groupby(ids, tmp_path, ingest_cut):
     """Bags, ids and order of the points are pandas', for several files of both kinds."""
@@ -108,6 +109,7 @@ def bytes_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.long
 def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, ingest_cut, caplog):
     """Any order and any number of target files; bags without a row are unlabelled and counted."""
     frame = table_of(range(100, 160))
@@ -137,6 +139,7 @@ def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, ingest_cut, ca
     np.testing.assert_array_equal(store.targets(names=["c"])[:, 0], codes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ids", [INTEGER_IDS, TEXT_IDS], ids=["integers", "text"])
 def test_responses_of_another_table(ids, tmp_path, ingest_cut, caplog):
     """Any order, any number of files of both kinds; beside a target table, and box measured."""
@@ -171,6 +174,7 @@ def test_responses_of_another_table(ids, tmp_path, ingest_cut, caplog):
     assert calls[-1] == (len(frame) + len(answers),) * 2
 
 
+@pytest.mark.long
 def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     """An id or a class that looks like a number in one CSV file is text if others are."""
     write(pd.DataFrame({"bag": [7, 8], "u": 0.0, "v": 1, "c": [1, 2]}), tmp_path / "a.csv")
@@ -189,6 +193,7 @@ def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     assert store.targets()[:, 0].tolist() == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ids", "kept"),
     [
@@ -205,6 +210,7 @@ def test_ids_in_csv_are_integers_only_as_python_writes_them(ids, kept, tmp_path)
     assert store.ids().tolist() == kept
 
 
+@pytest.mark.long
 def test_names_that_differ_in_case_or_are_duckdbs_own(tmp_path):
     """A column is the one of exactly that name, in both kinds of files."""
     names = ["U", "u", "V", "v", "file_index", "file_row_number", "bag"]
@@ -215,8 +221,17 @@ def test_names_that_differ_in_case_or_are_duckdbs_own(tmp_path):
         assert store.read().points.tolist() == [[3, 4], [1, 2]]
 
 
-@pytest.mark.parametrize("numbers", ["float16", "int8", "uint64", "decimal128(5, 2)", "double"])
-@pytest.mark.parametrize("text", ["string", "large_string", "categories"])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ("float16", "string"),
+        ("int8", "large_string"),
+        ("uint64", "categories"),
+        ("decimal128(5, 2)", "string"),
+        ("double", "categories"),
+    ],
+)
 def test_every_type_of_numbers_and_text(numbers, text, tmp_path, client):
     """As pandas, Polars and others write them, dictionaries (categories) among them."""
     if client is not None and text != "categories":
@@ -232,6 +247,7 @@ def test_every_type_of_numbers_and_text(numbers, text, tmp_path, client):
     assert store.meta.class_names == {"c": ["a", "b"]}
 
 
+@pytest.mark.long
 def test_line_breaks_within_quotes(tmp_path, ingest_cut):
     """A quoted field may go over several lines, wherever the file is cut."""
     frame = table_of(range(30)).assign(kind="line one\nline two, which is rather long\r\n")
@@ -241,6 +257,7 @@ def test_line_breaks_within_quotes(tmp_path, ingest_cut):
     assert store.meta.class_names == {"kind": [frame["kind"][0]]}
 
 
+@pytest.mark.long
 def test_a_given_box_is_kept_and_points_may_lie_outside(tmp_path):
     """The box is the caller's, and no point is moved or dropped for it."""
     frame = table_of(range(5))
@@ -264,6 +281,7 @@ def test_a_huge_bag_among_thousands_of_tiny_ones(tmp_path, ingest_cut):
     assert store.read().sizes[ids[-1]] == 200_000
 
 
+@pytest.mark.long
 def test_a_directory_of_parquet_files_and_a_glob(tmp_path):
     """Both give the files in the order of their names; other files in the directory are left."""
     frame = table_of(range(8))

@@ -50,6 +50,7 @@ def refused(tmp_path):
     return check
 
 
+@pytest.mark.long
 def test_a_good_table_is_taken(path, tmp_path):
     """The table all others here differ from is itself fine."""
     store = ingest_tables(write(good(), path), tmp_path / "s.zarr", targets=["k", "c"], **COLUMNS)
@@ -76,6 +77,29 @@ def test_two_columns_of_one_name(tmp_path, refused):
     refused(tmp_path / "p.csv", "two columns are called 'u'")
 
 
+def row_of(path, row):
+    """Return what messages call a row of a file with a header; of CSV with its line."""
+    return f"{path}, row {row}" + (f" (line {row + 2})" if path.suffix == ".csv" else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "place"),
+    [
+        ('bag,u\n"a",1\na,two\n', {}, "row 1 (line 3)"),
+        ('bag,u\n"a\nb",1\n"c\n",2\nc,two\n', {}, "row 2 (line 6)"),
+        ("a note\n\nbag;u\na;1\na;two\n", {"skip": 2, "delim": ";"}, "row 1 (line 5)"),
+        ("# note\nbag,u\n# a\na,1\na,two\n", {"comment": "#"}, "row 1 (line 5)"),
+        ("a,1\na,two\n", {"names": ["bag", "u"]}, "row 1 (line 2)"),
+        ("\ufeffbag,u\r\na,1\r\na,two\r\n", {}, "row 1 (line 3)"),
+    ],
+)
+def test_lines_of_csv_are_those_of_an_editor(tmp_path, refused, text, read, place):
+    """Values of several lines, lines that are skipped, comments, and files without a header."""
+    path = tmp_path / "p.csv"
+    path.write_text(text, newline="")
+    refused(path, f"{path}, {place}: bag", "'two'", coordinates=["u"], read=read)
+
+
 def test_text_in_a_coordinate_column(path, refused):
     """The value in CSV, the type in Parquet."""
     write(good(v=["1", "2", "3", "4", "five", "6"]), path)
@@ -90,7 +114,7 @@ def test_a_coordinate_that_is_not_a_finite_float32(value, path, refused):
     """NaN, infinite or too large for the dtype of the store: the bag and the row are named."""
     write(good(u=[0.0, 0.0, value, 0.0, 0.0, 0.0]), path)
     bag = repr("3" if path.suffix == ".csv" else 3)
-    refused(path, f"{path}, row 2: bag {bag}: coordinate 'u' is", "not a finite float32")
+    refused(path, f"{row_of(path, 2)}: bag {bag}: coordinate 'u' is", "not a finite float32")
 
 
 def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, ingest_cut, refused):
@@ -100,7 +124,7 @@ def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, ingest_cut, ref
     frame = pd.concat([good()] * 100, ignore_index=True)
     write(frame, tmp_path / "a.csv")
     write(frame.assign(u=u), tmp_path / "b.csv")
-    words = (f"{tmp_path / 'b.csv'}, row 471:", "coordinate 'u' is inf")
+    words = (f"{tmp_path / 'b.csv'}, row 471 (line 473):", "coordinate 'u' is inf")
     refused(f"{tmp_path}/*.csv", *words, ingest=ingest_cut)
 
 
@@ -109,7 +133,7 @@ def test_a_missing_id(ids, path, refused):
     """In Parquet, a missing integer is found by its row as well as a missing text."""
     frame = good(bag=ids)
     frame["bag"] = frame["bag"].convert_dtypes()
-    refused(write(frame, path), f"{path}, row 2: the bag id is missing")
+    refused(write(frame, path), f"{row_of(path, 2)}: the bag id is missing")
 
 
 def test_an_empty_id(tmp_path, refused):
@@ -168,6 +192,7 @@ def test_an_unreadable_file(path, tmp_path, refused):
     refused([write(good(), tmp_path / "a.csv"), path], path)
 
 
+@pytest.mark.long
 def test_a_file_cut_off(tmp_path, refused):
     """A Parquet file without its end, a Parquet file with a damaged page, a gzip cut short."""
     parquet = write(good(), tmp_path / "p.parquet")
@@ -195,6 +220,7 @@ def test_no_rows(path, refused):
     refused(write(good()[:0], path), path, "the table has no rows")
 
 
+@pytest.mark.long
 def test_a_target_that_varies_within_a_bag(path, refused):
     """The bag and both values, for numbers, labels and a value that is there only sometimes."""
     write(good(), path)
@@ -206,6 +232,7 @@ def test_a_target_that_varies_within_a_bag(path, refused):
     refused(path, "bag 1: target 'k' is 10.0 in one row and nan", targets=["k"])
 
 
+@pytest.mark.long
 def test_an_integer_that_float64_does_not_tell_from_its_neighbours(path, tmp_path, refused):
     """Two classes would be one; as the names of classes they stay themselves."""
     write(good(k=[1, 2**60 + 1, 2**60] * 2), path)
@@ -222,6 +249,7 @@ def test_an_infinite_target(path, refused):
     refused(path, f"{path}, row 1", "target 'k' is infinite", targets=["k"])
 
 
+@pytest.mark.long
 def test_free_text_is_no_class(path, refused):
     """More labels than any classifier has: most likely the wrong column."""
     labels = [f"remark {i}" for i in range(2**14 + 1)]
@@ -229,12 +257,13 @@ def test_free_text_is_no_class(path, refused):
     refused(path, "target 'c' is text with more than 16384 different values", targets=["c"])
 
 
+@pytest.mark.long
 def test_a_target_table_with_a_repeated_id(path, tmp_path, refused):
     """Both rows are named, in whatever files they are."""
     points = write(good(), tmp_path / "points.parquet")
     write(pd.DataFrame({"bag": [1, 2], "k": [1.0, 2.0]}), path)
     again = write(pd.DataFrame({"bag": [3, 2], "k": [3.0, 2.0]}), tmp_path / "again.csv")
-    words = (f"{again}, row 1: id 2 is repeated", f"first in {path}, row 1")
+    words = (f"{row_of(again, 1)}: id 2 is repeated", f"first in {row_of(path, 1)}")
     refused(points, *words, targets=["k"], target_table=[path, again])
 
 
@@ -242,7 +271,7 @@ def test_a_target_table_with_an_unknown_id(path, tmp_path, refused):
     """An id that no point has: most likely the wrong table."""
     points = write(good(), tmp_path / "points.parquet")
     write(pd.DataFrame({"bag": [1, 99], "k": [1.0, 2.0]}), path)
-    words = (f"{path}, row 1: id 99", "unknown")
+    words = (f"{row_of(path, 1)}: id 99", "unknown")
     refused(points, *words, targets=["k"], target_table=path)
 
 
@@ -251,7 +280,7 @@ def test_a_target_table_without_a_column_or_a_value_or_rows(path, tmp_path, refu
     points = write(good(), tmp_path / "points.parquet")
     labels = pd.DataFrame({"bag": [1, 2, None], "k": [1.0, 2.0, 3.0]}).convert_dtypes()
     options = {"targets": ["k"], "target_table": write(labels, path)}
-    refused(points, f"{path}, row 2: the bag id is missing", **options)
+    refused(points, f"{row_of(path, 2)}: the bag id is missing", **options)
     refused(points, path, "no column 'name'", target_id_column="name", **options)
     write(labels[:0], path)
     refused(points, path, "the table has no rows", **options)
@@ -263,21 +292,23 @@ def answers(**changes):
     return pd.DataFrame({k: v for k, v in (table | changes).items() if v is not None})
 
 
+@pytest.mark.long
 def test_responses_of_an_unknown_bag(path, tmp_path, refused):
     """An id that no point has is named with its file and row, wherever it sorts."""
     points = write(good(), tmp_path / "points.parquet")
     for unknown in (-99, 2_000):
         write(answers(bag=[3, unknown, 3]), path)
-        words = (f"{path}, row 1: id {unknown} of the response table", "no point has it")
+        words = (f"{row_of(path, 1)}: id {unknown} of the response table", "no point has it")
         refused(points, *words, responses=path, response_coordinates=["p", "q"])
 
 
+@pytest.mark.long
 def test_a_table_of_responses_is_checked_as_the_points_are(path, tmp_path, refused):
     """A value that is not finite, a missing column or id, ids of another kind, no rows."""
     points = write(good(), tmp_path / "points.parquet")
     options = {"responses": path, "response_coordinates": ["p", "q"]}
     write(answers(q=[1.0, 1e39, 2.0]), path)
-    refused(points, f"{path}, row 1: bag", "coordinate 'q' is", "finite float32", **options)
+    refused(points, f"{row_of(path, 1)}: bag", "coordinate 'q' is", "finite float32", **options)
     write(answers(q=None), path)
     refused(points, path, "no column 'q'", **options)
     refused(points, path, "no column 'name'", response_id_column="name", **options)
@@ -315,6 +346,7 @@ def test_parameters_out_of_range(path, refused):
     refused(path, "1 dimensions", box=[(0, 1)])
 
 
+@pytest.mark.long
 def test_a_store_that_is_there_is_kept(path, tmp_path):
     """It is replaced only on request, and then not before all rows were found to be good."""
     url = tmp_path / "s.zarr"
@@ -339,6 +371,7 @@ def test_what_is_there_and_is_no_store_is_never_replaced(path, tmp_path):
     assert (tmp_path / "notes" / "mine.txt").read_text() == "keep"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("calls", range(5))
 def test_writing_that_fails_leaves_nothing(calls, path, monkeypatch, refused):
     """A disk that is full at once, when the store is made for good, and before the commit."""

@@ -21,8 +21,7 @@ from tests.workers import two_workers
 
 NIGHT = pd.Timestamp("2024-07-01T00:30:00+00:00")
 DAYS = NIGHT.timestamp() / 86400
-MACHINES = [
-    {"TZ": "UTC", "LANG": "C"},
+MACHINES = [  # all other tests run on a machine of UTC, or of its maker's zone
     {"TZ": "America/New_York", "LANG": "C"},
     {"TZ": "Pacific/Auckland", "LANG": "th_TH.UTF-8"},  # whose calendar is 543 years ahead
 ]
@@ -55,19 +54,24 @@ PROGRAM = """
     from bagbasis.ingest import ingest_tables
 
     if __name__ == "__main__":
-        path, url, expressions = sys.argv[1:]
+        times, texts, url, expressions = sys.argv[1:]
         store = ingest_tables(
-            path, url, id_column="p", coordinates=["ts", *[{k: v} for k, v in
+            times, url, id_column="p", coordinates=["ts", *[{k: v} for k, v in
             json.loads(expressions).items()]], targets={"month": "month(ts)", "text":
             "strftime(ts, '%H:%M')"}, target_types={"text": "class"}, dtype="float64",
         )
         print(json.dumps([store[0][0].tolist(), store.targets().tolist(),
                           store.meta.class_names, store.ids().tolist()]))
+        for path, form in json.loads(texts).items():
+            recipe = "epoch(CAST(ts AS TIMESTAMP)) / 86400"
+            store = ingest_tables(path, url, id_column="p", coordinates=[{"day": recipe},
+                {"hour": f"hour({form})"}], dtype="float64", overwrite=True)
+            print(json.dumps(store[0].tolist()))
 """
 
 
 def on_machine(machine, program, *arguments):
-    """What a program prints on a machine of another zone."""
+    """What a program prints on a machine of another zone: JSON, line by line."""
     done = subprocess.run(
         [sys.executable, "-c", dedent(program), *map(str, arguments)],
         env={**os.environ, **machine},
@@ -75,7 +79,7 @@ def on_machine(machine, program, *arguments):
         text=True,
         check=True,
     )
-    return json.loads(done.stdout)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def table_of_times(unit="us", zone="America/New_York"):
@@ -83,42 +87,34 @@ def table_of_times(unit="us", zone="America/New_York"):
     return pa.table({"p": times, "ts": times})
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda one: one["TZ"])
-def test_expressions_are_of_utc_wherever_they_run(machine, tmp_path):
-    """Columns, coordinates, targets and ids of times with a zone; the documented recipe first."""
+@pytest.mark.long
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine["TZ"])
+def test_times_are_of_utc_wherever_they_are_read(machine, tmp_path):
+    """Columns, coordinates, targets and ids of times with a zone, the documented recipe first; and
+    texts with an offset in CSV and Parquet, without one they are of UTC."""
     pq.write_table(table_of_times(), tmp_path / "t.parquet")
-    [row, [[month, text]], classes, ids] = on_machine(
-        machine, PROGRAM, tmp_path / "t.parquet", tmp_path / "s.zarr", json.dumps(EXPRESSIONS)
+    texts = ["2024-07-01T02:30:00+02:00", "2024-06-30 20:30:00-04", "2024-07-01T00:30:00Z"]
+    frame = pd.DataFrame({"p": 0, "ts": [*texts, "2024-07-01 00:30:00"]})
+    frame.to_csv(tmp_path / "texts.csv", index=False)
+    frame.to_parquet(tmp_path / "texts.parquet", index=False)
+    forms = {"texts.csv": "ts", "texts.parquet": "CAST(ts AS TIMESTAMP)"}
+    [row, [[month, text]], classes, ids], *tables = on_machine(
+        machine,
+        PROGRAM,
+        tmp_path / "t.parquet",
+        json.dumps({str(tmp_path / name): form for name, form in forms.items()}),
+        tmp_path / "s.zarr",
+        json.dumps(EXPRESSIONS),
     )
     assert row == pytest.approx([DAYS, *EXPECTED.values()], abs=1e-9)
     assert (month, text, classes) == (7, 0, {"text": ["00:30"]})
     assert ids == ["2024-07-01 00:30:00+00"]
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda one: one["TZ"])
-def test_texts_of_times_have_their_offsets(machine, tmp_path):
-    """In CSV and in Parquet; a text without an offset is one of UTC."""
-    texts = ["2024-07-01T02:30:00+02:00", "2024-06-30 20:30:00-04", "2024-07-01T00:30:00Z"]
-    frame = pd.DataFrame({"p": 0, "ts": [*texts, "2024-07-01 00:30:00"]})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_parquet(tmp_path / "t.parquet", index=False)
-    program = """
-        import json, sys
-        from bagbasis.ingest import ingest_tables
-
-        found = []
-        for path, form in ((sys.argv[1], "ts"), (sys.argv[2], "CAST(ts AS TIMESTAMP)")):
-            recipe = "epoch(CAST(ts AS TIMESTAMP)) / 86400"
-            store = ingest_tables(path, sys.argv[3], id_column="p", coordinates=[{"day": recipe},
-                {"hour": f"hour({form})"}], dtype="float64", overwrite=True)
-            found.append(store[0].tolist())
-        print(json.dumps(found))
-    """
-    paths = (tmp_path / "t.csv", tmp_path / "t.parquet", tmp_path / "s.zarr")
-    for rows in on_machine(machine, program, *paths):
+    assert len(tables) == len(forms)
+    for rows in tables:
         assert np.array(rows) == pytest.approx(np.array([[DAYS, 0.0]] * 4), abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_declared_column_of_csv_has_its_offsets(tmp_path):
     """As types TIMESTAMP; a text that is no time is refused with its row."""
     (tmp_path / "t.csv").write_text("p,ts\n1,2024-07-01T02:30:00+02:00\n1,2024-07-01 00:30:00\n")
@@ -131,8 +127,11 @@ def test_a_declared_column_of_csv_has_its_offsets(tmp_path):
         ingest_tables(tmp_path / "t.csv", tmp_path / "s.zarr", read=read, **options)
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "+05:30"])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("unit", "zone"),
+    [("s", "UTC"), ("ms", "Asia/Kolkata"), ("us", "+05:30"), ("ns", "Asia/Kolkata")],
+)
 def test_columns_of_times_with_a_zone_are_days(unit, zone, tmp_path):
     """Of every unit and way to name a zone, also before 1970."""
     early = pd.Timestamp("1931-05-04T12:00:00+00:00")

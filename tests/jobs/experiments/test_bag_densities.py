@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.networks.bag_densities import METHODS, Family
-from tests.jobs.experiments.contract import Contract
-
-
-class TestBagDensities(Contract):
-    name = "bag-densities"
-    sizes: ClassVar = {"n_train": 40, "n_test": 6, "n_points": 20, "n_steps": 5, "n_hidden": 4}
-
-    def test_methods(self, results):
-        """All methods on the same bags; none is ahead of the truth by more than chance."""
-        for r in results:
-            assert {name: len(r.values[name]) for name in METHODS} == dict.fromkeys(METHODS, 6)
-            for name in METHODS[:-1]:
-                assert np.mean(r.values[name]) < np.mean(r.values["truth"]) + 0.5
+from bagbasis.jobs.experiments.networks.bag_densities import Family
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -5,22 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bagbasis.jobs.experiments.data.planted import planted_rows
-from tests.jobs.experiments.contract import Contract
-
-
-class TestDependenceObjectives(Contract):
-    name = "dependence-objectives"
-
-    def test_found(self, report, results):
-        """At the larger sizes: all coordinates of most draws, subspaces, motions with outliers."""
-        selected = [r for r in results if r.params["measure"] == "selection"][-2:]
-        assert all(r.values["share"]["mrmr"] >= 0.75 for r in selected)
-        [*_, mixed] = [r for r in results if r.params["measure"] == "subspaces"]
-        assert np.median(mixed.values["amari"]) < 0.08
-        for r in results:
-            if r.params["measure"] == "registration":
-                assert (np.array(r.values["errors"])[:, :2] < 0.5).all()
-        assert len(report["tables"]) == 3
 
 
 def test_copies_tell_less():

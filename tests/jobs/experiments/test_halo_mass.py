@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from scipy.special import spence
@@ -22,35 +20,8 @@ from bagbasis.jobs.experiments.data.halos import (
     virial,
 )
 from bagbasis.jobs.experiments.regression.halo_mass import (
-    JS,
-    KINDS,
-    OURS,
-    PEERS,
-    POWER,
     velocity_spread,
 )
-from tests.jobs.experiments.contract import Contract
-
-
-class TestHaloMass(Contract):
-    name = "halo-mass"
-    sizes: ClassVar = {
-        "n_train": 120,
-        "n_test": 60,
-        "n_gram": 30,
-        "n_features": 100,
-        "n_trees": 10,
-        "n_repeats": 1,
-    }
-
-    def test_errors(self, report, results):
-        """Every method in both kinds of catalogues; interlopers spoil the power law, not ours."""
-        assert [r.params["kind"] for r in results] == list(KINDS)
-        for r in results:
-            assert set(r.values["rmse"]) == set(r.values["width"]) == {*OURS, *PEERS}
-            if KINDS[r.params["kind"]]:
-                assert r.values["rmse"][JS] < 0.8 * r.values["rmse"][POWER]
-        assert all(len(table["rows"]) == len((*OURS, *PEERS)) for table in report["tables"])
 
 
 def test_dispersions_solve_the_equation_of_jeans():
@@ -98,6 +69,7 @@ def test_interlopers_fill_the_cylinder():
     assert (crowded.bags.points <= [LARGEST_VELOCITY, APERTURE]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_velocity_spread_of_a_mixture(share):
     """That of the normal part, however many points are uniform."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
@@ -13,23 +11,6 @@ from bagbasis.jobs.experiments.hypotheses.independence import (
     sign,
     sinusoid,
 )
-from bagbasis.jobs.experiments.kit.frame import frame
-from tests.jobs.experiments.contract import Contract
-
-
-class TestIndependence(Contract):
-    name = "independence"
-    sizes: ClassVar = {"n_tests": 6}
-
-    def test_what_wins_where(self, results):
-        """NFSIC that learns finds the sinusoid that HSIC does not; HSIC finds a sign that no
-        coordinate shows; without dependence little is found."""
-        rows = frame(results).set_index(["problem", "n"])
-        sine = rows.loc[("sinusoid", 300)]
-        assert sine["NFSIC, learnt"] > sine[["HSIC", "RFF-HSIC", "NFSIC"]].max() + 0.2
-        assert rows.loc[("sign", 300), "HSIC"] > 0.8
-        assert rows.loc[("correlation", 300), ["HSIC", "RFF-HSIC", "dCov", "RDC"]].max() > 0.3
-        assert rows.loc["independent", ["HSIC", "RFF-HSIC", "dCov"]].max().max() < 0.3
 
 
 def test_data_of_dependence():

@@ -59,6 +59,7 @@ def test_lean_smoother_predicts_the_same(labelled, bandwidth, monkeypatch):
         np.testing.assert_allclose(one, expected[i], rtol=1e-3)
 
 
+@pytest.mark.long
 def test_choices(labelled):
     """Each takes the candidate that can learn: one function, a kernel that is flat, and density
     estimates that are as wide as the box cannot."""

@@ -102,7 +102,7 @@ def test_full_matrix_learns_by_training_bags_alone(problem):
     assert choice == again
     np.testing.assert_allclose(both, predicted[:1] * [[1, -1]], atol=1e-9)
     own = divergence_matrix(train, divergence="symmetric_kl", k=4)
-    cross = divergence_matrix(test, train, "symmetric_kl", k=4)
+    cross = divergence_matrix(test, train, divergence="symmetric_kl", k=4)
     np.testing.assert_allclose(
         GramPeer().predict_from(own, cross, targets)[0], predicted, atol=1e-9
     )

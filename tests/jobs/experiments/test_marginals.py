@@ -2,56 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
+import pytest
 
 from bagbasis.jobs.experiments.data.samples import Patches
-from bagbasis.jobs.experiments.kit.frame import select
-from bagbasis.jobs.experiments.regression.gmm_components import HDD
-from bagbasis.jobs.experiments.regression.marginals import FILTERS, WAYS, shares_of
-from tests.jobs.experiments.contract import Contract
 
 
-class TestMarginals(Contract):
-    name = "marginals"
-    sizes: ClassVar = {
-        "n_train": 20,
-        "n_test": 30,
-        "n_points": 60,
-        "n_classes": 8,
-        "n_features": 300,
-        "choose_features": 150,
-    }
-
-    def test_order_of_the_methods(self, results):
-        """HDD is ahead of L2 and of histograms, and level with MMD; all are far from guessing.
-        Over seeds 1 to 3 the best HDD leads, in the mean of filters and ways, L2 by .040 at least,
-        Hist JS by .031 and MMD by -.018; the least accuracy of any method is .60."""
-        leads = {"L2": [], "Hist JS": [], "MMD": []}
-        for kind in FILTERS:
-            for way in WAYS:
-                found = {
-                    m: v.mean() for m, v in shares_of(select(results, filters=kind), way).items()
-                }
-                assert min(found.values()) > 0.4
-                for other, gaps in leads.items():
-                    gaps.append(max(found[method] for method in HDD) - found[other])
-        assert np.mean(leads["L2"]) > 0.02
-        assert np.mean(leads["Hist JS"]) > 0.01
-        assert np.mean(leads["MMD"]) > -0.05
-
-    def test_tables(self, report, results):
-        """A table per kind of filters, a row a method with both accuracies, and a verdict."""
-        for kind, table in zip(FILTERS, report["tables"], strict=True):
-            assert table["title"].startswith(kind)
-            for remark in table["remarks"][1:3]:
-                assert "The paper's order: HDD ≥ MMD ≫ L2, Hist JS. Holds here:" in remark
-            for column, way in ((1, "linear"), (3, "rbf")):
-                shares = shares_of(select(results, filters=kind), way)
-                assert [row[column] for row in table["rows"]] == [v.mean() for v in shares.values()]
-
-
+@pytest.mark.long
 def test_both_kinds_of_filters_have_the_same_marginals():
     """Dependence changes which filters fire together, and nothing about each of them alone."""
     sizes = {"n_classes": 1, "n_filters": 6, "n_points": 50, "closeness": 1e5}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
-from typing import ClassVar
 
 import dask
 import numpy as np
@@ -16,11 +15,9 @@ from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
 from bagbasis.densities import divergence_matrix
 from bagbasis.jobs.experiments.data.samples import blobs
-from bagbasis.jobs.experiments.kit.frame import select
 from bagbasis.jobs.experiments.kit.learning import draw_bags
 from bagbasis.jobs.experiments.speed import falkon, peers, peers_measures
 from bagbasis.jobs.experiments.speed.falkon import fit_falkon, kernel
-from bagbasis.jobs.experiments.speed.peers import cells, quicker_from, regression_table
 from bagbasis.jobs.experiments.speed.peers_measures import (
     direct_coefficients,
     distance_matrix,
@@ -30,8 +27,6 @@ from bagbasis.jobs.experiments.speed.peers_measures import (
     transport_distance,
 )
 from bagbasis.jobs.experiments.speed.peers_regression import (
-    BASES,
-    KERNELS,
     bag_features,
     fit_dask,
     fit_sklearn,
@@ -39,76 +34,8 @@ from bagbasis.jobs.experiments.speed.peers_regression import (
     gap_error,
     read_features,
 )
-from tests.jobs.experiments.contract import Contract, make, result
+from tests.jobs.experiments.contract import make
 from tests.jobs.running import refused, settings
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted():
-    """hyppo's functions as they are written: compiling those few takes half a minute."""
-    with pytest.MonkeyPatch.context() as patch:
-        from hyppo.independence import dcorr, hsic
-
-        for module in (dcorr, hsic):
-            for name, function in list(vars(module).items()):
-                if hasattr(function, "py_func"):
-                    patch.setattr(module, name, function.py_func)
-        yield
-
-
-class TestPeers(Contract):
-    name = "peers"
-    sizes: ClassVar = {"n_test": 500, "n_rounds": 1}
-
-    def test_regressions_do_the_same_work(self, results):
-        """All learn, and with the same projection, σ and penalty they err alike. Over seeds 0 to 3
-        ours is .97 to 1.03 × RBFSampler's error and 1.04 to 1.08 × KernelRidge's, and FALKON's is
-        .99 to 1.02 × Nystroem's."""
-        found = {r.params["peer"]: r.values for r in select(results, measure="regression")}
-        errors = {peer: v["peer_quality"] for peer, v in found.items()}
-        [ours], [constant] = ({v[key] for v in found.values()} for key in ("quality", "constant"))
-        assert set(errors) == {*BASES, *KERNELS}
-        assert max(ours, *errors.values()) < 0.75 * constant
-        for peer in ("RBFSampler + Ridge", "dask.array"):
-            assert ours == pytest.approx(errors[peer], rel=0.1)
-        assert ours == pytest.approx(errors["KernelRidge"], rel=0.15)
-        assert errors["FALKON"] == pytest.approx(errors["Nystroem + Ridge"], rel=0.06)
-
-    def test_projection_is_finufft_s(self, results):
-        """The same coefficients in one to three dimensions, of small bags and of a large one. Over
-        seeds 0 to 3 errors are at most 8·10⁻⁷ and 6·10⁻⁵."""
-        for r in select(results, measure="projection"):
-            for size in r.values["sizes"]:
-                assert size["quality"] < 3e-6
-                assert size["peer_quality"] < 2e-4
-
-    def test_mmd_is_in_hyppo_s_statistic(self, results):
-        """The MMD² that hyppo's statistic comes from is ours of all pairs, and random features are
-        near it. Over seeds 0 to 3 ours differs by 5·10⁻⁶ at most, random features by .09."""
-        for r in select(results, measure="mmd"):
-            pairs, features = r.values["all pairs"], r.values["random features"]
-            assert pairs["peer_quality"] < 1e-9
-            assert pairs["quality"] < 1e-4
-            assert features["quality"] < 0.3
-            assert r.values["mmd"] > 0
-
-    def test_distances_of_bags_predict(self, results):
-        """All methods have an error, transport has a price a pair, and JS beats the constant."""
-        [found] = select(results, measure="transport")
-        methods = found.values["methods"]
-        for name, method in methods.items():
-            assert np.isfinite(method["rmse"])
-            assert (method["seconds_a_pair"] is not None) == ("Wasserstein" in name)
-        assert methods["JS embedding"]["rmse"] < found.values["constant"]
-
-    def test_tables(self, report):
-        """A table a piece of work, all alike."""
-        for table in report["tables"]:
-            assert len(table["columns"]) == 8
-            assert table["columns"][4:6] == ["peer / ours", "range"]
-        regression = report["tables"][0]
-        assert [row[1] for row in regression["rows"]] == [*BASES, *KERNELS]
-        assert any("in float32, many bags at once" in remark for remark in regression["remarks"])
 
 
 @pytest.fixture(scope="module")
@@ -188,11 +115,12 @@ def test_direct_coefficients(d, monkeypatch):
     np.testing.assert_allclose(direct, embedding.fit_transform([points])[0], atol=1e-9)
 
 
+@pytest.mark.long
 def test_mmd_of_statistic_of_sets_of_two_sizes():
     """The normalisation that is undone is that of n and m points."""
     rng = np.random.default_rng(0)
     X, Y = blobs(rng, 60, 1.0), blobs(rng, 90, 4.0)
-    truth = divergence_matrix([X], [Y], "mmd", bandwidth=1.0)[0, 0]
+    truth = divergence_matrix([X], [Y], divergence="mmd", bandwidth=1.0)[0, 0]
     assert mmd_of_statistic(hyppo_statistic(X, Y), X, Y) == pytest.approx(truth, rel=1e-9)
 
 
@@ -209,37 +137,6 @@ def test_transport_distances():
     assert sliced[0, 1] == pytest.approx(12.5, rel=0.3)
 
 
-def test_quicker_from():
-    """Between two sizes in logarithms; at the first where finufft always wins, None where never."""
-
-    def measured(*ratios):
-        return result({"sizes": [{"s": 10**i, "ratio": r} for i, r in enumerate(ratios, 1)]})
-
-    assert quicker_from(measured(4.0, 2.0, 0.5)) == pytest.approx(10**2.5)
-    assert quicker_from(measured(0.5, 0.1)) == 10
-    assert quicker_from(measured(3.0, 2.0)) is None
-
-
-def test_losses_are_said():
-    """Who is faster, and who errs less, is named with the size; others are not."""
-    params = {"measure": "regression", "n_train": 50, "D": 8}
-    times = {"ours": 2.0, "low": 1.0, "high": 3.0, "constant": 3.0, "gap_error": 0.25}
-    results = [
-        result({**times, **values}, peer=peer, **params)
-        for peer, values in {
-            "dask.array": {"peer": 4.0, "ratio": 2.0, "quality": 1.5, "peer_quality": 1.5},
-            "FALKON": {"peer": 1.0, "ratio": 0.5, "quality": 1.5, "peer_quality": 1.4},
-        }.items()
-    ]
-    remarks = regression_table(results).remarks
-    assert "We lose in time to FALKON at N = 50." in remarks
-    [worse] = [remark for remark in remarks if "larger error" in remark]
-    assert "beside FALKON at N = 50;" in worse
-    assert "up to 0.2500" in worse
-    none = regression_table(results[:1]).remarks
-    assert none[-1] == "We lose to none of them here, in time or error."
-
-
 def test_gap_error():
     """Of equal errors on equal bags there is none; else it is what resampled bags say."""
     rng = np.random.default_rng(0)
@@ -252,13 +149,6 @@ def test_gap_error():
         rmse = [np.sqrt(np.mean((p[rows] - y[rows]) ** 2)) for p in (ours, peer)]
         gaps.append(rmse[0] - rmse[1])
     assert gap_error(ours, peer, y) == pytest.approx(np.std(gaps), rel=0.15)
-
-
-def test_one_round_has_no_range():
-    """A range is shown where there are several pairs."""
-    values = {"ours": 2.0, "peer": 4.0, "ratio": 2.0, "low": 2.0, "high": 2.0}
-    assert cells(values, 1e3) == [2000.0, 4000.0, 2.0, "one pair"]
-    assert cells({**values, "high": 2.5})[-1] == "2 to 2.5"
 
 
 def test_missing_package_is_named(monkeypatch, tmp_path):

@@ -17,25 +17,9 @@ from bagbasis.jobs.experiments.densities.cube_symmetries import (
     exchange,
     parities,
 )
-from bagbasis.jobs.experiments.densities.rectify_residuals import errors_by_row
-from tests.jobs.experiments.contract import Contract
 from tests.oracles import ridge
 
 INDICES = index_set(3, max_norm=2.3)
-
-
-class TestRectifyResiduals(Contract):
-    name = "rectify-residuals"
-
-    def test_order_of_the_rows(self, results, report):
-        """A copy beats 2LPT, its residuals the 3BE, and symmetries what has none."""
-        mse = errors_by_row(results)
-        assert mse["2LPT, a number per coefficient"] < 0.99 * mse["2LPT"]
-        assert mse["3BE of residuals, smoothed bags"] < 0.99 * mse["3BE"]
-        assert mse["the same, 48 symmetries"] < 0.97 * mse["3BE of residuals, smoothed bags"]
-        rows = {row[0]: row for row in report["tables"][0]["rows"]}
-        for name, error in mse.items():
-            assert rows[name][2] == pytest.approx(1 - error / mse["average density"])
 
 
 def images(rows, mirrors, axes):

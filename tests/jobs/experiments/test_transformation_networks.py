@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from bagbasis.jobs.experiments.data.correlated_points import LAWS, SIGMA, markovian, star
-from tests.jobs.experiments.contract import Contract
-
-
-class TestTransformationNetworks(Contract):
-    name = "transformation-networks"
-    sizes: ClassVar = {
-        "n_train": 200,
-        "n_test": 100,
-        "n_steps": 10,
-        "n_hidden": 4,
-        "n_components": 2,
-    }
-
-    def test_combinations(self, report, results):
-        """Each combination on each law has a finite log density; anomalies a precision."""
-        found = [r for r in results if r.params["measure"] == "density"]
-        assert len(found) == 4 * len(LAWS)
-        assert all(np.isfinite(r.values["log"]) for r in found)
-        [anomalies] = [r for r in results if r.params["measure"] == "anomalies"]
-        assert set(anomalies.values["precision"]) == {"TAN", "isolation forest", "normal law"}
-        assert len(report["tables"]) == len(LAWS) + 1
+from bagbasis.jobs.experiments.data.correlated_points import SIGMA, markovian, star
 
 
 def test_markovian_law():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
@@ -13,47 +11,6 @@ from bagbasis.jobs.experiments.data.fine_differences import (
     perturbed_uniforms,
     published_perturbed_uniforms,
 )
-from bagbasis.jobs.experiments.hypotheses.two_samples_at_many_scales import (
-    NOTHING,
-    PRINTED,
-    TESTS,
-    WIDE,
-    powers,
-)
-from tests.jobs.experiments.contract import Contract
-
-
-class TestTwoSamplesAtManyScales(Contract):
-    name = "two-samples-at-many-scales"
-    sizes: ClassVar = {
-        "n_tests": 5,
-        "n_blocks": {"default": 2},
-        "n_points": {
-            "mixture, std 1.3": [500, 1000], "perturbed, d = 1": [1000], "perturbed, d = 2": [1000],
-            "uniform, d = 2": [500],
-        },
-    }  # fmt: skip
-
-    def test_what_finds_it(self, results):
-        """The default finds what one bandwidth of the median does not; blocks are added up."""
-        rows = powers(results).set_index(["problem", "n"])
-        wide = rows.loc[(WIDE, 500)]
-        assert wide["default"] > wide["mmd_u"] + 0.4
-        assert rows.loc[[*NOTHING], "default"].max() < 0.5
-        assert (rows["n_tests"] == 10).all()
-        assert (rows["n_tests of others"] == 5).all()
-        theirs = rows.loc["perturbed, d = 2", "n_tests of published"]
-        assert theirs.tolist() == [5]
-        assert rows["n_tests of published"].notna().sum() == 1
-        blocks = [r.values["default"] for r in results if r.params["problem"] == WIDE
-                  and r.params["measure"] == "default"]  # fmt: skip
-        assert wide["default"] == pytest.approx(np.mean(blocks))
-
-    def test_printed_powers_stand_beside_ours(self, report):
-        table = report["tables"][0]
-        at = table["columns"].index("FUSE, printed")
-        for row in table["rows"]:
-            assert row[at] == PRINTED[row[0], row[1]][TESTS.index("FUSE")]
 
 
 def test_mixtures():

@@ -85,6 +85,7 @@ def test_driver_as_a_batch_job(slurm, tmp_path):
     assert "slurm_job" in done("runs", "--root", root)
 
 
+@pytest.mark.long
 def test_what_sbatch_refuses(slurm, tmp_path):
     """Its reason is one line; the run is not waited for, and can be started again."""
     slurm("sbatch", err="sbatch: error: invalid partition\nsbatch: error: nowhere\n", code=1)
@@ -104,6 +105,7 @@ def test_no_slurm_here(slurm, tmp_path):
         submitted(tmp_path / "runs")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_scancel", [True, False])
 def test_cancelled_in_the_queue(slurm, tmp_path, has_scancel):
     """A driver that waits is taken out of the queue; the run is cancelled at once, and a driver

@@ -62,7 +62,7 @@ def test_from_submitted_to_done(root, launched):
     assert run.status() is Status.SUBMITTED
     assert run.logs() == ""
     record = run.record()
-    assert record["config"] == {**CONFIG, "checkpoint_url": f"{run.url}/checkpoints"}
+    assert record["config"] == {**CONFIG, "checkpoints": f"{run.url}/checkpoints"}
     assert {"bagbasis", "numpy", "zarr"} <= set(record["versions"])
     driving = driven(run)
     with driving.running() as report:
@@ -174,7 +174,7 @@ def test_resume(root, launched):
     assert again == run
     assert run.status() is Status.SUBMITTED
     assert len(launched) == 2
-    assert run.record()["config"]["checkpoint_url"] == f"{run.url}/checkpoints"
+    assert run.record()["config"]["checkpoints"] == f"{run.url}/checkpoints"
     driving._write(Status.FAILED)
     assert run.status() is Status.SUBMITTED
     with driven(run).running():
@@ -235,7 +235,7 @@ def test_driver_that_was_thought_dead(root, launched):
         ({"model": {"alpha": 0.2}}, "key 'model.alpha' is 0.2"),
         ({"model": {}}, "key 'model.alpha' is None"),
         ({"holdout": 0.5}, "key 'holdout' is 0.5"),
-        ({"checkpoint_url": "/elsewhere"}, "key 'checkpoint_url' is '/elsewhere'"),
+        ({"checkpoints": "/elsewhere"}, "key 'checkpoints' is '/elsewhere'"),
     ],
 )
 def test_changed_config_is_not_resumed(tmp_path, launched, changes, told):

@@ -42,7 +42,8 @@ def driver_of(run):
 
 def fit_settings(regression, tmp_path):
     urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")
-    return [*urls, *settings(model__random_features__n_features=64, holdout=0.3)]
+    model = settings(model__embedding="projection", model__random_features__n_features=64)
+    return [*urls, *model, *settings(holdout=0.3)]
 
 
 @pytest.mark.long
@@ -53,8 +54,8 @@ def test_client_is_killed(regression, tmp_path, root):
 import sys, time
 from bagbasis.jobs.runs import submit
 data, model, root = sys.argv[1:]
-features = {"random_features": {"n_features": 64}}
-config = {"data_url": data, "model_url": model, "holdout": 0.3, "model": features}
+bases = {"embedding": {"name": "projection"}, "random_features": {"n_features": 64}}
+config = {"data_url": data, "model_url": model, "holdout": 0.3, "model": bases}
 print(submit("fit", config, root=root).id, flush=True)
 time.sleep(600)
 """
@@ -74,7 +75,7 @@ time.sleep(600)
     model, direct = load_model(tmp_path / "m.zarr"), load_model(regression / "model.zarr")
     assert abs(model.coef_ - direct.coef_).max() <= 1e-10 * abs(direct.coef_).max()
     assert run.progress() == (300, 300)
-    assert "Fitted" in run.logs()
+    assert "fitted to" in run.logs()
     assert not (root / run.id / "checkpoints").exists()
 
 

@@ -46,6 +46,7 @@ def store(tmp_path_factory):
     return made.append(BAGS, targets=targets, responses=[bag[::2] for bag in BAGS])
 
 
+@pytest.mark.long
 def test_errors_beside_a_model_of_numbers(store):
     """Each is what scikit-learn and a mean give for the bags held out."""
     model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
@@ -112,6 +113,7 @@ def _variance(store, model):
     return model.outcome_.encode(store.responses())[0].var(axis=0).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["x", "side"])
 def test_ranges_without_a_bag_held_out(store, target):
     """Passes cut fine have tasks none of whose bags is judged: the errors are the same."""

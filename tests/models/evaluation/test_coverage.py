@@ -31,6 +31,7 @@ def check(found, model, rows):
     assert [one["target"] for one in found] == ["a"] * (len(found) // 2) + ["b"] * (len(found) // 2)
 
 
+@pytest.mark.long
 def test_of_the_bags_held_out(store):
     """Folds leave those held out for judging; .95 can be promised by 55 bags, not by 15."""
     model = regressor().fit(store, target=["a", "b"], holdout=0.2)

@@ -66,6 +66,7 @@ def one_by_one(estimator, names, folds, is_time=False, score=r2_score):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_features", [64, 256], ids=["sums", "rows"])
 @pytest.mark.parametrize("alpha", [0.05, "gcv", "validation"])
 @pytest.mark.parametrize("names", [["y"], ["y", "z"]])
@@ -97,6 +98,7 @@ def test_groups_and_time(store, how, where):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
 
 
+@pytest.mark.long
 def test_classes_and_densities(store, tmp_path):
     """Accuracy, as of a fit per fold; densities better than their average."""
     classifier = small(DoubleBasisClassifier)

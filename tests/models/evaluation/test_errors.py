@@ -15,7 +15,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from bagbasis.models.errors import SAMPLE_SIZE, Sample
+from bagbasis.models.errors import SAMPLE_SIZE, ErrorSample
 from tests.models.evaluation.judged import class_errors, real_errors
 
 CUTS = [[], [1], [0, 500, 500], [3, 4, 999]]
@@ -92,7 +92,9 @@ def test_sample_is_bounded_uniform_and_in_order():
 
     def sampled(n_parts):
         index = np.arange(3 * SAMPLE_SIZE)
-        blocks = [Sample(part, part[:, None], -part[:, None]) for part in np.split(index, n_parts)]
+        blocks = [
+            ErrorSample(part, part[:, None], -part[:, None]) for part in np.split(index, n_parts)
+        ]
         return reduce(operator.add, blocks)
 
     sample = sampled(20)

@@ -24,4 +24,5 @@ def test_errors_of_classes_are_shown():
     """The accuracy; confusions are in `values`."""
     labels = np.array([0.0, 1.0, 1.0, 1.0])
     errors = class_errors((0.0, 1.0), ("a", "b"), labels, np.array([0.0, 1.0, 1.0, 0.0]))
-    assert repr(errors) == "Errors(4 bags, subset='all'; kind: accuracy 0.75)"
+    measures = "accuracy 0.75, balanced_accuracy 0.8333, log_loss 9.011, auc 0.8333"
+    assert repr(errors) == f"Errors(4 bags, subset='all'; kind: {measures})"

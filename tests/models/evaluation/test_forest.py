@@ -9,8 +9,8 @@ from sklearn.ensemble import RandomForestRegressor
 from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import judge_fit
+from bagbasis.models.bag_summaries import MOST_COVARIANCES, MomentsAndExtremes
 from bagbasis.models.evaluation import forest
-from bagbasis.models.heads.summaries import MOST_COVARIANCES, MomentsAndExtremes
 
 N = 240
 RNG = np.random.default_rng(8)
@@ -49,6 +49,7 @@ def test_summaries_are_those_of_a_loop(d, dtype):
     np.testing.assert_allclose(found, [summary_of(bag) for bag in bags], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.long
 def test_error_of_numbers_is_scikit_learns(store):
     """The label is the largest number of a bag: a forest sees it, and the model does not."""
     model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)
@@ -62,6 +63,7 @@ def test_error_of_numbers_is_scikit_learns(store):
     assert judge_fit(model, store) == {k: v for k, v in found.items() if "forest" not in k}
 
 
+@pytest.mark.long
 def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
     model = DoubleBasisClassifier(MomentsEmbedding()).fit(store, target="side", holdout=0.3)
     assert judge_fit(model, store, forest=True)["forest_error"] < 0.1
@@ -76,6 +78,7 @@ def test_classes_and_trees_that_have_to_be_small(store, monkeypatch):
     assert sum(tree.tree_.node_count for tree in trees) * (64 + 2 * 8) <= 2**18
 
 
+@pytest.mark.long
 def test_long_and_wide_samples_are_thinned(store, monkeypatch):
     """To evenly spread bags, as many as the work allows; the report has their number."""
     model = DoubleBasisRegressor(MomentsEmbedding()).fit(store, target="y", holdout=0.3)

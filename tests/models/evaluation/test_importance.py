@@ -257,7 +257,7 @@ def test_groups_of_the_holdout_and_weights(store):
         ({"coordinates": {}}, ParameterError, "coordinates is empty"),
         ({"groups": np.zeros(N)}, DataError, "there is one group; two are needed"),
         ({"sample_weight": np.arange(N) == 1}, DataError, "fewer than two bags weigh"),
-        ({"y": np.ones(N - 1)}, DataError, "y has shape"),
+        ({"y": np.ones(N - 1)}, DataError, "y has 399 values for 400 bags"),
         ({"subset": "holdout"}, ModelError, "held no bags out"),
     ],
 )

@@ -131,6 +131,7 @@ def test_refusals(store, model, tmp_path):
         evaluate(whole, store, subset="holdout")
 
 
+@pytest.mark.long
 def test_models_are_judged_together(tmp_path):
     """In one pass each has the error that it has alone; a class it does not know is an error."""
     y = np.arange(N) % 3

@@ -98,6 +98,7 @@ def test_folds_of_repeated_bags(stores, kind, monkeypatch):
     np.testing.assert_allclose(*found, rtol=1e-7)
 
 
+@pytest.mark.long
 def test_a_fit_is_judged_by_its_weights(stores):
     """Beside a baseline that is fitted to them, too; a tune counts them in its last fit."""
     once, _ = stores
@@ -107,7 +108,7 @@ def test_a_fit_is_judged_by_its_weights(stores):
     assert judged["error"] == pytest.approx(errors.error)
     plain = small(DoubleBasisRegressor).fit(once, target="y", holdout=0.4)
     assert judge_fit(plain, once)["means_error"] != judged["means_error"]
-    search = Search([ProjectionEmbedding(n_per_dim=3)], (1.0,), first_bags=N)
+    search = Search([ProjectionEmbedding(n_per_dim=3)], scale_multipliers=(1.0,), first_bags=N)
     tuned = tune(
         small(DoubleBasisRegressor), once, search=search, target="y", sample_weight="times"
     )

@@ -120,6 +120,7 @@ def test_chunks_do_not_matter_to_the_model(tmp_path):
         np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=0, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_partitions", "sixteen_tasks")
 @pytest.mark.parametrize("rows", [1, 4096])
 def test_against_the_matrix(tmp_path, rows):
@@ -165,6 +166,7 @@ def test_one_hot(tmp_path):
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(
     n_bags=st.integers(1, 10**9),

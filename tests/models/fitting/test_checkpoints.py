@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,7 @@ class Stopping:
         monkeypatch.setattr(LabelledBags, "batches", batches)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("validation", [None, Split(0.3, 2)])
 def test_a_file_holds_the_statistics(store, tmp_path, validation):
     """What is written is read back to the bit, with and without a validation part."""
@@ -105,6 +107,7 @@ def test_a_file_holds_the_statistics(store, tmp_path, validation):
     assert same(read_partial(tmp_path / "p.npz"), value)
 
 
+@pytest.mark.long
 def test_every_damage_is_noticed(store, tmp_path):
     """A file with any one byte changed, or cut anywhere, gives the right numbers or an error:
     never others."""
@@ -168,6 +171,7 @@ def test_checkpoints_change_nothing_but_rounding(store, tmp_path, precision):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(theirs).max())
 
 
+@pytest.mark.long
 def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
     """A damaged checkpoint is named in the log, and its tasks, no others, are done again."""
     task = task_of(store)
@@ -265,6 +269,7 @@ def test_fit_removes_its_checkpoints(store, tmp_path, monkeypatch):
     np.testing.assert_allclose(model.coef_, regressor().fit(store).coef_, rtol=0, atol=1e-12)
 
 
+@pytest.mark.long
 def test_block_keeps_what_failed(store, tmp_path):
     """Used as a block, checkpoints outlive an error after the fit, and not its good end."""
     folder = tmp_path / "kept"
@@ -279,6 +284,7 @@ def test_block_keeps_what_failed(store, tmp_path):
     assert not folder.exists()
 
 
+@pytest.mark.long
 def test_checkpoints_of_others(store, tmp_path):
     """Those of another fit stay, unless nobody has written to them for a day; other files stay."""
     folder = tmp_path / "kept"
@@ -347,3 +353,22 @@ def test_place_that_can_not_be_written(store):
     """A folder that cannot be made is refused before the pass begins."""
     with pytest.raises(StoreError, match=r"/proc/nowhere/.*cannot be written"):
         regressor().fit(store, checkpoints="/proc/nowhere")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("changed", ["points", "labels"])
+def test_store_made_anew_begins_anew(tmp_path, changed):
+    """Sums of the bags before are not added to those of other bags with the same ids and sizes."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    kept = Checkpoints(tmp_path / "kept")
+    regressor().fit(store, target="y", checkpoints=kept)
+    bags = [1 - bag for bag in BAGS] if changed == "points" else BAGS
+    y = Y + np.arange(N) if changed == "labels" else Y
+    shutil.rmtree(tmp_path / "s.zarr")
+    other = stored(tmp_path / "s.zarr", bags, y)
+    model = regressor().fit(other, target="y", checkpoints=kept)
+    assert model.report_["n_bags_resumed"] == 0
+    fresh = regressor().fit(other, target="y")
+    np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9)
+    again = regressor().fit(other, target="y", checkpoints=kept)
+    assert again.report_["n_bags_resumed"] == N

@@ -83,6 +83,7 @@ def in_unit_box(bags, answers):
     return bags, answers
 
 
+@pytest.mark.long
 def test_scores_are_those_of_the_definition():
     """Each penalty's score is that of a fit without the held-out bags, judged at their points."""
     bags, answers = in_unit_box(*pairs())
@@ -94,6 +95,7 @@ def test_scores_are_those_of_the_definition():
     np.testing.assert_allclose(fitted.coef_, final.coef_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.long
 def test_store_and_memory_agree(tmp_path):
     """From a store, whose held-out bags are read again, with a holdout that judges nothing."""
     bags, answers = in_unit_box(*pairs())
@@ -116,6 +118,7 @@ def test_store_and_memory_agree(tmp_path):
     np.testing.assert_allclose(apart.alpha_scores_, same.alpha_scores_, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_no_worse_where_series_dip_below_zero():
     """Narrow responses: the penalty chosen predicts valid densities no worse than validation's."""
     rng = np.random.default_rng(3)

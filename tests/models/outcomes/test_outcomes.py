@@ -11,7 +11,7 @@ import pytest
 from bagbasis import BagStore, ProjectionEmbedding, Responses, as_responses
 from bagbasis.core.errors import DataError
 from bagbasis.models.outcomes.classes import Classes
-from bagbasis.models.outcomes.densities import Densities
+from bagbasis.models.outcomes.densities import DensityOutcome
 from bagbasis.models.outcomes.kinds import OUTCOMES, identify_outcome
 from bagbasis.models.outcomes.reals import Reals
 
@@ -26,7 +26,7 @@ CASES = {
     "named": (Classes((0, 1), ("kind",), ("z", "a")), np.array([0, 1, 1, 0, 0, 1, 0.0])[:, None]),
     "text": (Classes(("a", "z", "ü")), np.array([0, 1, 2, 2, 1, 0, 1.0])[:, None]),
     "halves": (Classes((0.5, 1.5), ("kind",)), np.array([0.5, 1.5] * 3 + [0.5])[:, None]),
-    "densities": (Densities(SPEC), as_responses([RNG.random((4, 2)) for _ in range(N)], N)),
+    "densities": (DensityOutcome(SPEC), as_responses([RNG.random((4, 2)) for _ in range(N)], N)),
 }
 
 
@@ -120,12 +120,12 @@ def test_labels_of_a_store(tmp_path):
     with pytest.raises(DataError, match="fitted to labels in memory"):
         Reals(2).take_labels(store)
     with pytest.raises(DataError, match="responses have dimension 3, the model predicts"):
-        Densities(SPEC).take_labels(store)
+        DensityOutcome(SPEC).take_labels(store)
 
 
-@pytest.mark.parametrize("kind", [Classes, Densities])
+@pytest.mark.parametrize("kind", [Classes, DensityOutcome])
 def test_another_number_of_columns_is_refused(kind):
     """What was saved has to fit the coefficients."""
-    outcome = {Classes: CASES["classes"][0], Densities: CASES["densities"][0]}[kind]
+    outcome = {Classes: CASES["classes"][0], DensityOutcome: CASES["densities"][0]}[kind]
     with pytest.raises(ValueError, match="rows of coefficients"):
         kind.from_dict(outcome.to_dict(), outcome.names, outcome.n_targets + 1)

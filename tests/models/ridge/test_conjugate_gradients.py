@@ -17,12 +17,17 @@ from bagbasis import (
 from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import Checkpoints
-from bagbasis.models.base import parameters_of
+from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting import feature_rows, matrix_free
-from bagbasis.models.fitting.planning import check_summable, plan_of
+from bagbasis.models.fitting.planning import plan_of
+from bagbasis.models.fitting.solver import check_summable
 from bagbasis.models.ridge import conjugate_gradients
 from bagbasis.models.ridge.conjugate_gradients import ConjugateGradients, Preconditioner
-from bagbasis.models.ridge.solver_choice import gradients_pay
+from bagbasis.models.solvers.seconds import (
+    seconds_of_gradients,
+    seconds_of_rows,
+    seconds_of_sums,
+)
 from tests.models.ridge.test_rows import problems
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
@@ -45,6 +50,7 @@ def exact_steps(monkeypatch):
     monkeypatch.setattr(conjugate_gradients, "TOLERANCE", 1e-20)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(problem=problems(), rank=st.integers(1, 30))
 def test_any_rows(problem, rank):
@@ -115,6 +121,7 @@ def test_predictions_hardly_differ_where_it_stops():
     assert np.mean(difference**2) < 1e-3 * np.mean(error**2)
 
 
+@pytest.mark.long
 def test_groups_of_penalties(monkeypatch, exact_steps):
     """A path in groups, each starting from the one before, is the path of all at once."""
     given = {"alphas": GRID, "validation_fraction": 0.3}
@@ -126,6 +133,7 @@ def test_groups_of_penalties(monkeypatch, exact_steps):
     np.testing.assert_allclose(groups.coef_, once.coef_, atol=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", [0.0, 30_000.0, 45_000.0])
 def test_what_is_kept_changes_no_bit(memory, monkeypatch, tmp_path):
     """Nothing, embeddings, or some features: the same model."""
@@ -143,6 +151,7 @@ class _Killed(BaseException):
     """The end of a process."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.1, "validation"])
 def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
     """A fit that is cut off after any pass does only the others, to the same bits."""
@@ -166,14 +175,17 @@ def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
     assert len(n_passes) == whole.report_["n_passes"] + 3
 
 
+@pytest.mark.long
 def test_automatic_choice(tmp_path, monkeypatch):
     """By the sizes alone; sums are kept where checkpoints or a line of models need them."""
-    assert not gradients_pay(2_000, 256, is_path=False)
-    assert gradients_pay(200_000, 16_384, is_path=False)
-    assert gradients_pay(1_000_000, 65_536, is_path=True)
-    assert not gradients_pay(1_257, 3_000, is_path=True)
+    assert seconds_of_gradients(2_000, 256, False) > seconds_of_sums(2_000, 256, False)
+    for sizes in ((200_000, 16_384, False), (1_000_000, 65_536, True)):
+        assert seconds_of_gradients(*sizes) < seconds_of_sums(*sizes)
+    assert seconds_of_gradients(1_257, 3_000, True) > seconds_of_rows(1_257, 3_000, True)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    monkeypatch.setattr("bagbasis.models.fitting.planning.gradients_pay", lambda *sizes: True)
+    monkeypatch.setattr(
+        "bagbasis.models.solvers.gradients.seconds_of_gradients", lambda *sizes: 0.0
+    )
     for alpha, checkpoints, solver in (
         (1.0, None, "cg"),
         ("validation", None, "cg"),
@@ -183,7 +195,7 @@ def test_automatic_choice(tmp_path, monkeypatch):
     ):
         model = regressor(alpha, solver="auto").fit(store, checkpoints=checkpoints)
         assert model.report_["solver"] == solver
-    assert not plan_of(posed(model, store), parameters_of(model), model.features_).keeps_rows
+    assert not plan_of(posed(model, store), fit_parameters_of(model), model.features_).keeps_rows
 
 
 @pytest.mark.parametrize(
@@ -212,7 +224,7 @@ def test_bytes_and_bags_that_are_not_there(monkeypatch, tmp_path):
     model = regressor()
     plan = planned(model, posed(model, Bags.from_list(BAGS), Y))
     with pytest.raises(ParameterError, match="keeps no sums"):
-        check_summable(plan, parameters_of(model))
+        check_summable(plan, fit_parameters_of(model))
     monkeypatch.setattr("bagbasis.execution.passes.SURE_BYTES", 0)
     monkeypatch.setattr("bagbasis.execution.passes.lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"needs .* GiB and has 9.31e-07 GiB"):

@@ -174,6 +174,7 @@ def test_weights_are_repeated_rows(make, beside):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=0, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("baseline", KINDS)
 @pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
 def test_stores_in_many_tasks(store, baseline, alpha):
@@ -204,6 +205,7 @@ def test_saved_and_loaded(tmp_path, baseline):
         load_model(tmp_path / "m.zarr")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("baseline", KINDS)
 @pytest.mark.parametrize("alpha", [0.1, "gcv", "validation"])
 def test_sums_slide_with_a_window(store, baseline, alpha):
@@ -227,6 +229,7 @@ def test_sums_slide_with_a_window(store, baseline, alpha):
     assert following.estimator.baseline == baseline
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_features", [48, 512], ids=["sums", "rows"])
 def test_folds(n_features):
     """Scores of folds are those of a fit per fold, whose columns are shifted as of all bags."""
@@ -246,16 +249,19 @@ def test_folds(n_features):
     assert (scores > plain).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("baseline", KINDS)
 def test_tuned(store, tmp_path, baseline):
     """The winner is what a fit makes of its parameters; linear candidates have no second one."""
     embeddings = [ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()]
-    search = Search(embeddings, (0.5, 2.0), linear=[MomentsEmbedding()], first_bags=120)
+    search = Search(
+        embeddings, scale_multipliers=(0.5, 2.0), linear=[MomentsEmbedding()], first_bags=120
+    )
     target = {} if baseline == "own" else {"target": "y"}
     base = estimator(baseline, alphas=[1e-3, 1e-1, 10.0]).set_params(
         random_features=RandomFourierFeatures(n_features=48)
     )
-    found = tune(base, store, search=search, **target, cache_url=tmp_path / "c")
+    found = tune(base, store, search=search, **target, checkpoints=tmp_path / "c")
     assert found.model.features_.beside is not None or found.model.random_features is False
     again = clone(found.model).fit(store, **target)
     np.testing.assert_allclose(again.predict(BAGS), found.model.predict(BAGS), atol=1e-9)

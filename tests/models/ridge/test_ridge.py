@@ -335,9 +335,9 @@ def _score(alpha):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([0.5, 0.6, 0.9], "penalty, 1, is the least of those allowed: a smaller one may be better"),
-        ([0.9, 0.6, 0.5], "penalty, 100, is the largest of those allowed: a larger one may be"),
-        ([np.inf, 0.6, 0.5], "penalty, 100, is the largest of those allowed: a larger one may be"),
+        ([0.5, 0.6, 0.9], "penalty, 1, is the smallest of the grid; try smaller ones"),
+        ([0.9, 0.6, 0.5], "penalty, 100, is the largest of the grid; try larger ones"),
+        ([np.inf, 0.6, 0.5], "penalty, 100, is the largest of the grid; try larger ones"),
         ([0.6, 0.5, 0.9], ""),
         ([0.5, 0.5001, 0.9], ""),  # level: smaller ones would be no better
         ([0.9, 0.5, 0.497], ""),
@@ -350,4 +350,4 @@ def test_a_penalty_at_the_edge_is_said(scores, message, warned):
     alphas = 10.0 ** np.arange(len(scores))
     warn_at_edge(Path(alphas, np.array(scores)), Penalties(alphas), "float32", is_summed=True)
     assert (message in warned.text) if message else not warned.text
-    assert ("precision='float64'" in warned.text) == ("least" in message)
+    assert ("precision='float64'" in warned.text) == ("smallest" in message)

@@ -19,7 +19,7 @@ from bagbasis import (
 )
 from bagbasis.data.store.plan import split_evenly
 from bagbasis.execution.costs import pass_limits
-from bagbasis.models.base import parameters_of
+from bagbasis.models.base import fit_parameters_of
 from bagbasis.models.fitting.fit_parameters import FitParameters
 from bagbasis.models.fitting.planning import plan_of
 from bagbasis.models.ridge import ridge as solvers
@@ -54,6 +54,7 @@ def problems(draw):
     return z, rng.normal(size=(n, k)) + 5, 10.0 ** draw(st.integers(-4, 3))
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(problem=problems(), known=st.sampled_from([collected, kept]))
 def test_any_rows_at_one_penalty(problem, known):
@@ -67,6 +68,7 @@ def test_any_rows_at_one_penalty(problem, known):
     )
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(problem=problems(), known=st.sampled_from([collected, kept]))
 def test_any_rows_on_a_path(problem, known):
@@ -130,6 +132,7 @@ def test_models_are_those_of_sums(kind, alpha, monkeypatch):
         np.testing.assert_array_equal(rows.mean_coefficients_, sums.mean_coefficients_)
 
 
+@pytest.mark.long
 def test_rows_are_kept_of_few_bags_alone(tmp_path):
     """Up to as many as features; in any number of tasks, and with checkpoints, the same model."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
@@ -141,7 +144,7 @@ def test_rows_are_kept_of_few_bags_alone(tmp_path):
         plan = planned(model, posed(model, bags, np.zeros(n)))
         assert plan.keeps_rows is kind
         few = replace(problem, source=plan.bags)
-        assert not plan_of(few, parameters_of(model), plan.features).keeps_rows
+        assert not plan_of(few, fit_parameters_of(model), plan.features).keeps_rows
     assert isinstance(planned(model, problem).run().train, RidgeRows)
     model.fit(store)
     with pass_limits(small_task_seconds=1e-9):

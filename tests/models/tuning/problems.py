@@ -33,7 +33,9 @@ RESPONSES = [None if i % 7 == 6 else 1 - bag[:, :1] ** 2 for i, bag in enumerate
 ANSWERED = np.array([response is not None for response in RESPONSES])
 N_THIRD = 5
 SEARCH = Search(
-    [ProjectionEmbedding(n_per_dim=n) for n in (1, 3, 8)], (0.02, 1.0, 50.0), first_bags=96
+    [ProjectionEmbedding(n_per_dim=n) for n in (1, 3, 8)],
+    scale_multipliers=(0.02, 1.0, 50.0),
+    first_bags=96,
 )
 
 
@@ -110,7 +112,9 @@ def coefficients_by_loop() -> NDArray[np.float64]:
 def kept_blocks(folder: Any, dtype: str = "float32") -> list[Path]:
     """Blocks in caches of coefficients, or with "float64" of targets."""
     caches = [
-        path for path in Path(folder).iterdir() if zarr.open_array(path / "rows").dtype == dtype
+        path
+        for path in Path(folder).iterdir()
+        if path.is_dir() and zarr.open_array(path / "rows").dtype == dtype
     ]
     return sorted(block for cache in caches for block in cache.glob("rows/c/*/0"))
 

@@ -175,7 +175,7 @@ def test_full_disk_is_one_clear_error(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(StoreError, match=rf"{NAME}: .*No space left.*cache_url"):
+    with pytest.raises(StoreError, match=rf"{NAME}: .*No space left.*checkpoints"):
         opened.write(0, rows_of(0))
     (tmp_path / "file").write_text("")
     monkeypatch.undo()

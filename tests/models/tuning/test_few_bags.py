@@ -26,7 +26,7 @@ TOP = RNG.uniform(0.3, 1.0, N)
 BAGS = [RNG.uniform(0, top, (10, 1)) for top in TOP]
 STEPS = (TOP > 0.6).astype(float) + (TOP > 0.8)
 GROUPS = np.arange(N) // 3
-PLAIN = Search([MomentsEmbedding()], (1.0,), heads=["ridge", "trees", "stack"])
+PLAIN = Search([MomentsEmbedding()], scale_multipliers=(1.0,), heads=["ridge", "trees", "stack"])
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +39,7 @@ def kept(folder, n=N, labels=STEPS):
     return stored(folder / "s.zarr", BAGS[:n], columns, ("y", "group"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
 def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     """The embedding, width and report are those of the default fit; the model is explicit."""
@@ -57,6 +58,7 @@ def test_few_bags_are_tuned_as_auto_chooses_them(kind, tmp_path):
     assert set(model.report_["head"]["errors"]) == {"ridge", "trees", "stack"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [(("trees", "ridge", "stack"), "stack"), (("ridge", "trees"), "ridge"), (None, "ridge")],
@@ -76,6 +78,7 @@ def test_few_bags_have_a_stack_where_the_search_has_one(heads, expected, tmp_pat
         assert errors["stack"] < 1.01 * errors["ridge"]
 
 
+@pytest.mark.long
 def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeypatch):
     """A halving has landmarks as the default fit does; random features that are given stay."""
     monkeypatch.setattr(halving, "FEW_BAGS", 20)
@@ -117,6 +120,7 @@ def test_the_cheapest_head_among_level_ones_is_taken():
         assert stacking.choose_head(given, ["ridge"])[1] == "ridge"
 
 
+@pytest.mark.long
 def test_trees_win_where_a_point_decides(tmp_path):
     """Of a halving, too: the saved model has the head; intervals are those of its errors."""
     store = kept(tmp_path)

@@ -22,7 +22,7 @@ from bagbasis.models import Score, Search, judge_fit, tune
 from bagbasis.models.tuning.last_fit import warn_of_penalty
 
 N_GROUPS, PER_GROUP, N_FEATURES = 80, 4, 512
-SEARCH = Search([MomentsEmbedding(), MomentsEmbedding(covariance=False)], (1.0,))
+SEARCH = Search([MomentsEmbedding(), MomentsEmbedding(covariance=False)], scale_multipliers=(1.0,))
 
 
 def grouped_bags(n_groups=N_GROUPS, seed=0):
@@ -87,6 +87,7 @@ def test_the_penalty_is_that_of_brute_force(store):
     assert model.score(new, labels) > by_gcv.score(new, labels) + 0.3
 
 
+@pytest.mark.long
 def test_groups_are_a_column_or_values(store):
     """They reach the comparison of candidates, the last fit and the leads, without a holdout."""
     values = store.targets(names=["group"])[:, 0]
@@ -100,16 +101,20 @@ def test_groups_are_a_column_or_values(store):
     assert errors[0] > 2 * errors[1], "a group's bags tell each other's label"
 
 
+@pytest.mark.long
 def test_scores_of_other_groups_are_not_taken_from_the_records(store, tmp_path):
-    records = tmp_path / "state.json"
-    tune(estimator(), store, search=SEARCH, target="y", records=records)
-    again = tune(estimator(), store, search=SEARCH, target="y", records=records, groups="group")
+    checkpoints = tmp_path / "state"
+    tune(estimator(), store, search=SEARCH, target="y", checkpoints=checkpoints)
+    again = tune(
+        estimator(), store, search=SEARCH, target="y", checkpoints=checkpoints, groups="group"
+    )
     anew = tune(estimator(), store, search=SEARCH, target="y", groups="group")
     assert [one.error for one in again.scores[-1].values()] == [
         one.error for one in anew.scores[-1].values()
     ]
 
 
+@pytest.mark.long
 def test_beside_a_baseline_the_groups_that_compared_choose(store):
     """Folds know no baseline: the penalty is that of the groups which compared the candidates."""
     base = estimator(baseline="linear")
@@ -118,6 +123,7 @@ def test_beside_a_baseline_the_groups_that_compared_choose(store):
     assert result.model.alpha_ == result.scores[-1][result.winner].alpha
 
 
+@pytest.mark.long
 def test_the_winner_is_judged_on_groups_that_no_choice_saw(store):
     out = {"fraction": 0.3, "groups": "group"}
     result = tune(estimator(), store, search=SEARCH, target="y", holdout=out)

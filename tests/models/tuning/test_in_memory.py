@@ -24,7 +24,11 @@ from bagbasis.core.errors import ParameterError
 from bagbasis.models import Search
 
 N = 120
-SEARCH = Search([ProjectionEmbedding(n_per_dim=5), MomentsEmbedding()], (0.7, 1.4), first_bags=N)
+SEARCH = Search(
+    [ProjectionEmbedding(n_per_dim=5), MomentsEmbedding()],
+    scale_multipliers=(0.7, 1.4),
+    first_bags=N,
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +63,7 @@ def same(in_memory, of_store, bags):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [None, SEARCH])
 def test_numbers(tmp_path, bags, spreads, search):
     """Few bags by the choice of the default, and candidates of one's own by rungs."""
@@ -71,6 +76,7 @@ def test_numbers(tmp_path, bags, spreads, search):
         assert ours.judged[key] == pytest.approx(theirs.judged[key], rel=1e-6)
 
 
+@pytest.mark.long
 def test_classes_weights_and_groups(tmp_path, bags, spreads):
     """Text for classes, an array of weights, one of groups; weights are those of the store."""
     labels = np.where(spreads > 1, "wide", "narrow")
@@ -89,6 +95,7 @@ def test_classes_weights_and_groups(tmp_path, bags, spreads):
     assert (ours.model.predict(bags) == theirs.model.predict(bags)).all()
 
 
+@pytest.mark.long
 def test_a_groupby(bags, spreads):
     """The label's column of the frame is left out of the points."""
     frame = pd.DataFrame(bags.points, columns=["u", "v"])
@@ -118,19 +125,19 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch, bags, spreads):
     tune(regressor(), bags, spreads, search=SEARCH)
     assert list(tmp_path.iterdir()) == []
     kept = tmp_path / "kept"
-    tune(regressor(), bags, spreads, search=SEARCH, cache_url=kept, keep_cache=True)
-    assert len(list(Path(kept).iterdir())) == 2
-    with pytest.raises(ParameterError, match="keep_cache of bags in memory: give cache_url"):
+    tune(regressor(), bags, spreads, search=SEARCH, checkpoints=kept, keep_cache=True)
+    assert len(list(Path(kept).iterdir())) == 3, "its rows, the targets, and the scores"
+    with pytest.raises(ParameterError, match="keep_cache of bags in memory: give checkpoints"):
         tune(regressor(), bags, spreads, search=SEARCH, keep_cache=True)
 
 
 def test_records_are_of_these_labels(tmp_path, bags, spreads):
     """Scores are read again for the same bags and labels, and not for others."""
-    records = tmp_path / "records.json"
-    first = tune(regressor(), bags, spreads, search=SEARCH, records=records)
-    again = tune(regressor(), bags, spreads, search=SEARCH, records=records)
+    checkpoints = tmp_path / "state"
+    first = tune(regressor(), bags, spreads, search=SEARCH, checkpoints=checkpoints)
+    again = tune(regressor(), bags, spreads, search=SEARCH, checkpoints=checkpoints)
     assert again.scores == first.scores  # with their seconds
-    other = tune(regressor(), bags, 2 * spreads, search=SEARCH, records=records)
+    other = tune(regressor(), bags, 2 * spreads, search=SEARCH, checkpoints=checkpoints)
     assert other.scores != first.scores
 
 

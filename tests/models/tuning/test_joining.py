@@ -23,7 +23,9 @@ CENTRE, WIDTH = RNG.uniform(0.3, 0.7, N), RNG.uniform(0.02, 0.2, N)
 BAGS = [RNG.normal(m, s, (40, 1)).clip(0, 1) for m, s in zip(CENTRE, WIDTH, strict=True)]
 DAY = np.arange(N) // 3
 MEAN = MomentsEmbedding(covariance=False)
-PARTS = Search([MEAN, HistogramEmbedding(n_bins=4)], (0.7, 1.4), linear=[MEAN], join=True)
+PARTS = Search(
+    [MEAN, HistogramEmbedding(n_bins=4)], scale_multipliers=(0.7, 1.4), linear=[MEAN], join=True
+)
 
 
 def tuned(folder, y, kind=DoubleBasisRegressor, precision="float32", **options):
@@ -49,6 +51,7 @@ def test_what_two_parts_know_is_joined(tmp_path):
         assert lead.gap > 2 * lead.standard_error
 
 
+@pytest.mark.long
 def test_nothing_is_joined_for_nothing(tmp_path):
     """Where the mean says all, and linearly, it wins alone: no union is worth its noise."""
     result = tuned(tmp_path, CENTRE)

@@ -168,6 +168,7 @@ def test_cache_is_used_rebuilt_and_bounded(store, tmp_path, monkeypatch):
     assert not fresh & kept
 
 
+@pytest.mark.long
 def test_damaged_blocks_are_embedded_again(store, monkeypatch):
     """A cut and a lost block of a kept cache change nothing but which bags are embedded."""
     search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
@@ -195,40 +196,41 @@ def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
         return run(*args, **options)
 
     monkeypatch.setattr(halving, "score_statistics", interrupted)
-    records = tmp_path / "state.json"
+    checkpoints = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
-        tune(estimator(), store, search=SEARCH, records=records)
+        tune(estimator(), store, search=SEARCH, checkpoints=checkpoints)
     monkeypatch.setattr(halving, "score_statistics", run)
     passes = counted_passes(monkeypatch)
     embedded = Embedded(monkeypatch)
-    result = tune(estimator(), store, search=SEARCH, records=records)
+    result = tune(estimator(), store, search=SEARCH, checkpoints=checkpoints)
     assert errors_of(result) == errors_of(whole)
     assert result.winner == whole.winner
     np.testing.assert_array_equal(result.model.coef_, whole.model.coef_)
     assert len(passes) == 2 * 2, "two candidates left, with their first rung from the cache"
     assert embedded.most <= 1
     passes.clear()
-    tune(estimator(), store, search=SEARCH, records=records)
+    tune(estimator(), store, search=SEARCH, checkpoints=checkpoints)
     assert not passes
-    tune(estimator(precision="float32"), store, search=SEARCH, records=records)
+    tune(estimator(precision="float32"), store, search=SEARCH, checkpoints=checkpoints)
     assert len(passes) == 12
 
 
 @pytest.mark.long
 def test_records_of_other_data_are_dropped(store, tmp_path, monkeypatch):
     """After an append every score is taken again; a file that is no state is refused."""
-    records = tmp_path / "state.json"
+    checkpoints = tmp_path / "state"
     search = replace(SEARCH, scale_multipliers=(1.0,))
-    tune(estimator(), store, search=search, records=records)
+    tune(estimator(), store, search=search, checkpoints=checkpoints)
     passes = counted_passes(monkeypatch)
     store.append(*labelled_bags(40, seed=9))
-    tune(estimator(), store, search=search, records=records)
+    tune(estimator(), store, search=search, checkpoints=checkpoints)
     assert len(passes) == 3
-    records.write_text("{}")
-    with pytest.raises(StoreError, match=r"state\.json: not the state of a tune .*delete it"):
-        tune(estimator(), store, search=search, records=records)
+    (checkpoints / "scores.json").write_text("{}")
+    with pytest.raises(StoreError, match=r"scores\.json: not the state of a tune .*delete it"):
+        tune(estimator(), store, search=search, checkpoints=checkpoints)
 
 
+@pytest.mark.long
 def test_classes_are_compared_by_their_one_hot_error(tmp_path):
     """A classifier's score is the squared error of its one-hot columns."""
     classes = np.digitize(Y, [-0.3, 0.5]).astype(float)
@@ -244,6 +246,7 @@ def test_classes_are_compared_by_their_one_hot_error(tmp_path):
     assert list(result.model.classes_) == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
     """They are not even embedded: a point outside the box in each of them changes nothing."""
     y, bags = Y.copy(), list(BAGS)
@@ -253,7 +256,9 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
         bags[i] = bags[i] + 5.0
     store = stored(tmp_path / "s.zarr", bags, y)
     search = Search(
-        [ProjectionEmbedding(n_per_dim=4, out_of_box="error")], (0.5, 2.0), first_bags=N
+        [ProjectionEmbedding(n_per_dim=4, out_of_box="error")],
+        scale_multipliers=(0.5, 2.0),
+        first_bags=N,
     )
     for module in ("models.tuning.candidates", "models.fitting.feature_map"):
         monkeypatch.setattr(
@@ -272,6 +277,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
     assert result.model.holdout_ == 0.2
 
 
+@pytest.mark.long
 def test_given_penalties_are_shares_of_all_bags(store):
     """Numbers are in the units of the last fit; a rung takes its part of them."""
     search = replace(SEARCH, scale_multipliers=(1.0,))
@@ -282,6 +288,7 @@ def test_given_penalties_are_shares_of_all_bags(store):
     assert result.model.alpha_ in (1.0, 5.0)
 
 
+@pytest.mark.long
 def test_several_kinds_of_embedding_are_compared(store):
     """Projection, HDD and moments at once; the same one twice is one."""
     embeddings = [
@@ -290,7 +297,9 @@ def test_several_kinds_of_embedding_are_compared(store):
         MomentsEmbedding(),
         ProjectionEmbedding(n_per_dim=4, dtype="float64"),
     ]
-    result = tune(estimator(), store, search=Search(embeddings, (0.7, 1.4), first_bags=N))
+    result = tune(
+        estimator(), store, search=Search(embeddings, scale_multipliers=(0.7, 1.4), first_bags=N)
+    )
     assert [candidate.embedding for candidate in result.candidates] == [0, 0, 1, 1, 2, 2]
     assert set(result.scores[0]) == set(range(6))
 
@@ -314,11 +323,11 @@ def test_progress_covers_each_rung_and_the_fit(store):
     [
         (Search([]), r"embeddings is \[\]; expected a list of Embeddings"),
         (
-            Search([ProjectionEmbedding()], ()),
+            Search([ProjectionEmbedding()], scale_multipliers=()),
             r"scale_multipliers is \(\); expected a list of numbers > 0",
         ),
         (
-            Search([ProjectionEmbedding()], (1.0, -2.0)),
+            Search([ProjectionEmbedding()], scale_multipliers=(1.0, -2.0)),
             r"scale_multipliers is \(1.0, -2.0\); expected",
         ),
         (Search([ProjectionEmbedding()], eta=1), "eta is 1"),
@@ -341,6 +350,7 @@ def test_bad_search_is_refused_before_any_pass(store, monkeypatch, search, error
     assert not Path(f"{store.url}.cache").exists()
 
 
+@pytest.mark.long
 def test_bad_estimators_are_refused(store):
     """Another kind of estimator, a bad penalty, and multipliers of a width that is a number."""
     with pytest.raises(ParameterError, match="estimator is ProjectionEmbedding"):
@@ -355,6 +365,7 @@ def test_bad_estimators_are_refused(store):
     assert {c.features.second.scale for c in result.candidates} == {2.0}
 
 
+@pytest.mark.long
 def test_too_few_labels_are_refused(tmp_path):
     """No label at all, and none held out in the first rung: the line has the counts."""
     y = np.full(N, np.nan)

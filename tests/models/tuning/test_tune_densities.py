@@ -11,7 +11,7 @@ from bagbasis import ProjectionEmbedding, TripleBasisRegressor
 from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.models import tune
-from bagbasis.models.outcomes.densities import Densities
+from bagbasis.models.outcomes.densities import DensityOutcome
 from bagbasis.models.tuning import halving
 from tests.models.tuning.problems import (
     ANSWERED,
@@ -41,13 +41,13 @@ def store(tmp_path):
 def projected(monkeypatch):
     """Numbers of responses projected, one a call."""
     counts = []
-    encode = Densities.encode
+    encode = DensityOutcome.encode
 
     def counted(outcome, labels):
         counts.append(len(labels))
         return encode(outcome, labels)
 
-    monkeypatch.setattr(Densities, "encode", counted)
+    monkeypatch.setattr(DensityOutcome, "encode", counted)
     return counts
 
 
@@ -127,14 +127,14 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
         passes.append(args[3])  # the blocks
         return run(*args, **options)
 
-    records = tmp_path / "state.json"
+    checkpoints = tmp_path / "state"
     projected.clear()
     monkeypatch.setattr(halving, "score_statistics", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        tune(density_estimator(), store, search=FEW, records=records)
+        tune(density_estimator(), store, search=FEW, checkpoints=checkpoints)
     monkeypatch.setattr(halving, "score_statistics", counted)
     passes.clear()
-    result = tune(density_estimator(), store, search=FEW, records=records)
+    result = tune(density_estimator(), store, search=FEW, checkpoints=checkpoints)
     assert errors_of(result) == errors_of(whole)
     assert result.winner == whole.winner
     np.testing.assert_array_equal(result.model.coef_, whole.model.coef_)
@@ -144,14 +144,15 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     assert sum(projected) == last.n_train + last.n_held_out + 2 * int(ANSWERED.sum())
     passes.clear()
     one = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,))
-    tune(density_estimator(), store, search=one, records=records)
+    tune(density_estimator(), store, search=one, checkpoints=checkpoints)
     assert not passes
 
 
+@pytest.mark.long
 def test_scores_and_caches_are_of_one_response_basis(store, tmp_path, projected):
     """With as many functions of another basis nothing is taken from what was kept, but the
     coefficients of the bags themselves."""
-    options = {"records": tmp_path / "state.json", "keep_cache": True}
+    options = {"checkpoints": tmp_path / "state", "keep_cache": True}
     search = replace(FEW, embeddings=FEW.embeddings[:1], scale_multipliers=(1.0,), first_bags=N)
     tune(density_estimator(), store, search=search, **options)
     projected.clear()
@@ -160,7 +161,7 @@ def test_scores_and_caches_are_of_one_response_basis(store, tmp_path, projected)
     after = tune(base, store, search=search, **options)
     assert sum(projected) == 3 * int(ANSWERED.sum())
     assert errors_of(after) == errors_of(
-        tune(base, store, search=search, cache_url=tmp_path / "fresh")
+        tune(base, store, search=search, checkpoints=tmp_path / "fresh")
     )
 
 

@@ -45,7 +45,7 @@ def test_two_workers_find_what_one_process_finds(tmp_path):
 def tuned(store, base, folder):
     """A tune, and the blocks of coefficients and of targets that it leaves."""
     cache = folder / Path(store.url).stem
-    result = tune(base, store, search=SEARCH, cache_url=cache, keep_cache=True)
+    result = tune(base, store, search=SEARCH, checkpoints=cache, keep_cache=True)
     return result, [
         [block.relative_to(cache) for block in kept_blocks(cache, dtype)]
         for dtype in ("float32", "float64")

@@ -124,6 +124,7 @@ def test_frames_are_read_by_their_columns():
             fitted.test(wrong)
 
 
+@pytest.mark.long
 def test_bags_and_stores(tmp_path, monkeypatch):
     """The bag is the unit; of a store by passes, with a reference of any size."""
     rng = np.random.default_rng(3)

@@ -26,6 +26,7 @@ def stored(tmp_path_factory):
     return store, bags
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", [(0, 60), (3, 23), (58, 60)])
 def test_ranges_of_a_store_are_its_bags(stored, ends):
     """A range of ragged bags across chunks gives what the same bags in memory give."""

@@ -151,6 +151,7 @@ def test_thinning_size():
     assert held_size([huge, huge], 4) == MAX_VALUES // 400
 
 
+@pytest.mark.long
 def test_thinned_bags_are_parts_of_their_bags():
     """Each is that many different points of its bag, and every point is as likely."""
     bags = [np.arange(100.0 * i, 100.0 * i + n)[:, None] for i, n in enumerate((9, 5, 20, 3, 5))]
@@ -179,7 +180,7 @@ def test_bags_left_out_are_counted():
 
     def counts(thin):
         r = drift_test(reference, new, thin=thin, n_permutations=9)
-        return (r.n_points_a_bag, r.n_reference, r.n_left_out_reference, r.n_new, r.n_left_out_new)
+        return (r.points_per_bag, r.n_reference, r.n_left_out_reference, r.n_new, r.n_left_out_new)
 
     automatic = counts(True)
     assert 40 <= automatic[0] <= 45
@@ -245,7 +246,7 @@ def test_bags_of_one_point():
     """The smallest bags there are: means drift, spreads are zero."""
     rng = np.random.default_rng(11)
     result = drift_test(rng.random(40)[:, None, None], 2 + rng.random(30)[:, None, None])
-    assert (result.n_points_a_bag, result.p_value) == (1, 0.001)
+    assert (result.points_per_bag, result.p_value) == (1, 0.001)
     assert result.coordinates[0].spread_p_value == 1.0
 
 

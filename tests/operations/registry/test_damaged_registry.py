@@ -52,6 +52,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", DAMAGES)
 def test_a_damaged_model_is_not_promoted_and_can_be_put_right(registry, where):
     """Not by promote, not by rollback; registering the same model again replaces it."""
@@ -95,6 +96,7 @@ def test_what_was_written_is_read_back(registry, monkeypatch):
     registry.promote(registry.register(fitted("one target")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -127,6 +129,7 @@ def test_a_damaged_pointer(registry, content, reason):
     assert registry.current() == name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -181,6 +184,22 @@ def test_a_pointer_that_is_a_pipe(tmp_path):
         registry.current()
 
 
+def test_lists_without_an_end(tmp_path):
+    """JSON that is deeper than Python counts is damage of a pointer, or of a model."""
+    registry = Registry(tmp_path)
+    name = registry.register(fitted("one target"))
+    registry.promote(name)
+    deep = b"[" * 10**5 + b"]" * 10**5
+    (tmp_path / "champion.json").write_bytes(deep)
+    for call in (registry.current, registry.history, registry.list):
+        with pytest.raises(ModelError, match=r"champion\.json: damaged .*RecursionError"):
+            call()
+    (tmp_path / "champion.json").unlink()
+    Path(registry.model_url(name), "zarr.json").write_bytes(deep)
+    assert "RecursionError" in registry.list()[0].damage
+
+
+@pytest.mark.long
 def test_a_registration_with_and_without_its_checksum(registry):
     """A report that was changed is damage; registries of earlier versions have no checksums."""
     name = registry.register(fitted("one target"), report={"rmse": 0.1})

@@ -56,18 +56,24 @@ def models():
     return [kind(embedding, alpha="gcv").fit(BAGS, y) for kind, y in LABELS.items()]
 
 
-@pytest.mark.long
-def test_another_process_loads_what_was_logged(mlflow, models):
-    """The predictions are the same; the run has parameters and numbers of the report."""
-    with mlflow.start_run() as run:
-        uris = [log_model(models[0]).model_uri]
+@pytest.fixture(scope="module")
+def networks():
+    given = {"n_steps": 2, "validate_every": 1, "batch_size": 8}
+    regressor = SequenceRegressor(n_units=4, n_stats=3, n_recurrent=2, **given)
+    classifier = DeepSetsClassifier(n_hidden=4, n_pooled=3, **given)
+    labels = LABELS[DoubleBasisRegressor], LABELS[DoubleBasisClassifier]
+    return [model.fit(BAGS, y) for model, y in zip((regressor, classifier), labels, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def logged(mlflow, models, networks):
+    """The runs and URIs of all models, and what another process that loads them predicts."""
+    runs, uris = [], []
+    for model in (*models, *networks):
+        with mlflow.start_run() as run:
+            runs.append(run.info.run_id)
+            uris.append(log_model(model).model_uri)
     mlflow.register_model(uris[0], "spread")
-    with mlflow.start_run():
-        uris.append(log_model(models[1]).model_uri)
-    data = mlflow.get_run(run.info.run_id).data
-    assert data.params["embedding__n_per_dim"] == "3"
-    assert data.metrics["alpha"] == models[0].alpha_
-    assert data.metrics["n_bags_fitted"] == len(BAGS)
     asked = {"uris": [*uris, "models:/spread/1"], "bags": [bag.tolist() for bag in BAGS]}
     printed = subprocess.run(
         [sys.executable, "-c", LOADED],
@@ -76,39 +82,36 @@ def test_another_process_loads_what_was_logged(mlflow, models):
         text=True,
         check=True,
     ).stdout
-    found = [json.loads(line) for line in printed.splitlines()]
-    assert found == [models[i].predict(BAGS).tolist() for i in (0, 1, 0)]
+    return runs, uris, [json.loads(line) for line in printed.splitlines()]
 
 
 @pytest.mark.long
-def test_networks_are_logged_and_loaded(mlflow):
+def test_another_process_loads_what_was_logged(mlflow, models, logged):
+    """The predictions are the same; the run has parameters and numbers of the report."""
+    runs, _, predictions = logged
+    data = mlflow.get_run(runs[0]).data
+    assert data.params["embedding__n_per_dim"] == "3"
+    assert data.metrics["alpha"] == models[0].alpha_
+    assert data.metrics["n_bags_fitted"] == len(BAGS)
+    expected = [models[i].predict(BAGS).tolist() for i in (0, 1, 0)]
+    assert [predictions[i] for i in (0, 1, 4)] == expected
+
+
+@pytest.mark.long
+def test_networks_are_logged_and_loaded(mlflow, networks, logged):
     """By another process, with the same predictions; the model asks for both extras."""
-    given = {"n_steps": 2, "validate_every": 1, "batch_size": 8}
-    regressor = SequenceRegressor(n_units=4, n_stats=3, n_recurrent=2, **given).fit(BAGS, SPREAD)
-    classifier = DeepSetsClassifier(n_hidden=4, n_pooled=3, **given)
-    classifier.fit(BAGS, LABELS[DoubleBasisClassifier])
-    with mlflow.start_run() as run:
-        logged = log_model(regressor)
-    with mlflow.start_run():
-        uris = [logged.model_uri, log_model(classifier).model_uri]
-    data = mlflow.get_run(run.info.run_id).data
+    runs, uris, predictions = logged
+    regressor, classifier = networks
+    data = mlflow.get_run(runs[2]).data
     assert data.params["n_units"] == "4"
     assert data.metrics["loss"] == regressor.loss_
-    with open(mlflow.pyfunc.get_model_dependencies(uris[0])) as file:
+    with open(mlflow.pyfunc.get_model_dependencies(uris[2])) as file:
         assert "bagbasis[mlflow,neural]==" in file.read()
-    asked = {"uris": uris, "bags": [bag.tolist() for bag in BAGS]}
-    printed = subprocess.run(
-        [sys.executable, "-c", LOADED],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    found = [json.loads(line) for line in printed.splitlines()]
-    np.testing.assert_allclose(found[0], regressor.predict(BAGS), rtol=1e-6)
-    assert found[1] == classifier.predict(BAGS).tolist()
+    np.testing.assert_allclose(predictions[2], regressor.predict(BAGS), rtol=1e-6)
+    assert predictions[3] == classifier.predict(BAGS).tolist()
 
 
+@pytest.mark.long
 def test_networks_of_densities_are_refused():
     """They predict no number or class of a bag."""
     with pytest.raises(ParameterError, match="SequenceRegressor"):

@@ -41,6 +41,7 @@ def fitted_triple():
 # ---------------------------------------------------------------------- names
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [*FITS, "densities"])
 def test_a_name_is_the_content(registry, kind, tmp_path):
     """Fitted again, saved and loaded, registered elsewhere or later: the same model, one name."""
@@ -61,6 +62,7 @@ def test_a_name_is_the_content(registry, kind, tmp_path):
         np.testing.assert_array_equal(loaded.predict(BAGS), model.predict(BAGS))
 
 
+@pytest.mark.long
 def test_names_differ_with_whatever_differs(registry, tmp_path):
     """Coefficients, parameters, bases, data and their count: every difference is another name."""
     one = regressor().fit(BAGS, Y)
@@ -93,6 +95,7 @@ def test_how_a_fit_went_is_not_in_the_name(registry):
     assert registry.register(one) == registry.register(other)
 
 
+@pytest.mark.long
 def test_what_a_choice_took_is_not_in_the_name(registry, monkeypatch):
     """Two fits that chose the same embedding are one model; a name with the seconds is known."""
 
@@ -122,6 +125,7 @@ def test_a_saved_model_keeps_the_versions_it_was_fitted_with(registry, tmp_path)
 # ---------------------------------------------------------------------- the champion
 
 
+@pytest.mark.long
 def test_promote_and_roll_back(registry):
     """Rollbacks lead back through the champions, one after the other; history only grows."""
     a, b, c = (registry.register(fitted(kind)) for kind in ("one target", "two targets", "classes"))
@@ -209,6 +213,7 @@ def test_an_empty_registry(registry):
     assert files_of(registry) == {}
 
 
+@pytest.mark.long
 def test_the_second_promotion_says_so(tmp_path):
     """While one process changes the champion, another is refused; reading goes on."""
     registry = Registry(tmp_path / "registry")
@@ -224,6 +229,7 @@ def test_the_second_promotion_says_so(tmp_path):
     assert registry.rollback() == a
 
 
+@pytest.mark.long
 def test_a_promotion_that_is_overtaken(monkeypatch):
     """Among objects nothing is locked: whoever writes the pointer second is refused."""
     registry = Registry(f"memory://{uuid.uuid4().hex}/registry")

@@ -132,6 +132,7 @@ def register_when_told(pipe, url, model_url):
 # ---------------------------------------------------------------------- kills
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["saved", "synced", "published", "registered"])
 def test_killed_before_promotion(champion, saved, where):
     """kill -9 while or after a model is registered: the old champion stays, the new model is
@@ -155,6 +156,7 @@ def test_killed_before_promotion(champion, saved, where):
     assert champion.rollback() == old
 
 
+@pytest.mark.long
 def test_killed_with_the_new_pointer_written_and_not_in_place(champion, saved):
     """The champion stays, the lock is free, and the next promotion is not in the way of it."""
     old, new = champion.current(), champion.register(saved[1])
@@ -254,6 +256,7 @@ def test_two_processes_promote(champion, saved):
         assert f"{champion.url}: another promotion or rollback is under way" in message
 
 
+@pytest.mark.long
 def test_two_processes_register_the_same_model(champion, saved):
     """Both get its name, and it is there once and whole."""
     args = (champion.url, saved[1])
@@ -271,6 +274,7 @@ def test_two_processes_register_the_same_model(champion, saved):
     champion.promote(name)
 
 
+@pytest.mark.long
 def test_a_model_that_appears_meanwhile_stays(champion, saved, monkeypatch):
     """The second of two that register the same model finds it in place and leaves it there."""
     rename, times = Path.rename, []

@@ -97,12 +97,12 @@ def first_alarms(n_games, n_rounds, shift_at, seed):
 
 @pytest.mark.long
 def test_a_thousand_rounds_without_drift():
-    """1,000 games of 1,000 rounds: at most 5 % of them ever have an alarm. New rows come as threes
+    """400 games of 1,000 rounds: at most 5 % of them ever have an alarm. New rows come as threes
     beside one of the reference."""
     rng = np.random.default_rng(0)
-    betting, alarmed = Betting.begin(8, (1000,)), np.zeros(1000, bool)
+    betting, alarmed = Betting.begin(8, (400,)), np.zeros(400, bool)
     for _ in range(1000):
-        rows = features(rng.standard_normal((1000, 2, 4)))
+        rows = features(rng.standard_normal((400, 2, 4)))
         betting = betting.play(rows[:, :, :3], rows[:, :, 3:])
         alarmed |= betting.log_wealth >= -np.log(ALPHA)
     assert alarmed.mean() <= ALPHA

@@ -45,7 +45,7 @@ def change(store: BagStore, task: str, action: str, n: int) -> BagStore:
 
 @pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
-@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(rounds=st.lists(STEPS, min_size=1, max_size=3), recompute_every=st.sampled_from([2, 30]))
 def test_models_are_those_of_fits_to_what_is_there_now(task, rounds, recompute_every):
     """Whatever is appended, removed and relabelled between rounds; the check of sums finds none
@@ -65,6 +65,7 @@ def test_models_are_those_of_fits_to_what_is_there_now(task, rounds, recompute_e
             assert retrain(made).decision == "nothing"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [100, 130])
 def test_changes_of_bags_that_leave_the_window(tmp_path, width):
     """Bags are subtracted as they are now, once they were followed; others never counted again."""
@@ -92,6 +93,7 @@ def test_a_removal_costs_its_own_bags(tmp_path, monkeypatch):
     assert difference(model_of(made, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_most_bags_removed(tmp_path):
     """Where little would be left of the sums they are counted again."""
     store, made = grow(create(tmp_path / "bags.zarr"), 200), spec(tmp_path)
@@ -102,6 +104,7 @@ def test_most_bags_removed(tmp_path):
     assert difference(model_of(made, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_new_labels_may_be_of_a_new_class(tmp_path):
     """A class that relabelled bags alone have begins a new line."""
     store, made = create(tmp_path / "bags.zarr"), spec(tmp_path, "classification")
@@ -124,6 +127,7 @@ def test_a_store_with_fewer_changes_is_another(tmp_path):
         retrain(made)
 
 
+@pytest.mark.long
 def test_deleted_points_are_not_subtracted(tmp_path):
     """Bags of the sums that were removed and compacted: all bags are counted again."""
     store, made = grow(create(tmp_path / "bags.zarr"), 200), spec(tmp_path)

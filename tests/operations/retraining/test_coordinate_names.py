@@ -36,6 +36,7 @@ def rounds(folder, frames, **changes):
     return made, retrain(made)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", [{}, {"window": Window(bags=80)}], ids=["all bags", "window"])
 def test_rounds_have_the_order_of_the_first(tmp_path, changes):
     """Sums of both orders were added, and the model was promoted."""
@@ -52,6 +53,7 @@ def test_rounds_have_the_order_of_the_first(tmp_path, changes):
         rounds(tmp_path / "c", RENAMED, **changes)
 
 
+@pytest.mark.long
 def test_a_line_of_a_model_has_its_order(tmp_path):
     """Sums of the same bags are the same in either order of the columns."""
     line = ModelLine.of(estimator().fit(stored(FRAMES, tmp_path)))
@@ -63,6 +65,7 @@ def test_a_line_of_a_model_has_its_order(tmp_path):
         line.statistics(stored(RENAMED, tmp_path), (0, 40))
 
 
+@pytest.mark.long
 def test_registered_and_saved_models_have_names(tmp_path):
     registry = Registry(str(tmp_path / "registry"))
     model = estimator().fit(FRAMES, Y)

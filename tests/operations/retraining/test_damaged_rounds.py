@@ -60,6 +60,7 @@ def test_periodic_check_finds_planted_corruption(given, store, tmp_path, caplog)
     assert caplog.text == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["flipped", "lost", "of other bags"])
 def test_damaged_sums_are_counted_again(given, store, caplog, how):
     """Sums that fail their checksums, are gone or of another number of bags: all bags are counted
@@ -108,6 +109,41 @@ def test_replaced_or_shrunk_store(given, store, tmp_path):
     assert retrain_grown(given, store)["recomputed"] is None
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("changed", "what"), [("point", "points"), ("label", "targets"), ("id", "ids or sizes")]
+)
+@pytest.mark.parametrize("n_new", [0, 10])
+def test_store_made_anew_with_other_content(given, store, changed, what, n_new, tmp_path):
+    """As many bags as large: sums of bags that changed are not added to those of new bags."""
+    parts, y, ids = [store[i].copy() for i in range(200)], store.targets()[:, 0], np.arange(200)
+    if changed == "point":
+        parts[5][0, 0] /= 2
+    elif changed == "label":
+        y[5] += 1
+    else:
+        ids[5] = 1000
+    made = create(tmp_path / "made-anew.zarr").append(parts, y, ids=ids)
+    if n_new:
+        grow(made, n_new)
+    state = files_of(given.state_folder)
+    with pytest.raises(StoreError, match=rf"before 200 have other {what}; put it back, or give"):
+        retrain(spec(tmp_path, data_url=made.url))
+    assert files_of(given.state_folder) == state
+
+
+@pytest.mark.long
+def test_store_made_anew_with_the_same_content(given, store, tmp_path):
+    """Appends in other parts, or a copy, go on."""
+    parts, y = [store[i] for i in range(200)], store.targets()[:, 0]
+    made = create(tmp_path / "made-anew.zarr")
+    for a, b in ((0, 7), (7, 200)):
+        made.append(parts[a:b], y[a:b])
+    grow(made, 10)
+    assert retrain(spec(tmp_path, data_url=made.url)).report["recomputed"] is None
+
+
+@pytest.mark.long
 def test_changed_settings(given, tmp_path):
     """What the models of a line are made with stays; the key is named, and what to do."""
     made = spec(tmp_path, settings={"model": {"alpha": 0.2}})
@@ -117,6 +153,7 @@ def test_changed_settings(given, tmp_path):
     assert retrain(fresh).report["new_line"] == "first round"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -142,6 +179,7 @@ def test_changed_arguments(given, store, tmp_path, changes, told):
     assert retrain(spec(tmp_path)).decision == "promoted"
 
 
+@pytest.mark.long
 def test_settings_of_earlier_versions(given, store, tmp_path):
     """A line begun in Python before settings were derived knows of none, and takes those it has."""
     path = Path(given.state_folder, "state.json")
@@ -154,6 +192,7 @@ def test_settings_of_earlier_versions(given, store, tmp_path):
         retrain(spec(tmp_path, settings={"model": object()}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["registry", "bags.zarr"])
 def test_state_in_a_place_that_is_taken(given, tmp_path, name):
     """The state has a folder of its own."""
@@ -161,6 +200,7 @@ def test_state_in_a_place_that_is_taken(given, tmp_path, name):
         retrain(spec(tmp_path, state_url=str(tmp_path / name)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format_version": 0}'])
 def test_damaged_state(given, tmp_path, text):
     """A state that cannot be read is named; nothing is guessed."""
@@ -169,6 +209,7 @@ def test_damaged_state(given, tmp_path, text):
         retrain(given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["state", "round"])
 def test_state_of_a_newer_version(given, place):
     """It is whole: the version and the names are told, and nobody is advised to begin anew."""

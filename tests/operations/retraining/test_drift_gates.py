@@ -34,6 +34,7 @@ def test_means_by_loops():
     assert found.effect == pytest.approx(expected / (within / 8), rel=1e-10)
 
 
+@pytest.mark.long
 def test_stages_of_permutations_keep_every_level():
     """20,000 comparisons without a difference, in stages of 19, 190 and 2,000: p is below each
     level as often as it says, within three standard errors, or less often where the stages' shares

@@ -60,6 +60,7 @@ def test_rounds_are_fits_without_whole_groups(store, tmp_path, alpha, window):
     assert difference(model, scratch) < 1e-9
 
 
+@pytest.mark.long
 def test_what_is_refused(store, tmp_path):
     for holdout in ({"groups": "day"}, {"after": 5}, 0.0, {"fraction": 0.2, "day": 1}):
         with pytest.raises(ParameterError, match="holdout"):

@@ -57,6 +57,7 @@ def line_of(store, task, bags, **params):
     return ModelLine.begin(estimator(task, **params), store, bags, targets(task).get("target"), 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ESTIMATORS)
 @pytest.mark.parametrize("bags", [(0, N), (30, 90)])
 def test_line_of_a_range_is_a_fit_to_its_bags(tmp_path, task, bags):

@@ -56,6 +56,7 @@ def test_models_are_those_of_full_fits(tmp_path, task):
         np.testing.assert_allclose(model.mean_coefficients_, fit.mean_coefficients_, atol=1e-12)
 
 
+@pytest.mark.long
 def test_weights_of_a_column(tmp_path):
     """Models of a line with weights are those of weighted full fits, from new bags alone."""
     store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "w"], dtype=np.float64)
@@ -71,6 +72,7 @@ def test_weights_of_a_column(tmp_path):
     assert outcome.report["bag_passes"]["new"] == 40
 
 
+@pytest.mark.long
 def test_errors_are_those_of_the_newest_held_out_bags(given, store):
     """Both models are judged on the same bags, the newest that entered neither."""
     before = model_of(given, {"model": Registry(given.registry_url).current()})
@@ -153,6 +155,7 @@ def test_twice_without_new_bags(given, tmp_path):
     assert files_of(tmp_path) == before
 
 
+@pytest.mark.long
 def test_too_few_labels_wait(given, store, tmp_path):
     """New bags without labels wait, and are counted with the ones that come later."""
     made = spec(tmp_path, min_new_bags=30)
@@ -166,6 +169,7 @@ def test_too_few_labels_wait(given, store, tmp_path):
     assert difference(model_of(made, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_no_cluster_is_opened_for_nothing(given):
     """What reads bags is entered only when there are any to read."""
     retrain(given, computing=lambda store: pytest.fail("nothing is new"))
@@ -200,6 +204,7 @@ def test_tolerance(given, store, tmp_path):
     assert retrain(spec(tmp_path, tolerance=100.0)).decision == "promoted"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("action", "decision"), [("report", "promoted"), ("refuse", "kept")])
 def test_drift(given, store, tmp_path, action, decision):
     """New bags of another distribution are found; they refuse the model if that is asked for."""
@@ -214,6 +219,7 @@ def test_drift(given, store, tmp_path, action, decision):
     assert outcome.report["reasons"] == (outcome.report["alarms"] if action == "refuse" else [])
 
 
+@pytest.mark.long
 def test_small_drifts_are_none(given, store, tmp_path):
     """However small its p-value, a drift below the least effect does not alarm."""
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
@@ -227,6 +233,7 @@ def test_small_drifts_are_none(given, store, tmp_path):
     assert report["alarms"] == []
 
 
+@pytest.mark.long
 def test_nothing_to_judge_on(given, store, tmp_path):
     """Without a labelled bag held out in the window no model replaces the champion."""
     held_out = retrain_grown(given, store, 8)
@@ -243,6 +250,7 @@ def test_nothing_to_judge_on(given, store, tmp_path):
     assert "nothing judges the models" in outcome.report["reasons"][0]
 
 
+@pytest.mark.long
 def test_champion_of_another_kind(given, store, tmp_path):
     """A champion that predicts something else is refused by name, and stays."""
     registry = Registry(given.registry_url)
@@ -337,6 +345,7 @@ def test_two_at_once_among_objects(tmp_path):
         fsspec.filesystem("memory").rm(place, recursive=True)
 
 
+@pytest.mark.long
 def test_append_during_a_round(given, store):
     """Bags that come while a round runs are left to the next one."""
 
@@ -354,6 +363,7 @@ def test_append_during_a_round(given, store):
     assert difference(model_of(given, report), from_scratch(store)) < 1e-8
 
 
+@pytest.mark.long
 def test_rounds_leave_one_file_of_sums(given, store):
     """Old sums and the journal go when a round is done; the history stays."""
     for _ in range(2):

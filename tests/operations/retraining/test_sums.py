@@ -107,6 +107,7 @@ def test_check_of_sound_sums(store, window):
     assert max(differences(found.statistics, count(window)).values()) < 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("array", ["sum_z", "gram", "sum_y", "cross", "sum_yy", "n"])
 @pytest.mark.parametrize("window", [(0, 120), (30, 120), (110, 120)])
 def test_check_finds_corruption(store, array, window):

@@ -188,6 +188,7 @@ def test_new_bags_since_the_death(base, given, tmp_path):
     assert (outcome.report["n_new"], outcome.report["stop"]) == (30, 240)
 
 
+@pytest.mark.long
 def test_report_that_could_not_be_written(given):
     """The round is committed; the next call writes its report again."""
 
@@ -218,6 +219,7 @@ def test_two_at_once(given):
     assert retrain(given).decision == "promoted"
 
 
+@pytest.mark.long
 def test_another_folder_is_another_line(given, tmp_path):
     """Retrainings with states of their own do not stand in each other's way."""
     other = replace(given, state_url=str(tmp_path / "other"))

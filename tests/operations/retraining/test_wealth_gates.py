@@ -128,6 +128,7 @@ def test_a_repeated_round_bets_once(year, tmp_path, monkeypatch):
         assert ours[name]["betting"]["n_rounds"] == before[name]["betting"]["n_rounds"] + 1
 
 
+@pytest.mark.long
 def test_states_go_on(year, tmp_path):
     """What a gate goes on from comes out of its description as it was; permutations between rounds
     that bet leave it alone."""

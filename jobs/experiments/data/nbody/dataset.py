@@ -188,13 +188,13 @@ class NBody(ResponseDataset):
                 f"fewer cubes than n_cubes = {self.n_cubes} or more particles"
             )
         labelled = np.minimum(sizes, answers) >= self.min_points
-        kept = np.where(labelled, answers, 0)
+        lengths = np.where(labelled, answers, 0)
         ratios = np.full(len(sizes), np.nan)
         ratios[labelled] = np.log(answers[labelled] / sizes[labelled])
         return ResponseBlock(
             Bags.trusted(*by_theory),
             np.column_stack([np.full(len(sizes), float(index)), ratios]),
-            Responses(by_gravity[0][np.repeat(labelled, answers)], offsets_of(kept)),
+            Responses(by_gravity[0][np.repeat(labelled, answers)], offsets_of(lengths)),
         )
 
     def _seen(self, positions: NDArray[np.float64], index: int, view: int) -> NDArray[np.float64]:

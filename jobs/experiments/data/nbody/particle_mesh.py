@@ -70,8 +70,8 @@ class ParticleMesh:
         component = np.empty_like(modes)
         for axis in range(3):
             planes = even_edges(self.n_mesh, SECONDS_PER_MODE * component[0].size)
-            given = modes, full, half, factors, half_factors, axis, component
-            run_kernel(attraction, planes, *given)
+            arguments = modes, full, half, factors, half_factors, axis, component
+            run_kernel(attraction, planes, *arguments)
             force = fft.irfftn(component, (self.n_mesh,) * 3, overwrite_x=True, workers=workers)
             edges = even_edges(len(positions), SECONDS_PER_PARTICLE)
             momentum = momenta[:, axis]

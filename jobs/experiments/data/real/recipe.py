@@ -93,9 +93,9 @@ def packaged_file(package: str, path: str, command: str = "") -> Path:
     """
     how = command or 'pip install "bagbasis[experiments]"'
     try:
-        found = Path(str(distribution(package).locate_file(path)))
+        file = Path(str(distribution(package).locate_file(path)))
     except PackageNotFoundError as error:
         raise DataError(f"{path}: the package {package} is not installed: {how}") from error
-    if not found.is_file():
-        raise DataError(f"{found}: is no file of this version of {package}: {how}")
-    return found
+    if not file.is_file():
+        raise DataError(f"{file}: is no file of this version of {package}: {how}")
+    return file

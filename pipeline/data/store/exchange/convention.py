@@ -54,16 +54,16 @@ def _ragged(meta: StoreMeta) -> dict[str, Any]:
 
 
 def _entry(array: PointArray, meta: StoreMeta) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "values": array.name,
         "offsets": array.offsets.name,
         "size": meta.n_bags,
     }
     if array is POINTS:
-        found["along"] = ["ids", *(["targets"] if meta.target_names else [])]
+        entry["along"] = ["ids", *(["targets"] if meta.target_names else [])]
     if meta.fractions:
         bounds = np.array(array.box(meta).bounds, dtype=np.float64)
-        found["add_offset"] = bounds[:, 0].tolist()
-        found["scale_factor"] = ((bounds[:, 1] - bounds[:, 0]) / FRACTION_STEPS).tolist()
-        found["missing"] = FRACTION_STEPS + 1
-    return found
+        entry["add_offset"] = bounds[:, 0].tolist()
+        entry["scale_factor"] = ((bounds[:, 1] - bounds[:, 0]) / FRACTION_STEPS).tolist()
+        entry["missing"] = FRACTION_STEPS + 1
+    return entry

@@ -65,8 +65,8 @@ class Exported(Snapshot):
         wanted, places = np.unique(index, return_inverse=True)
         runs = np.split(wanted, np.flatnonzero(np.diff(wanted) > 1) + 1)
         ranges = [(int(run[0]), int(run[-1]) + 1) for run in runs]
-        found = concatenate(list(read_runs(self, ranges)))
-        return found if np.array_equal(wanted, index) else found[places]
+        bags = concatenate(list(read_runs(self, ranges)))
+        return bags if np.array_equal(wanted, index) else bags[places]
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield each bag, one of them empty where it was removed; 32 MiB are read ahead."""
@@ -108,10 +108,10 @@ class Exported(Snapshot):
         StoreError
             As `read`.
         """
-        kept = np.flatnonzero(self.present(start, stop))
-        bags = self.read(start, stop)[kept]
-        columns = {"id": self.ids(start, stop)[kept], "points": bags.to_arrow()["points"]}
-        return arrow_table({**columns, **self._labels(start, stop, kept)}, self.coordinate_names)
+        present = np.flatnonzero(self.present(start, stop))
+        bags = self.read(start, stop)[present]
+        columns = {"id": self.ids(start, stop)[present], "points": bags.to_arrow()["points"]}
+        return arrow_table({**columns, **self._labels(start, stop, present)}, self.coordinate_names)
 
     @checked(start=Integer(), stop=Integer() | None_)
     def to_pandas(self, start: int = 0, stop: int | None = None) -> DataFrame:
@@ -128,23 +128,25 @@ class Exported(Snapshot):
         StoreError
             As `read`.
         """
-        kept = np.flatnonzero(self.present(start, stop))
-        bags, ids = self.read(start, stop)[kept], self.ids(start, stop)[kept]
+        present = np.flatnonzero(self.present(start, stop))
+        bags, ids = self.read(start, stop)[present], self.ids(start, stop)[present]
         columns = {"id": ids.astype(object) if ids.dtype.kind == "T" else ids}
-        columns |= self._labels(start, stop, kept)
+        columns |= self._labels(start, stop, present)
         rows = {name: np.repeat(values, bags.sizes) for name, values in columns.items()}
         return points_frame(bags.points, rows, self.coordinate_names or ())
 
-    def _labels(self, start: int, stop: int | None, kept: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _labels(self, start: int, stop: int | None, present: Any) -> dict[str, Any]:  # noqa: ANN401
         """Return the columns of targets: numbers, or names of classes and None."""
-        found: dict[str, Any] = {}
+        labels: dict[str, Any] = {}
         if not self.target_names:
-            return found
-        for name, values in zip(self.target_names, self.targets(start, stop)[kept].T, strict=True):
+            return labels
+        for name, values in zip(
+            self.target_names, self.targets(start, stop)[present].T, strict=True
+        ):
             classes = self.meta.class_names.get(name)
             if classes is None:
-                found[name] = values
+                labels[name] = values
                 continue
             names = np.array([*classes, None], dtype=object)
-            found[name] = names[np.where(np.isnan(values), len(classes), values).astype(int)]
-        return found
+            labels[name] = names[np.where(np.isnan(values), len(classes), values).astype(int)]
+        return labels

@@ -17,6 +17,7 @@ from ....core.arrays import Floats
 from ....core.errors import DataError, shown
 from ...bags.bags import Bags, offsets_of
 from ...bags.box import Box
+from ...bags.checks import check_finite
 from ...bags.frames import COUNTS, ragged_dataset, with_names
 from ...bags.packed_attributes import XARRAY_RULES, days_of, decoded_dataset
 from ...bags.responses import Responses
@@ -47,19 +48,19 @@ class Parts(NamedTuple):
 
 def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
     """Return bags ``start:stop`` without the removed ones; see `BagStore.to_xarray`."""
-    kept = store.present(start, stop)
-    bags = store.read(start, stop)[np.flatnonzero(kept)]
-    ids = store.ids(start, stop)[kept]
+    present = store.present(start, stop)
+    bags = store.read(start, stop)[np.flatnonzero(present)]
+    ids = store.ids(start, stop)[present]
     variables: dict[str, Any] = {}
     of_ids = {"long_name": "id of the bag", "cf_role": "profile_id"}
     coordinates: dict[str, Any] = {"id": ("bag", _as_objects(ids), of_ids)}
     if store.target_names:
-        values = store.targets(start, stop)[kept]
+        values = store.targets(start, stop)[present]
         variables["targets"] = (("bag", "target"), values, {"long_name": "targets of the bag"})
         names = np.array(store.target_names, dtype=object)
         coordinates["target_name"] = ("target", names, {"long_name": "name of the target"})
     if store.response_dims is not None:
-        answers = store.responses(start, stop)[np.flatnonzero(kept)]
+        answers = store.responses(start, stop)[np.flatnonzero(present)]
         of_points = {"long_name": "points of the response"}
         dimensions = ("response_point", "response_coordinate")
         variables["responses"] = (dimensions, answers.points, of_points)
@@ -77,11 +78,11 @@ def dataset_of(store: Snapshot, start: int, stop: int | None) -> Dataset:
             else store.response_box.bounds
         ),
     }
-    found: Dataset = ragged_dataset(bags.points, bags.sizes, store.coordinate_names)
-    found = found.assign(variables).assign_coords(coordinates)
+    dataset: Dataset = ragged_dataset(bags.points, bags.sizes, store.coordinate_names)
+    dataset = dataset.assign(variables).assign_coords(coordinates)
     if store.response_dims is not None:
-        found = with_names(found, "response_coordinate", store.response_coordinate_names)
-    return found.assign_attrs({KEPT: json.dumps(attributes)})
+        dataset = with_names(dataset, "response_coordinate", store.response_coordinate_names)
+    return dataset.assign_attrs({KEPT: json.dumps(attributes)})
 
 
 def parts_of(dataset: Dataset) -> Parts:
@@ -99,8 +100,8 @@ def parts_of(dataset: Dataset) -> Parts:
         for variable in dataset.variables.values()
         if COUNTS in variable.attrs
     }
-    kept = _kept(dataset)
-    dataset = dataset if kept else decoded_dataset(dataset)
+    own_attributes = _kept(dataset)
+    dataset = dataset if own_attributes else decoded_dataset(dataset)
     of_points = "point" if "point" in counts else next(iter(counts), None)
     if of_points is None:
         raise DataError(
@@ -111,34 +112,37 @@ def parts_of(dataset: Dataset) -> Parts:
     if len(instance) != 1:
         raise DataError(f"the counts of {of_points!r} have dimensions {instance}; expected one")
     points, offsets, coordinates = _ragged(dataset, of_points, counts[of_points])
+    check_finite(points, offsets, names=coordinates)
     bags = Bags(points, offsets)
     responses = None
-    if kept.get("response_dims") is not None and "response_point" in counts:
+    if own_attributes.get("response_dims") is not None and "response_point" in counts:
         answers = _ragged(dataset, "response_point", counts["response_point"])
         responses = Responses(*answers[:2])
     ids_name = _name_of_ids(dataset, instance[0])
-    names, targets, classes = _targets(dataset, instance[0], kept, ids_name)
+    names, targets, classes = _targets(dataset, instance[0], own_attributes, ids_name)
     ids = np.arange(len(bags)) if ids_name is None else dataset.variables[ids_name].values
-    if not kept:
+    if not own_attributes:
         used = {*coordinates, *names, ids_name}
         _warn_of_others(dataset, of_points, instance[0], used)
-    box = kept.get("box")
-    if "box" not in kept:
+    box = own_attributes.get("box")
+    if "box" not in own_attributes:
         box = Box.around(bags.points.min(axis=0), bags.points.max(axis=0)).bounds
     options = {
         "n_dims": bags.n_dims,
         "target_names": names,
         "box": box,
         "class_names": classes,
-        "dtype": kept.get("dtype", bags.points.dtype.name),
-        "response_dims": kept.get("response_dims"),
-        "response_box": kept.get("response_box"),
+        "dtype": own_attributes.get("dtype", bags.points.dtype.name),
+        "response_dims": own_attributes.get("response_dims"),
+        "response_box": own_attributes.get("response_box"),
     }
     if ids.dtype.kind not in "iu":
-        texts = [one.decode() if isinstance(one, bytes) else str(one) for one in ids.tolist()]
+        texts = [
+            bag_id.decode() if isinstance(bag_id, bytes) else str(bag_id) for bag_id in ids.tolist()
+        ]
         ids = np.array(texts, dtype=object)
     source = {COORDINATES: _column_names(dataset, coordinates, of_points)}
-    if kept:
+    if own_attributes:
         source = {
             key: [str(name) for name in dataset[variable].values]
             for key, variable in NAMES.items()
@@ -152,12 +156,12 @@ def _kept(dataset: Dataset) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        attributes = json.loads(text)
     except (TypeError, ValueError):
-        found = None
-    if not isinstance(found, dict):
+        attributes = None
+    if not isinstance(attributes, dict):
         raise DataError(f"the attribute {KEPT!r} is {shown(text)}; expected JSON of a store")
-    return found
+    return attributes
 
 
 def _ragged(
@@ -177,7 +181,13 @@ def _ragged(
     blocks = [dataset.variables[name].transpose(dimension, ...) for name in along]
     columns = [days_of(block.values) for block in blocks]
     points = columns[0] if len(columns) == 1 and columns[0].ndim == 2 else np.column_stack(columns)
-    offsets = offsets_of(np.asarray(counts.values, dtype=np.int64))
+    sizes = np.asarray(counts.values)
+    if sizes.dtype.kind not in "biuf" or not np.isfinite(sizes).all() or (sizes % 1 != 0).any():
+        raise DataError(
+            f"the counts of {dimension!r} are {shown(sizes.tolist())}; expected a whole number of "
+            "points for each bag"
+        )
+    offsets = offsets_of(sizes.astype(np.int64))
     if offsets[-1] != len(points):
         raise DataError(
             f"{dimension!r} has {len(points)} rows, but its counts add up to {offsets[-1]}"
@@ -246,17 +256,17 @@ def _warn_of_others(
 
 
 def _targets(
-    dataset: Dataset, instance: Hashable, kept: Mapping[str, Any], ids: str | None
+    dataset: Dataset, instance: Hashable, own_attributes: Mapping[str, Any], ids: str | None
 ) -> tuple[list[str], Floats | None, dict[str, list[str]]]:
     """Return names, values and classes of targets: ``targets``, or columns of the instances."""
-    if kept:
+    if own_attributes:
         if "targets" not in dataset.data_vars:
             return [], None, {}
         # earlier versions gave the names to the dimension itself
         column = "target_name" if "target_name" in dataset.coords else "target"
         names = [str(name) for name in dataset.coords[column].values]
-        return names, dataset["targets"].values, dict(kept.get("class_names", {}))
-    found = {
+        return names, dataset["targets"].values, dict(own_attributes.get("class_names", {}))
+    columns = {
         str(name): days_of(variable.values).astype(np.float64)
         for name, variable in dataset.variables.items()
         if variable.dims == (instance,)
@@ -264,7 +274,7 @@ def _targets(
         and COUNTS not in variable.attrs
         and name not in (ids, instance)
     }
-    return list(found), np.column_stack([*found.values()]) if found else None, {}
+    return list(columns), np.column_stack([*columns.values()]) if columns else None, {}
 
 
 def _as_objects(ids: NDArray[Any]) -> NDArray[Any]:

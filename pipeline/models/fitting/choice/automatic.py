@@ -2,7 +2,8 @@
 
 A sample of labelled bags is read once. Each embedding of a short list, with a few widths, is judged
 by K-fold errors of kernel ridge regression (`fold_errors`), by folds of whole groups where groups
-are known. First all embeddings on one scale of the points, then the best two on other scales, then
+are known. First all embeddings on one scale of the points, then, where labels depend on some
+coordinates alone, all of these coordinates, then the best two on other scales, then
 sums of the best kernel and another one, and, where bags differ much in size, the best one shrunk by
 it. The choice is a pure function of the data.
 """
@@ -29,6 +30,7 @@ from ....embeddings.base import ChoiceSample, Embedding
 from ....embeddings.composed.point_maps import PointMap
 from ....embeddings.composed.point_transformer import PointScales
 from ....embeddings.composed.union import EmbeddingUnion
+from ....embeddings.kernels.by_arrays import by_arrays, is_small
 from ....embeddings.random_features.base import Blocks, RandomFeatures
 from ....embeddings.random_features.fourier import RandomFourierFeatures
 from ....embeddings.random_features.nystroem import NystroemFeatures
@@ -37,23 +39,26 @@ from ....execution.progress import Progress, note
 from ..fit_parameters import MOST_LANDMARKS
 from ..fold_errors import FoldErrors, FoldJudge, median_of, squared_distances
 from ..problem import Problem
+from .coordinates import stable_sets
 from .sample import LabelledSample, read_sample
 from .short_list import (
     AS_THEY_ARE,
     ROOTS,
     STANDARDISED,
     Choosable,
+    View,
     linear_list,
     others_of,
     short_list,
-    size_on,
-    transformer_of_scale,
+    size_beside,
+    transformer_of_view,
 )
 
 LEAST_LABELLED = 4  # bags: fewer have no folds to speak of
 WIDTHS = (0.7, 1.4, 2.8)  # of the median distance
 REFINED = (2**-0.5, 2**0.5)  # the best width is tried times these, as long as that helps
 MOST_STEPS = 4
+MOST_SETS = 2  # of coordinates that are tried alone, the largest first
 BEST = 2  # embeddings that are tried on other scales
 SUMMED = 3  # embeddings that are added to the best
 SIZED = 4  # embeddings that are joined to the number of points by one kernel
@@ -133,7 +138,8 @@ def choose_embedding(
     The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time, and
     ``tried``: of each candidate its ``name``, ``width``, ``error`` (mean squared error over the
     variance of the labels), ``standard_error``, ``behind`` (what it is behind the chosen one) with
-    ``standard_error_behind``, and ``alpha`` per bag; the chosen one first.
+    ``standard_error_behind``, and ``alpha`` per bag; the chosen one first. ``coordinates`` names
+    those that are embedded, where others are left out.
 
     Raises
     ------
@@ -151,8 +157,9 @@ def choose_embedding(
         first = candidates[0].made()
         return Choice(first, _with_width(second, None), second, sample.n_labelled, report)
     note(progress, "choosing the embedding")
-    with lane():
-        search = _Search(sample, second, problem.source.box)
+    small = is_small(sample.bags.n_points, sample.bags.n_dims)
+    with lane(), by_arrays(small):
+        search = _Search(sample, second, problem.source.box, progress)
         best = search.run(candidates)
     note(progress, f"by {best.of.label}")
     report = {**search.report(best), "seconds": time.process_time() - begun}
@@ -187,12 +194,14 @@ def _with_width(second: Second, width: float | None) -> Second:
 class _Search:
     """The candidates judged so far on one sample."""
 
-    def __init__(self, sample: LabelledSample, second: Second, box: Box) -> None:
-        self._sample, self._second = sample, second
+    def __init__(
+        self, sample: LabelledSample, second: Second, box: Box, progress: Progress | None
+    ) -> None:
+        self._sample, self._second, self._progress = sample, second, progress
         self._landmarks, self._judge_of = sample.rows.landmarks, FoldJudge(sample.rows)
-        self._scales: dict[str, tuple[Bags, Box]] = {AS_THEY_ARE: (sample.bags, box)}
+        self._views: dict[View, tuple[Bags, Box]] = {(AS_THEY_ARE, None): (sample.bags, box)}
         self._points = PointScales(sample.bags)
-        self._alike: set[str] = set()
+        self._alike: set[View] = set()
         self._judged: list[Judged] = []
         self._beside: list[Judged] = []  # not better by enough to be chosen
         self._left_out: dict[str, str] = {}
@@ -204,12 +213,11 @@ class _Search:
         if not found:
             assert self._error is not None
             raise self._error
-        found.sort(key=lambda judged: judged.error)
-        lines = [one for one in found if one.of.linear]
-        kernels = [one for one in found if not one.of.linear]
+        self._select(with_lines=any(one.linear for one in candidates))
+        kernels, lines = self._of_columns(self._best.of.columns)
         for one in (*kernels[:BEST], *lines[:1]):
             for scale in others_of(one.of.scale):
-                if self._differs(scale):
+                if self._differs((scale, one.of.columns)):
                     self._try(one.of.on(scale), (one.width,))
         if _decades(self._sample.bags) > MOST_DECADES:
             for scale in ROOTS:
@@ -224,6 +232,36 @@ class _Search:
         if self._sizes_differ:
             self._shrink(self._best)
         return self._best
+
+    def _select(self, with_lines: bool) -> None:
+        """Judge embeddings of coordinates that come first, of fewer and fewer while it helps."""
+        sets = stable_sets(self._sample.bags, self._sample.rows)
+        for columns in sets[: -1 - MOST_SETS : -1]:
+            candidates = short_list(len(columns))
+            candidates += linear_list(len(columns)) if with_lines else []
+            before = self._best
+            if before.of.columns is not None:  # what is best of more coordinates
+                kernels, lines = self._of_columns(before.of.columns)
+                names = {one.of.name for one in (*kernels[:BEST], *lines[:1])}
+                candidates = [one for one in candidates if one.name in names]
+            self._if_better(partial(self._try_each, [one.of(columns) for one in candidates]))
+            if self._best is before and before.of.columns is not None:
+                break
+
+    def _try_each(self, candidates: Sequence[Choosable]) -> None:
+        for one in candidates:
+            self._try(self._on_own_scale(one))
+
+    def _of_columns(
+        self, columns: tuple[int, ...] | None
+    ) -> tuple[Sequence[Judged], Sequence[Judged]]:
+        """Return the best kernel and the best line of each name on coordinates, the best first."""
+        firsts: dict[str, Judged] = {}
+        for one in sorted(self._judged, key=lambda judged: judged.error):
+            if one.of.columns == columns:
+                firsts.setdefault(one.of.name, one)
+        each = firsts.values()
+        return [one for one in each if not one.of.linear], [one for one in each if one.of.linear]
 
     def _put_each(self, judged: Sequence[Judged], scale: str) -> None:
         """Judge candidates on another scale."""
@@ -253,11 +291,11 @@ class _Search:
         lines, n = [one for one in self._judged if one.of.linear], len(self._judged)
         if lines:
             line = min(lines, key=lambda judged: judged.error).of
-            self._try(line.plus(size_on(line.scale)))
+            self._try(line.plus(size_beside(line)))
         if len(lines) == n:
             return
         best = self._best_kernel
-        size = self._try(size_on(best.of.scale), (best.width,))
+        size = self._try(size_beside(best.of), (best.width,))
         if size is None:
             return
         self._sum(best, size)
@@ -308,24 +346,25 @@ class _Search:
         return WIDTHS if second.scale_multiplier == 1 else (second.scale_multiplier,)
 
     def _on_own_scale(self, one: Choosable) -> Choosable:
-        return one if self._differs(one.scale) else one.on(AS_THEY_ARE)
+        return one if self._differs(one.view) else one.on(AS_THEY_ARE)
 
-    def _differs(self, scale: str) -> bool:
-        """Whether an embedding sees other points on this scale.
+    def _differs(self, view: View) -> bool:
+        """Whether an embedding sees other points on this scale than as they are.
 
         Embeddings see points as shares of a box: standardising changes nothing where the box that
         is measured after it is the one before.
         """
-        if scale != STANDARDISED:
+        if view[0] != STANDARDISED:
             return True
         try:
-            self._put_on(scale)
+            self._put_on(view)
         except BagbasisError:
             return True  # said where an embedding is tried
-        return scale in self._scales
+        return view in self._views
 
     def _try(self, one: Choosable, widths: Sequence[float | None] = ()) -> Judged | None:
         """Judge an embedding with some widths; None for one that cannot embed these bags."""
+        note(self._progress, f"choosing the embedding, {len(self._judged)} tried")
         try:
             rows, blocks = self._embedded(one)
         except BagbasisError as error:
@@ -350,9 +389,10 @@ class _Search:
         """Judge the sum of the kernels of two embeddings, of points on the scale of the best."""
         if self._second is False:
             return
-        if other.of.scale != best.of.scale:
-            same = [j for j in self._judged if j.of == other.of.on(best.of.scale)]
-            found = same[0] if same else self._try(other.of.on(best.of.scale), (best.width,))
+        if other.of.view != best.of.view:
+            moved = other.of.on(best.of.scale).of(best.of.columns)
+            same = [j for j in self._judged if j.of == moved]
+            found = same[0] if same else self._try(moved, (best.width,))
             if found is None:
                 return
             other = found
@@ -383,14 +423,15 @@ class _Search:
         else:
             kernel = self._judge_of.gaussian(parts, width or 1.0)
         near = self._judged[-1].errors.alpha if self._judged else None
-        errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near)
+        rival = self._best.errors if self._judged else None
+        errors = self._judge_of.errors(self._judge_of.landmark_features(kernel), near, rival)
         self._judged.append(Judged(one, width, errors, parts))
         return self._judged[-1]
 
     def _embedded(self, one: Choosable) -> tuple[Floats, Blocks]:
         """Return the rows of the sample's bags, in double, and the blocks of a sum of kernels."""
-        self._put_on(one.scale)
-        bags, box = self._scales[one.scale]
+        self._put_on(one.view)
+        bags, box = self._views[one.view]
         spec = clone(one.embedding).resolve(bags.n_dims, box, ChoiceSample.whole(bags))
         rows = np.empty((len(bags), spec.n_features))
         spec.embed(bags, rows)
@@ -399,15 +440,18 @@ class _Search:
             raise BagError(int(bad[0]), "its embedding is not finite")
         return rows, spec.blocks
 
-    def _put_on(self, scale: str) -> None:
-        """Make the points on a scale, unless embeddings would see the same as before."""
-        if scale in self._scales or scale in self._alike:
+    def _put_on(self, view: View) -> None:
+        """Make the points of a view, unless embeddings would see the same as before."""
+        if view in self._views or view in self._alike:
             return
-        mapped, bags, box = self._points.put(transformer_of_scale(scale))
-        if scale == STANDARDISED and _is_alike(mapped, box, self._scales[AS_THEY_ARE][1]):
-            self._alike.add(scale)
-        else:
-            self._scales[scale] = bags, box
+        mapped, bags, box = self._points.put(transformer_of_view(view))
+        if view[0] == STANDARDISED:
+            plain = AS_THEY_ARE, view[1]
+            self._put_on(plain)
+            if _is_alike(mapped, box, self._views[plain][1]):
+                self._alike.add(view)
+                return
+        self._views[view] = bags, box
 
     def report(self, best: Judged) -> dict[str, Any]:
         """Return what was tried, the best first."""
@@ -436,6 +480,10 @@ class _Search:
             "by": "groups" if self._sample.grouped else "bags",
             "tried": tried,
         }
+        if best.of.columns is not None:
+            names = self._sample.bags.coordinate_names
+            named = [f"x{j}" if names is None else names[j] for j in best.of.columns]
+            found["coordinates"] = named
         return {**found, "left_out": self._left_out} if self._left_out else found
 
 
@@ -457,7 +505,7 @@ def _is_single(judged: Judged) -> bool:
 
 def _is_alike(mapped: PointMap, found_box: Box, given_box: Box) -> bool:
     """Return whether the box of standardised points is about the one of the points themselves."""
-    [step] = mapped.steps
+    step = mapped.steps[-1]
     center, scale = np.array(step.center), np.array(step.scale)
     found, given = np.array(found_box.bounds), np.array(given_box.bounds)
     sides = given[:, 1] - given[:, 0]

@@ -13,6 +13,7 @@ from ....data.bags.bags import Bags, concatenate
 from ....data.labelled.labelled import LabelledBags
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
+from ..fit_parameters import FEW_BAGS
 from ..fold_errors import MOST_BAGS, FoldRows, choose_folds
 from ..problem import Problem
 
@@ -110,13 +111,18 @@ def fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tupl
     return FoldRows(y, folds, units, weights, clusters), groups is not None
 
 
+def count_labelled(source: LabelledBags) -> int:
+    """Return how many bags have a label; of at most `FEW_BAGS` bags, how many there are."""
+    return source.n_bags if source.n_bags <= FEW_BAGS else len(labelled_places(source))
+
+
 def labelled_places(source: LabelledBags) -> Integers:
     """Return the positions of labelled bags that are not left out, of a million at most."""
-    found = []
+    places = []
     for start, stop in sample_ranges(source.n_bags, N_RUNS, MOST_LABELS // N_RUNS):
         a, b = source.start + start, source.start + stop
-        found.append(a + np.flatnonzero(_is_fitted(source, (a, b))))
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+        places.append(a + np.flatnonzero(_is_fitted(source, (a, b))))
+    return np.concatenate(places) if places else np.empty(0, np.int64)
 
 
 def _is_fitted(source: LabelledBags, part: Range) -> NDArray[np.bool_]:

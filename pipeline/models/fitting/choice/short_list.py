@@ -11,10 +11,12 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from ....core.errors import plural
 from ....embeddings.base import Embedding
+from ....embeddings.composed.point_maps import keeping
 from ....embeddings.composed.point_transformer import PointTransformer
 from ....embeddings.composed.shrunk import ShrunkEmbedding
-from ....embeddings.composed.union import JOINS, EmbeddingUnion, name_parts
+from ....embeddings.composed.union import JOINS, EmbeddingUnion, name_parts, named_parts
 from ....embeddings.extremes import ExtremesEmbedding
 from ....embeddings.hdd import HDDEmbedding
 from ....embeddings.mean_map import MeanMapEmbedding
@@ -36,6 +38,10 @@ LINEAR_IN_MEANS = "linear in means"  # a candidate of every choice, and the simp
 ROOTS = (CUBE_ROOTS, NINTH_ROOTS)  # for points over many decades, about 0
 
 
+View = tuple[str, tuple[int, ...] | None]
+"""A scale of points, and those of their coordinates that are embedded; None: all."""
+
+
 @dataclass(frozen=True)
 class Choosable:
     """An embedding of points on one of the `SCALES` or `ROOTS`.
@@ -48,26 +54,43 @@ class Choosable:
     scale : str
     linear : bool
         Whether the model is linear in it, without random features.
+    columns : tuple of int or None
+        Coordinates of a point that it sees; None: all.
     """
 
     name: str
     embedding: Embedding[Any]
     scale: str = AS_THEY_ARE
     linear: bool = False
+    columns: tuple[int, ...] | None = None
 
     @property
     def label(self) -> str:
         """What reports call it."""
-        return self.name if self.scale == AS_THEY_ARE else f"{self.name}, {self.scale}"
+        parts = [self.name]
+        if self.columns is not None:
+            n = len(self.columns)
+            parts.append(f"{n} {plural('coordinate', n)}")
+        parts += [] if self.scale == AS_THEY_ARE else [self.scale]
+        return ", ".join(parts)
+
+    @property
+    def view(self) -> View:
+        """What is embedded of the points."""
+        return self.scale, self.columns
 
     def on(self, scale: str) -> Choosable:
         """Return the embedding of points on another scale."""
         return replace(self, scale=scale)
 
+    def of(self, columns: tuple[int, ...] | None) -> Choosable:
+        """Return the embedding of some coordinates of the points; None: of all."""
+        return replace(self, columns=columns)
+
     def made(self) -> Embedding[Any]:
         """Return the embedding as an estimator is given it, not fitted."""
         inner = clone(self.embedding)
-        transformer = transformer_of_scale(self.scale)
+        transformer = transformer_of_view(self.view)
         return inner if transformer is None else PointTransformer(transformer, inner)
 
     def shrunk(self) -> Choosable:
@@ -93,12 +116,19 @@ def _parts_of(embedding: Embedding[Any]) -> list[Embedding[Any]]:
     """Return clones of the embeddings that a union joins; of another embedding itself."""
     if not isinstance(embedding, EmbeddingUnion):
         return [clone(embedding)]
-    parts = embedding.parts or ()
-    return [clone(part[1] if isinstance(part, tuple) else part) for part in parts]
+    return [clone(part) for _, part in named_parts(embedding.parts)]
 
 
-def transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - scikit-learn's have no types
-    """Return what puts points on a scale; None where they stay as they are."""
+def transformer_of_view(view: View) -> Any:  # noqa: ANN401 - scikit-learn's have no types
+    """Return what puts points, or some of their coordinates, on a scale; None: nothing to do."""
+    scale, columns = view
+    on_scale = _transformer_of_scale(scale)
+    if columns is None:
+        return on_scale
+    return keeping(columns) if on_scale is None else make_pipeline(keeping(columns), on_scale)
+
+
+def _transformer_of_scale(scale: str) -> Any:  # noqa: ANN401 - as above
     if scale == AS_THEY_ARE:
         return None
     root = FunctionTransformer(np.cbrt)
@@ -118,33 +148,33 @@ def short_list(n_dims: int) -> list[Choosable]:
     joint = n_dims <= JOINT_DIMS
     marginals = None if joint else 2 if n_dims <= PAIRED_DIMS else 1
     directions = 32 if joint else MANY_DIRECTIONS
-    found: list[tuple[str, Embedding[Any]]] = [
+    embeddings: list[tuple[str, Embedding[Any]]] = [
         ("moments", MomentsEmbedding(covariance=n_dims <= COVARIANCE_DIMS)),
         ("mean map", MeanMapEmbedding()),
         ("sliced Wasserstein", SlicedWassersteinEmbedding(n_directions=directions)),
         ("extremes", ExtremesEmbedding(n_directions=directions)),
     ]
     if n_dims <= MARGINAL_DIMS:
-        found += [
+        embeddings += [
             ("projection", ProjectionEmbedding(marginals=marginals)),
             ("js", HDDEmbedding("js", marginals=marginals)),
         ]
     scale = AS_THEY_ARE if joint else STANDARDISED
-    return [Choosable(name, embedding, scale) for name, embedding in found]
+    return [Choosable(name, embedding, scale) for name, embedding in embeddings]
 
 
 def linear_list(n_dims: int) -> list[Choosable]:
     """Return the embeddings that a linear model is tried on, the shortest first."""
-    found = [(LINEAR_IN_MEANS, MomentsEmbedding(covariance=False))]
+    embeddings = [(LINEAR_IN_MEANS, MomentsEmbedding(covariance=False))]
     if n_dims <= COVARIANCE_DIMS:
-        found.append(("linear in moments", MomentsEmbedding()))
+        embeddings.append(("linear in moments", MomentsEmbedding()))
     scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
-    return [Choosable(name, embedding, scale, linear=True) for name, embedding in found]
+    return [Choosable(name, embedding, scale, linear=True) for name, embedding in embeddings]
 
 
-def size_on(scale: str) -> Choosable:
+def size_beside(other: Choosable) -> Choosable:
     """Return the number of points as an embedding, beside one of points on a scale."""
-    return Choosable("number of points", SizeEmbedding(), scale)
+    return replace(other, name="number of points", embedding=SizeEmbedding(), linear=False)
 
 
 def others_of(scale: str) -> Sequence[str]:

@@ -137,6 +137,7 @@ def test_cube_without_any_particle_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         SMALL.response_block(3)
 
 
+@pytest.mark.long
 @given(
     n=st.integers(0, 60), n_cubes=st.integers(1, 5), seed=st.integers(0, 99), walls=st.booleans()
 )

@@ -183,6 +183,7 @@ def test_periodic_shift_moves_everything_along(today: tuple[np.ndarray, np.ndarr
     np.testing.assert_allclose(there, here, atol=2e-4 * np.abs(here).max())
 
 
+@pytest.mark.long
 @given(st.floats(-1e6, 1e6), st.sampled_from([1.0, 64.0, 100.1]))
 @settings(max_examples=200)
 def test_wrapped_positions_lie_in_the_box(x: float, size: float) -> None:
@@ -211,6 +212,7 @@ def test_plane_wave_follows_zeldovich_until_it_breaks(n_steps: int) -> None:
     assert np.abs(momenta - speeds).max() < 4 * tolerance * np.abs(speeds).max()
 
 
+@pytest.mark.long
 def test_leapfrog_finds_the_second_order() -> None:
     """From early times on, what Zel'dovich lacks at redshift 9 is D2 ψ2, in size and in sign."""
     k = 2 * np.pi / SIZE
@@ -224,6 +226,7 @@ def test_leapfrog_finds_the_second_order() -> None:
     assert slope == pytest.approx(second, rel=0.05)
 
 
+@pytest.mark.long
 def test_growing_mode_follows_linear_theory(fields: Displacements) -> None:
     """In every shell a weak field's power grows as D² within a percent, a universe's as by 2LPT."""
     growth = (GROWTH.factors(1 / 20)[0] / GROWTH.factors(1 / 50)[0]) ** 2
@@ -261,6 +264,7 @@ def test_gravity_makes_small_structure_that_2lpt_lacks(
     assert (ratio[(k > 0.6) & (k < 1.5)] > 2).all()
 
 
+@pytest.mark.long
 def test_steps_converge(fields: Displacements, today: tuple[np.ndarray, np.ndarray]) -> None:
     """Twice as many steps change the final power by no more than four percent, in any shell."""
     finer, _ = evolved(fields, (19, 0), 40)

@@ -1,4 +1,4 @@
-"""What all experiments share: points kept on disk, the command, tables, verdicts and timing."""
+"""What all experiments share: points kept on disk, the command, tables, pictures and timing."""
 
 from __future__ import annotations
 
@@ -6,36 +6,20 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bagbasis.jobs.commands.experiment
 from bagbasis.core.errors import ConfigError, StoreError
 from bagbasis.execution.lanes import lane_cores
-from bagbasis.jobs.experiments import EXPERIMENTS
-from bagbasis.jobs.experiments.kit import experiment as kit_experiment, notes, runner
-from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale, Table
-from bagbasis.jobs.experiments.kit.frame import frame, pair, pivot, select, table
+from bagbasis.jobs.experiments.kit import experiment as kit_experiment, runner
+from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale
+from bagbasis.jobs.experiments.kit.frame import frame, select, summary
 from bagbasis.jobs.experiments.kit.machine import machine, versions
-from bagbasis.jobs.experiments.kit.plots import AT_ENDS, LINE_HEIGHT, Curve, lines
+from bagbasis.jobs.experiments.kit.plots import Bars, Curves, Images
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
-from bagbasis.jobs.experiments.kit.timing import (
-    exponent,
-    in_turn,
-    one_thread,
-    timed_in_turn,
-    upper_exponent,
-)
-from bagbasis.jobs.experiments.kit.verdicts import (
-    crossing,
-    lead,
-    lead_text,
-    listing,
-    order_verdict,
-    two_digits,
-)
+from bagbasis.jobs.experiments.kit.timing import in_turn, one_thread, timed_in_turn
+from bagbasis.jobs.experiments.registered import EXPERIMENTS
 from bagbasis.jobs.markdown import markdown_table
-from bagbasis.jobs.pictures.evaluation import new_figure
 from bagbasis.jobs.terminal import Terminal
 from tests.jobs.experiments.contract import make, result
 from tests.jobs.running import CONFIGS, done, refused, settings
@@ -50,7 +34,8 @@ class Numbers(Scale):
 class Squares(Experiment):
     """Squares of a few numbers; remembers which it was asked for, and fails at one of them."""
 
-    name, title, source, size = "squares", "Squares", "no paper", "Three numbers."
+    name, title, source = "squares", "Squares", "no paper"
+    pictures = (Curves(file="squares.png", x="n", y="square", log="xy"),)
     kind = Numbers
     fails_at = None
 
@@ -68,15 +53,6 @@ class Squares(Experiment):
         progress(1, 1)
         return {"square": np.float64(p["n"] ** 2), "nothing": float("nan")}
 
-    def tables(self, results):
-        rows = [[r.params["n"], r.values["square"], 9.5] for r in results]
-        return [Table("Squares", ["n", "here", "paper"], rows, ["As it should be."])]
-
-    def draw(self, results):
-        squares = [r.values["square"] for r in results]
-        with self.picture("squares.png", "Squares", 1, 3.0) as (_, [axis]):
-            lines(axis, [Curve(self.numbers, squares, "square")], "n", "n²", log="xy")
-
 
 @pytest.fixture(autouse=True)
 def scales(monkeypatch):
@@ -92,6 +68,7 @@ def points_in(out_dir):
     return sorted((out_dir / "points").glob("*.json"))
 
 
+@pytest.mark.long
 def test_interrupted_run_goes_on(tmp_path, capsys):
     """Points measured before an interruption are on disk at once and are not measured again."""
     first = Squares("small", 0, tmp_path)
@@ -114,6 +91,7 @@ def test_interrupted_run_goes_on(tmp_path, capsys):
     assert again == report == json.loads((tmp_path / "result.json").read_text())
 
 
+@pytest.mark.long
 def test_report_says_what_where_and_with_what(tmp_path, capsys):
     """result.json and table.md hold points, tables, pictures, machine, versions, seed, scale."""
     run_experiment(Squares("paper", 7, tmp_path), Terminal())
@@ -126,17 +104,17 @@ def test_report_says_what_where_and_with_what(tmp_path, capsys):
     ]
     assert report["seconds"] == sum(point["seconds"] for point in report["points"])
     assert report["pictures"] == ["squares.png"]
-    assert report["tables"][0]["rows"] == [[1, 1, 9.5], [2, 4, 9.5], [3, 9, 9.5]]
+    assert report["tables"][0]["rows"] == [[1, 1], [2, 4], [3, 9]]
     text = (tmp_path / "table.md").read_text()
-    assert "| 3 | 9 | 9.5 |" in text
-    assert "As it should be." in text
+    assert "| 3 | 9 |" in text
     assert "![squares.png](squares.png)" in text
     assert f"Seed 7; {report['seconds']:.0f} s on {machine()['cores']} cores of" in text
     assert machine()["cpu"] in text
     assert f"numpy {np.__version__}" in text
-    assert "As it should be." in capsys.readouterr().out
+    assert "squares.png" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_other_parameters_seed_or_machine_are_measured(tmp_path):
     """The file of a point is one of its parameters, the seed, the machine and the versions."""
     one, other = Squares("small", 0, tmp_path), Squares("small", 1, tmp_path)
@@ -155,6 +133,7 @@ def test_other_parameters_seed_or_machine_are_measured(tmp_path):
     assert changed.measured == [4]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["", "{}", '{"values": {"square": 1}, "seconds": null}'])
 def test_damaged_point_is_named(tmp_path, text):
     """A point's file that is no result is neither used nor overwritten."""
@@ -166,6 +145,7 @@ def test_damaged_point_is_named(tmp_path, text):
     assert damaged.read_text() == text
 
 
+@pytest.mark.long
 def test_command(tmp_path, monkeypatch):
     """Name, scale, seed and directory reach the experiment; what is wrong is refused."""
     monkeypatch.chdir(tmp_path)
@@ -183,6 +163,7 @@ def test_command(tmp_path, monkeypatch):
     assert "key 'name'" in refused(2, "experiment")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("scale", ["small", "paper"])
 def test_registered_experiments(name, scale, tmp_path):
@@ -192,7 +173,6 @@ def test_registered_experiments(name, scale, tmp_path):
     assert experiment.name == name
     assert experiment.title
     assert experiment.source
-    assert experiment.size.endswith(".")
     points = [point for point, _ in experiment.points()]
     other = make(name, tmp_path, scale, seed=1)
     files = {point_path(e, point, {}) for e in (experiment, other) for point, _ in e.points()}
@@ -225,45 +205,6 @@ def test_cluster_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(runner, "current_client", object)
     with pytest.raises(ConfigError, match="leave out --cluster"):
         run_experiment(Squares("small", 0, tmp_path), Terminal())
-
-
-def test_frame():
-    """Parameters and nested values are columns, a value wins over a parameter; a table takes
-    columns or makes them, and what is not there is empty."""
-    results = [
-        result({"x": {"r": 0.5}, "n": 7}, 3.0, measure="a", n=1),
-        result({"y": 2}, 1.0, measure="a", n=2),
-        result({}, 1.0, measure="b"),
-    ]
-    assert len(select(results, measure="a")) == 2
-    rows = frame(results, measure="a")
-    assert rows["n"].tolist() == [7, 2]
-    assert rows["took"].tolist() == [3.0, 1.0]
-    made = table("t", rows, {"n": "n", "r": "x.r", "twice": lambda f: 2 * f["n"], "none": "z"})
-    assert made.rows == [[7, 0.5, 14, None], [2, None, 4, None]]
-    x, y = pair(rows, "n", "x.r")
-    assert (x.tolist(), y.tolist()) == ([7], [0.5])
-    assert len(pair(rows, "n", "z")[0]) == 0
-
-
-def test_remarks(tmp_path, monkeypatch):
-    """Paragraphs of a section with values in their places; some only where a value is there."""
-    (tmp_path / "n.md").write_text(
-        "# About\n\n## a\n\nTwo\nlines, {x:.1f}.\n\n{?y} With {y}.\n\n## b\n\n{row[k]:,}\n"
-    )
-    monkeypatch.setattr(notes, "FOLDER", tmp_path)
-    notes.sections.cache_clear()
-    assert notes.remarks("n", "a", x=1.25, y="") == ["Two lines, 1.2."]
-    assert notes.remarks("n", "a", x=1, y="z") == ["Two lines, 1.0.", "With z."]
-    assert notes.remarks("n", "b", row={"k": 1000}) == ["1,000"]
-
-
-def test_pivot():
-    """Cells of values over two keys, in the order of their first appearance."""
-    rows = pd.DataFrame({"m": ["b", "b", "a"], "n": [1000, 20, 20], "v": [1.5, 2.5, 3.5]})
-    names, cells = pivot(rows, "m", "n", {"V": "v"})
-    assert names == ["V, 1,000", "V, 20"]
-    assert cells == {"b": [1.5, 2.5], "a": [None, 3.5]}
 
 
 def test_timed_in_turn(monkeypatch):
@@ -300,32 +241,12 @@ def test_rounds(monkeypatch):
     assert found == {"ours": 2, "peer": 3, "ratio": 3, "low": 1, "high": 5}
 
 
-def test_growth():
-    """Exponents of power laws come out; of the upper half, what is fixed does not count."""
-    sizes = np.array([1e3, 1e4, 1e5])
-    assert exponent(sizes, 3e-6 * sizes**0.7) == pytest.approx(0.7)
-    sizes = 2.0 ** np.arange(5)
-    assert upper_exponent(sizes, np.maximum(4, sizes) ** 2) == pytest.approx(2)
-
-
 def test_threads_are_given_back():
     """Within, a lane has one core; after it as many as before."""
     before = lane_cores()
     with one_thread():
         assert lane_cores() == 1
     assert lane_cores() == before
-
-
-def test_labels_at_the_ends_of_lines():
-    """In the order of the ends, none over another, and in place of a legend."""
-    axis = new_figure(4.0, 3.0).subplots()
-    ends = {"high": 9.0, "near": 8.99, "low": 1.0, "nearest": 8.98}
-    curves = [Curve([1, 2], [5, end], label) for label, end in ends.items()]
-    lines(axis, curves, "x", "y", log="y", legend=AT_ENDS)
-    assert axis.get_legend() is None
-    heights = {text.get_text(): text.get_position()[1] for text in axis.texts}
-    assert sorted(heights, key=heights.get) == ["low", "nearest", "near", "high"]
-    assert min(np.diff(sorted(heights.values()))) >= LINE_HEIGHT - 1e-12
 
 
 def test_markdown_table():
@@ -339,57 +260,47 @@ def test_markdown_table():
     ]
 
 
-SHARES = {
-    "high": np.array([0.90, 0.92, 0.91]),
-    "near": np.array([0.89, 0.93, 0.905]),
-    "less": np.array([0.87, 0.89, 0.88]),
-    "low": np.array([0.80, 0.81, 0.82]),
-}
+def test_frame_and_summary():
+    """Parameters and nested values are columns, a value wins over a parameter; a table has the
+    parameters that vary, medians of repeats and means of lists."""
+    results = [
+        result({"x": {"r": 0.5}, "parts": [{"a": 1}, {"a": 2}], "n": 7}, 3.0, measure="a", k=1),
+        result({"y": 2}, 1.0, measure="a", k=2),
+        *(result({"v": v}, 1.0, measure="b", repeat=i) for i, v in enumerate((1, 2, 9))),
+    ]
+    assert len(select(results, measure="a")) == 2
+    rows = frame(results, measure="a")
+    assert rows["took"].tolist() == [3.0, 1.0]
+    assert rows["parts.a"][0] == [1, 2]
+    table = summary(results, "a")
+    assert (table.title, list(table.columns)) == ("A", ["k", "x.r", "parts.a", "n", "y"])
+    assert table.rows == [[1, 0.5, 1.5, 7, None], [2, None, None, None, 2]]
+    assert summary(results, "b").rows == [[2]]
 
 
-def test_lead_is_that_on_the_same_splits():
-    """The error is that of the differences, and there is none with one split."""
-    assert lead(SHARES["high"], SHARES["less"]) == pytest.approx((0.03, 0))
-    gaps = SHARES["high"] - SHARES["low"]
-    assert lead(SHARES["high"], SHARES["low"]) == pytest.approx((0.1, gaps.std(ddof=1) / 3**0.5))
-    assert lead_text(SHARES["high"], SHARES["less"], 3) == "+0.030 ± 0.000"
-    assert lead_text(SHARES["low"][:1], SHARES["high"][:1], 2) == "-0.10"
+def test_many_numbers_stand_below_each_other():
+    table = summary([result({f"v{i}": i for i in range(11)}, k=k) for k in (1, 2)])
+    assert list(table.columns) == ["k", "number", "value"]
+    assert table.rows[:2] == [[1, "v0", 0], [1, "v1", 1]]
+    assert len(table.rows) == 22
 
 
-@pytest.mark.parametrize(
-    ("one", "relation", "other", "holds"),
-    [
-        ("high", "≥", "near", True),
-        ("near", "≥", "high", True),
-        ("less", "≥", "high", False),
-        ("high", ">", "near", False),
-        ("high", ">", "less", True),
-        ("high", "≫", "less", False),
-        ("high", "≫", "low", True),
-    ],
-)
-def test_relations(one, relation, other, holds):
-    """≥ allows a level, > asks for a sure lead, and ≫ for a large one."""
-    verdict = order_verdict(SHARES, [(one, relation, other)], 3)
-    first, second = verdict.split(". Does not hold here: ")
-    assert (f"{one} {relation} {other} (" in first) == holds
-    assert (f"{one} {relation} {other} (" in second) != holds
-    assert "nothing" in (second if holds else first)
-
-
-def test_crossing():
-    """Straight in logarithms between the points; none where a level is not passed."""
-    sizes, values = np.array([10.0, 1e3, 1e5]), np.array([0.1, 10.0, 1000.0])
-    assert crossing(sizes, values, 1) == pytest.approx(100)
-    assert crossing(sizes, values, 100) == pytest.approx(1e4)
-    assert crossing(sizes, values, 1e4) is None
-    assert crossing(sizes, values, 0.01) is None
-    assert two_digits(12_345.6) == 12_000
-
-
-def test_listing():
-    """Numbers and words, with "and" before the last one."""
-    assert listing([1000, 2]) == "1,000 and 2"
-    assert listing(["a", "b", "c"]) == "a, b and c"
-    assert listing(["a"]) == "a"
-    assert listing([]) == ""
+def test_pictures_have_what_they_declare():
+    """A panel per value, a curve per column and group, medians of repeats; bars and images."""
+    rows = frame([
+        result({"e": {"ours": n + r, "peer": 2 * n}, "path": [1, 2, 3], "image": [[0, 1]]},
+               n=n, data=d, repeat=r)
+        for n in (1, 2) for d in ("x", "y") for r in (0, 1, 5)
+    ])  # fmt: skip
+    figure = Curves(file="f", x="n", y="e.*", panels="data", log="x").draw(rows, "t")
+    assert [axis.get_title() for axis in figure.axes] == ["x", "y"]
+    assert figure.axes[0].get_legend_handles_labels()[1] == ["ours", "peer"]
+    assert figure.axes[0].lines[0].get_ydata().tolist() == [2, 3]
+    assert figure.axes[0].get_xscale() == "log"
+    path = Curves(file="f", y="path", where={"data": "x"}).draw(rows, "t")
+    assert path.axes[0].lines[0].get_xydata().tolist() == [[1, 1], [2, 2], [3, 3]]
+    bars = Bars(file="f", x="n", y=("e.ours", "e.peer")).draw(rows, "t").axes[0]
+    assert [bar.get_height() for bar in bars.patches] == [2, 3, 2, 4]
+    flat = Bars(file="f", y="e.*").draw(rows, "t").axes[0]
+    assert [bar.get_width() for bar in flat.patches] == [2.5, 3]
+    assert len(Images(file="f", y="image").draw(rows, "t").axes) == 1

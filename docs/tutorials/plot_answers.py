@@ -1,0 +1,165 @@
+"""
+From a table to a served model, in twenty cells
+===============================================
+
+Fit, look, judge, test, watch for drift, explain, save. Each cell asks one question, and the answer
+is below it. The rows are simulated: 200 patients with 20 to 60 measurements each, whose score
+depends on how much the measurements spread.
+"""
+
+# %%
+# One table, a row per measurement, is all that is needed.
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    cross_val_score,
+    evaluate,
+    load_model,
+)
+from bagbasis.hypotheses import two_sample_test
+from bagbasis.models import explain, permutation_importance
+from bagbasis.operations import DriftDetector, Registry
+from bagbasis.plotting import plot_choice
+
+rng = np.random.default_rng(0)
+score = rng.uniform(0.5, 2.0, 200).round(2)
+rows = pd.concat(
+    pd.DataFrame(
+        {
+            "patient": f"p{i:03d}",
+            "pulse": 70 + 10 * rng.normal(rng.normal(), spread, n),
+            "glucose": 5 + rng.gamma(2.0, 1.0, n),
+        }
+    )
+    for i, (spread, n) in enumerate(zip(score, rng.integers(20, 60, 200), strict=True))
+)
+rows.head(3)
+
+# %%
+# A bag is one patient, and the label is the patient's.
+
+bags = rows.groupby("patient")
+y = pd.Series(score, index=[f"p{i:03d}" for i in range(200)])
+y.describe().round(2)
+
+# %%
+# **Fit.** A quarter of the patients is kept out. The embedding and the penalty are chosen.
+
+model = DoubleBasisRegressor().fit(bags, y, holdout=0.25)
+print(model.summary())
+
+# %%
+# **Look.** What was compared with what?
+
+model.choice_[["name", "width", "error", "standard_error"]].head(5).round(3)
+
+# %%
+# The same as a picture.
+
+plot_choice(model)
+
+# %%
+# **Judge.** The patients that were kept out are judged without being asked for.
+
+errors = evaluate(model, bags, y)
+errors.verdict()
+
+# %%
+# Predictions against the truth.
+
+errors.plot()
+
+# %%
+# Without a holdout, folds tell how good a model is; scores go by scikit-learn's names.
+
+moments = DoubleBasisRegressor("moments")
+scores = cross_val_score(moments, bags, y, scoring="neg_root_mean_squared_error")
+print(f"RMSE {-scores.mean():.3f} ± {scores.std() / 5**0.5:.3f}")
+
+# %%
+# How sure is one prediction? Intervals come from the patients that were kept out.
+
+few = rows[rows.patient < "p003"].groupby("patient")
+lower, upper = model.predict_interval(few, coverage=0.8)
+pd.DataFrame({"lower": lower, "predicted": model.predict(few), "upper": upper}).round(2)
+
+# %%
+# Which coordinate matters? Each is exchanged between patients in turn.
+
+importance = permutation_importance(model, bags, y, n_repeats=3)
+importance.plot()
+
+# %%
+# **Explain** one prediction: which measurements move it?
+
+one = rows.loc[rows.patient == "p001", ["pulse", "glucose"]]
+explanation = explain(model, one.to_numpy())
+print(explanation)
+
+# %%
+# The points that raise it, and those that lower it.
+
+explanation.plot()
+
+# %%
+# **Classes** are learned in the same way.
+
+kind = pd.Series(np.where(score > 1.25, "high", "low"), index=y.index)
+classifier = DoubleBasisClassifier("moments").fit(bags, kind, holdout=0.25)
+of_classes = evaluate(classifier, bags, kind)
+of_classes.verdict()
+
+# %%
+# Sets hold the true class of 97 new patients in a hundred: two classes where one is not sure.
+
+sets = classifier.predict_set(bags, coverage=0.97)
+pd.Series(sets.sum(axis=1)).value_counts().rename("patients with so many classes")
+
+# %%
+# **Test.** Do patients of a high score differ from the others?
+
+is_high = rows.patient.map(kind) == "high"
+high, low = (rows[part].groupby("patient") for part in (is_high, ~is_high))
+result = two_sample_test(high, low, unit="bag", n_permutations=199)
+result.verdict()
+
+# %%
+# The statistic, beside what chance alone gives.
+
+result.plot()
+
+# %%
+# **Drift.** Are later patients like the first hundred?
+
+is_first = rows.patient < "p100"
+first, later = (rows[part].groupby("patient") for part in (is_first, ~is_first))
+detector = DriftDetector(n_permutations=199).fit(first)
+print(detector.predict(later))
+
+# %%
+# **Save.** The model, and a report of it for people.
+
+folder = Path(tempfile.mkdtemp())
+model.save(folder / "model.zarr")
+model.report(folder / "report.html", bags, y)
+load_model(folder / "model.zarr").predict(few).round(2)
+
+# %%
+# A registry keeps models, and says which one is served.
+
+registry = Registry(folder / "models")
+registry.promote(registry.register(model))
+registry
+
+# %%
+# **Serve** the champion: ``bags serve models`` answers requests with it, and ``bags retrain``
+# follows a growing store. This is the model that answers.
+
+registry.load_current()

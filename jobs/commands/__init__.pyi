@@ -1,3 +1,0 @@
-from .serving.serve import (
-    serve_registry as serve_registry,
-)

@@ -1,0 +1,85 @@
+"""Results of tests in sentences, as the terminal and the page have them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagbasis.core.errors import plural
+from bagbasis.hypotheses import HypothesisResult
+from bagbasis.hypotheses.result import LEVEL, p_text
+from bagbasis.models.verdict import warning_lines
+
+FEW_UNITS = 20  # of a sample: only large differences are detected
+NEXT = {
+    "two samples": "statistic: agg says which scales differ, bandwidth: ard which coordinates",
+    "independence": "bags fit measures how well the bags predict the target",
+    "fit": "bags evaluate, or statistic: ksd_agg, which says at which scales",
+}
+
+
+def answer_of_test(result: HypothesisResult, alpha: float | None = None) -> str:
+    """Return the conclusion and the size of the effect in sentences.
+
+    ``alpha`` is the level of a test for drift; None for any other test.
+    """
+    conclusion = result.verdict()
+    if alpha is not None:
+        which = "Drift: the new data differ from the reference"
+        if result.p_value > alpha:
+            which = "No drift was detected"
+        conclusion = f"{which} (p = {p_text(result.p_value)}, level {alpha:g})."
+    if not np.isfinite(result.effect):
+        return conclusion
+    return (
+        f"{conclusion} Effect: {result.effect:.2g}, squared and in units of the spread within "
+        "the samples; 0 is none."
+    )
+
+
+def compared(result: HypothesisResult) -> str:
+    """Return what was compared, and by what, in a line."""
+    parts = []
+    for name, n in result.n.items():
+        units = result.n_units[name]
+        rows = f"{n:,} {plural('row', n)}"
+        parts.append(f"{name} {rows if result.unit == 'point' else f'{units:,} {result.unit}s'}")
+    samples = ", ".join(parts)
+    return f"Compared: {samples}; {result.name.partition('(')[0]}, {result.null} null"
+
+
+def next_step(result: HypothesisResult, level: float = LEVEL) -> str:
+    """Return what to do after a test."""
+    if result.p_value > level:
+        return "more units detect smaller effects; no detection is no proof of equality"
+    return NEXT.get(result.question, "look at the pictures of the difference")
+
+
+def lines_of_test(result: HypothesisResult, alpha: float | None = None) -> list[str]:
+    """Return the result in a few lines: what was found, what was compared, and what to do next."""
+    return [
+        answer_of_test(result, alpha),
+        compared(result),
+        *warning_lines(worries_of_test(result)),
+        f"Next: {next_step(result, LEVEL if alpha is None else alpha)}",
+    ]
+
+
+def worries_of_test(result: HypothesisResult) -> list[str]:
+    """Return warnings: units left out, few units, or a p-value that is the least possible."""
+    worries = [
+        f"{key.replace('_', ' ').capitalize()}: {value:,}."
+        for key, value in result.details.items()
+        if "left_out" in key and isinstance(value, int) and value
+    ]
+    worries += [
+        f"Few {result.unit}s: sample {name} has {n:,}; only large differences are detected."
+        for name, n in result.n_units.items()
+        if n < FEW_UNITS
+    ]
+    n_null = len(result.null_distribution)
+    if result.null == "permutation" and result.p_value <= 1 / (n_null + 1):
+        worries.append(
+            f"The p-value is the least that {n_null:,} permutations can give; more of them "
+            "(n_permutations) may give a smaller one."
+        )
+    return worries

@@ -1,0 +1,112 @@
+"""Pages of models and of tests from Python: the ones that commands write, in the same words."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bagbasis.core.errors import needing_extra
+from bagbasis.data.storage.urls import normalize_url
+from bagbasis.data.store.store import BagStore
+
+if TYPE_CHECKING:
+    from bagbasis.data.labelled.inputs import BagsLike, LabelsLike
+    from bagbasis.data.labelled.labelled import LabelledBags
+    from bagbasis.hypotheses.result import HypothesisResult
+    from bagbasis.models.base import DoubleBasis
+    from bagbasis.models.errors import Errors
+
+    from .pictures.bags_in_view import BagsInView
+    from .pictures.parts import Part
+
+IN_MEMORY = "bags in memory"
+
+
+def write_model_page(
+    model: DoubleBasis, url: str | os.PathLike[str], X: BagsLike | None, y: LabelsLike
+) -> None:
+    """Write the page of a fitted model, judged on bags if any are given; see `DoubleBasis.report`.
+
+    Raises
+    ------
+    DataError
+        Without jinja2 or matplotlib.
+    StoreError
+        Something else than such a page is at the URL.
+    """
+    _check_extras()
+    _write("fit", url, [_model_part(model, X, y)])
+
+
+def write_test_page(result: HypothesisResult, url: str | os.PathLike[str]) -> None:
+    """Write the page of the result of a test; raises as `write_model_page`."""
+    _check_extras()
+    from .pictures.hypothesis_part import hypothesis_part
+
+    names = {"two samples": "test two-sample", "independence": "test independence"}
+    _write(names.get(result.question, "test fit"), url, [hypothesis_part(result)])
+
+
+def _check_extras() -> None:
+    """Raise DataError without what pages and their charts are made with, before any work."""
+    with needing_extra("cli", "report"):
+        import jinja2  # noqa: F401
+    with needing_extra("plots", "report"):
+        import matplotlib as mpl  # noqa: F401
+
+
+def _write(name: str, url: str | os.PathLike[str], parts: list[Part]) -> None:
+    from .files import check_report_place, is_page, make_folder_of, write_page
+    from .page import render
+
+    place = normalize_url(url)
+    check_report_place(place, is_page)
+    make_folder_of(place)
+    write_page(place, render(name, parts, {}))
+
+
+def _model_part(model: DoubleBasis, X: BagsLike | None, y: LabelsLike) -> Part:
+    from bagbasis.models.evaluation.coverage import judge_intervals
+
+    from .pictures.fit_part import part_of_fit
+    from .pictures.model_part import interval_tables
+
+    intervals: list[dict[str, Any]] = []
+    if X is None:
+        return part_of_fit(IN_MEMORY, model, IN_MEMORY, None, None, [])
+    view, judged, errors = _judged(model, X, y)
+    if isinstance(X, BagStore):
+        intervals = judge_intervals(model, X)
+    part = part_of_fit(IN_MEMORY, model, view.url or IN_MEMORY, view, judged, errors)
+    return replace(part, tables=[*part.tables, *interval_tables(model, intervals)])
+
+
+def _judged(
+    model: DoubleBasis, X: BagsLike, y: LabelsLike
+) -> tuple[BagStore | BagsInView, dict[str, Any] | None, list[Any]]:
+    """Return the bags, and what is known of the model's errors on them; see `judge_labelled`."""
+    from bagbasis.models.evaluation.baselines import judge_labelled
+    from bagbasis.models.judging import evaluate, labelled_for
+
+    from .pictures.bags_in_view import BagsInView
+
+    bags = labelled_for(model.model_, X, y)
+    view = bags.data if isinstance(bags.data, BagStore) else BagsInView.of(bags)
+    if _are_fitted(model, bags):
+        judged, errors = judge_labelled(model, bags, None, forest=True)
+        if judged is not None:
+            return view, judged, [*errors]
+    found: list[Errors | None] = [evaluate(model, X, y), None]
+    return view, None, found
+
+
+def _are_fitted(model: DoubleBasis, bags: LabelledBags) -> bool:
+    """Return whether a model was fitted to these bags, as far as their number and points say."""
+    from bagbasis.models.fitted_model import is_fitted_to
+
+    report = model.report_
+    if bags.url is not None or model.holdout_:
+        return is_fitted_to(model.model_, bags)
+    sizes = report.get("n_bags"), report.get("n_points")
+    return report.get("data_url") is None and sizes == (bags.n_bags, bags.n_points)

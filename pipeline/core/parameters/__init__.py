@@ -1,1 +1,0 @@
-"""Parameters that are declared as data, not in a signature."""

@@ -1,0 +1,365 @@
+"""What the kernels of embeddings compute, by NumPy: for a few bags that is no compiler's work.
+
+`embedding="auto"` tries many embeddings and takes one. On a small sample, NumPy embeds the bags in
+less time than the kernels of all candidates take to be compiled. The functions here take the
+arguments of the kernels, and compute in double: they differ from the kernels by rounding alone.
+Points that are to be left out ("drop") are the kernels' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ...core.arrays import EitherPrecision, Floats, Integers
+from ..bases.projection_kernels import COSINE, PROJECTIONS
+from ..launching import substitutes
+from .hdd_kernels import POWERS
+from .mean_map_kernels import MEAN_MAPS
+from .moments_kernels import moments
+from .sliced_kernels import ROUNDING, sliced_quantiles
+from .spread_kernels import spread_bags
+
+MOST_POINTS = 200_000  # of a sample that arrays embed; times the coordinates beyond ten
+MANY_DIMS = 10
+AT_ONCE = 2**17  # numbers of an array in between: it stays in a core's cache
+
+
+def is_small(n_points: int, n_dims: int) -> bool:
+    """Return whether so many points are embedded by arrays, where a choice is made."""
+    return n_points * max(1.0, n_dims / MANY_DIMS) <= MOST_POINTS
+
+
+@contextmanager
+def by_arrays(small: bool) -> Iterator[None]:
+    """Embed bags by NumPy until the block ends, if they are ``small``."""
+    token = substitutes.set(_FUNCTIONS if small else None)
+    try:
+        yield
+    finally:
+        substitutes.reset(token)
+
+
+def _moments(
+    begin: int,
+    end: int,
+    points: NDArray[Any],
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    covariance: bool,
+    out: EitherPrecision,
+    n_outside: Integers,
+) -> None:
+    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse)
+    n_outside[begin:end] = _count(beyond[:, groups[0]], edges)
+    rows, unit = _not_empty(out), unit[:, groups[0]]
+    d = unit.shape[1]
+    upper = np.triu_indices(d)
+    for i, (start, stop) in enumerate(pairwise(edges), begin):
+        bag, n = unit[start:stop], stop - start
+        mean = bag.sum(axis=0) / n
+        rows[i, :d] = mean
+        if covariance:
+            deviations = bag - mean
+            rows[i, d:] = (deviations.T @ deviations / n)[upper]
+
+
+def _mean_map(
+    begin: int,
+    end: int,
+    points: EitherPrecision,
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    turns: NDArray[Any],
+    out: NDArray[Any],
+    n_outside: Integers,
+) -> None:
+    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse)
+    n_outside[begin:end] = _count(beyond[:, groups[0]], edges)
+    unit, rates = unit[:, groups[0]], turns[: groups.shape[1]].astype(np.float64)
+    n_frequencies = turns.shape[1]
+    for i, (start, stop) in enumerate(pairwise(edges), begin):
+        sums = np.zeros((2, n_frequencies))
+        for first, last in _blocks(start, stop, n_frequencies):
+            sine, cosine = _sine_cosine(unit[first:last] @ rates)
+            sums[0] += sine.sum(axis=0)
+            sums[1] += cosine.sum(axis=0)
+        out[i] = sums.ravel() / ((stop - start) * np.sqrt(n_frequencies))
+
+
+def _sliced(
+    begin: int,
+    end: int,
+    points: NDArray[Any],
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    directions: Floats,
+    n_intervals: int,
+    shares: Floats,
+    out: EitherPrecision,
+    n_outside: Integers,
+) -> None:
+    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse)
+    n_outside[begin:end] = _count(beyond[:, groups[0]], edges)
+    rows, columns = _not_empty(out), unit[:, groups[0]].T
+    scale = 1 / np.sqrt(rows.shape[1])
+    for i, (start, stop) in enumerate(pairwise(edges), begin):
+        n = stop - start
+        values = np.sort(directions.T @ columns[:, start:stop], axis=1)
+        if n_intervals:
+            # the integral of the quantile function up to j / m: whole values, and a part of one
+            whole, part = np.divmod(np.arange(n_intervals) * n, n_intervals)
+            sums = np.zeros((len(values), n + 1))
+            np.cumsum(values, axis=1, out=sums[:, 1:])
+            up_to = np.empty((len(values), n_intervals + 1))
+            up_to[:, :-1] = sums[:, whole] + values[:, whole] * (part / n_intervals)
+            up_to[:, -1] = sums[:, -1]
+            rows[i] = (np.diff(up_to, axis=1) * (scale * n_intervals / n)).ravel()
+        else:
+            ranks = np.ceil(shares * n - ROUNDING).astype(np.int64) - 1
+            rows[i] = (scale * values[:, np.maximum(ranks, 0)]).ravel()
+
+
+def _cosine_projection(
+    begin: int,
+    end: int,
+    points: EitherPrecision,
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    squared: bool,
+    n_functions: int,
+    prefixes: Integers,
+    counts: Integers,
+    changed: Integers,
+    scales: Floats,
+    out: NDArray[Any],
+    n_outside: Integers,
+) -> None:
+    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse, out.dtype)
+    n_outside[begin:end] = _most(beyond, edges, groups)
+    half_turns = np.arange(n_functions)[:, None, None] / 2
+    chosen = np.arange(n_functions) < counts[:, None]
+
+    def tables_of(first: int, last: int) -> Floats:
+        """Return cos(kπx), shape (K, points, d)."""
+        turns = half_turns * unit[first:last]
+        turns -= np.rint(turns)
+        turns *= 2 * np.pi
+        tables: Floats = np.cos(turns, out=turns)
+        return np.square(tables, out=tables) if squared else tables
+
+    if groups.shape[1] == 1:
+        columns = groups[:, 0]
+        for i, (start, stop) in enumerate(pairwise(edges), begin):
+            sums = np.zeros((n_functions, unit.shape[1]))
+            for first, last in _blocks(start, stop, sums.size):
+                sums += tables_of(first, last).sum(axis=1)
+            out[i] = (sums[:, columns].T * (scales / (stop - start))).ravel()
+        return
+    size = n_functions * max(unit.shape[1], len(prefixes))
+    for i, (start, stop) in enumerate(pairwise(edges), begin):
+        sums = np.zeros((len(groups), len(scales)))
+        for first, last in _blocks(start, stop, size):
+            tables = tables_of(first, last)
+            for group, columns in enumerate(groups):
+                products = tables[prefixes[:, 0], :, columns[0]]
+                for level, column in enumerate(columns[1:-1], 1):
+                    products = products * tables[prefixes[:, level], :, column]
+                sums[group] += (products @ tables[:, :, columns[-1]].T)[chosen]
+        out[i] = (sums * (scales / (stop - start))).ravel()
+
+
+def _spread(
+    begin: int,
+    end: int,
+    points: EitherPrecision,
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    n_grid: int,
+    squares: NDArray[Any],
+    scale: float,
+    out: NDArray[Any],
+    n_outside: Integers,
+) -> None:
+    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse, out.dtype)
+    n_outside[begin:end] = _most(beyond, edges, groups)
+    half, g = len(squares) - 1, groups.shape[1]
+    rate, rows = -np.log(np.float64(squares[1])), np.arange(2 * half)
+
+    def weights_of(first: int, last: int) -> Floats:
+        """Return what each midpoint has of points, mirrored at the walls, shape (points, d, G)."""
+        at = unit[first:last] * n_grid - 0.5
+        below = np.floor(at)
+        gaps = (at - below)[..., None] + (half - 1 - rows)
+        padded = np.zeros((*at.shape, n_grid + 2 * half))
+        places = (below.astype(np.int64) + 1)[..., None] + rows
+        np.put_along_axis(padded, places, np.exp(-rate * gaps**2), axis=-1)
+        inner: Floats = padded[..., half:-half]
+        inner[..., :half] += padded[..., :half][..., ::-1]
+        inner[..., -half:] += padded[..., -half:][..., ::-1]
+        return inner
+
+    size = max((n_grid + 2 * half) * unit.shape[1], n_grid ** max(1, g - 1))
+    for i, (start, stop) in enumerate(pairwise(edges), begin):
+        sums = np.zeros((len(groups), n_grid**g))
+        for first, last in _blocks(start, stop, size):
+            weights = weights_of(first, last)
+            if g == 1:
+                sums += weights.sum(axis=0)[groups[:, 0]]
+                continue
+            for group, columns in enumerate(groups):
+                products = weights[:, columns[0]]
+                for column in columns[1:-1]:
+                    products = (products[:, :, None] * weights[:, column, None]).reshape(
+                        last - first, -1
+                    )
+                sums[group] += (products.T @ weights[:, columns[-1]]).ravel()
+        out[i] = sums.ravel() * (scale / (stop - start))
+
+
+def _powers(
+    begin: int,
+    end: int,
+    estimates: NDArray[Any],
+    g: int,
+    n_coefficients: int,
+    n_grid: int,
+    n_functions: int,
+    to_grid: NDArray[Any],
+    to_grid_t: NDArray[Any],
+    from_grid: NDArray[Any],
+    from_grid_t: NDArray[Any],
+    floor: float,
+    exponent: float,
+    rates: NDArray[Any],
+    weights: NDArray[Any],
+    n_parts: int,
+    chosen: Integers,
+    out: NDArray[Any],
+) -> None:
+    back = from_grid.reshape(n_grid, n_functions)
+    for first, last in _blocks(begin, end, n_grid**g):
+        values: Floats = estimates[first:last].reshape(-1, *(n_coefficients or n_grid,) * g)
+        if n_coefficients:
+            values = _separable(values, to_grid.reshape(n_coefficients, n_grid))
+        density = np.maximum(values, floor)
+        roots = np.sqrt(density) if exponent == 0.5 else density**exponent
+        turns = np.log(density) / (2 * np.pi) if rates.any() else density
+        parts: list[Floats] = []
+        for rate, weight in zip(rates.tolist(), weights.tolist(), strict=True):
+            if rate == 0:
+                parts.append(weight * roots)
+            else:
+                sine, cosine = _sine_cosine(rate * turns)
+                parts += [weight * roots * cosine, weight * roots * sine]
+        projected = [_separable(part, back).reshape(last - first, -1) for part in parts]
+        out[first:last] = np.concatenate([row[:, chosen] for row in projected], axis=1)
+
+
+_FUNCTIONS: dict[Callable[..., None], Callable[..., None]] = {
+    moments: _moments,
+    sliced_quantiles: _sliced,
+    PROJECTIONS[COSINE]: _cosine_projection,
+    spread_bags: _spread,
+    **dict.fromkeys(MEAN_MAPS.values(), _mean_map),
+    **dict.fromkeys(POWERS.values(), _powers),
+}
+
+
+def _scaled(
+    begin: int,
+    end: int,
+    points: NDArray[Any] | EitherPrecision,
+    offsets: Integers,
+    lo: Floats,
+    inverse: Floats,
+    dtype: DTypeLike = np.float64,
+) -> tuple[Floats, Integers, NDArray[np.bool_]]:
+    """Return the points of some bags in the unit cube, clipped, their edges, what was outside.
+
+    All coordinates are scaled, and told apart: shapes (n, d), (n_bags + 1,) and (n, d). They are
+    scaled in the finer of the points' dtype and ``dtype``, as `bases.kernel_arguments` says.
+    """
+    if isinstance(points, tuple):
+        points = _not_empty(points)
+    edges = offsets[begin : end + 1] - offsets[begin]
+    kind = np.result_type(points, dtype)
+    rows = points[offsets[begin] : offsets[end]] - lo.astype(kind)
+    unit = (rows * inverse.astype(kind)).astype(np.float64)
+    beyond = (unit < 0) | (unit > 1)
+    return np.clip(unit, 0.0, 1.0, out=unit), edges, beyond
+
+
+def _not_empty(pair: EitherPrecision) -> NDArray[Any]:
+    single, double = pair
+    return double if len(double) else single
+
+
+def _count(beyond: NDArray[np.bool_], edges: Integers) -> Integers:
+    """Return how many points of each bag are beyond the box in any coordinate."""
+    sums = np.concatenate([[0], np.cumsum(beyond.any(axis=1))])
+    return np.asarray(np.diff(sums[edges]), np.int64)
+
+
+def _most(beyond: NDArray[np.bool_], edges: Integers, groups: Integers) -> Integers:
+    """Return the points of each bag outside the box, in the group where they are most."""
+    if not beyond.any():
+        return np.zeros(len(edges) - 1, np.int64)
+    each = [_count(beyond[:, columns], edges) for columns in groups]
+    return np.asarray(np.max(each, axis=0))
+
+
+def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
+    """Cut a range of rows of so many numbers into blocks that fit a cache."""
+    step = max(1, AT_ONCE // width)
+    for first in range(start, stop, step):
+        yield first, min(first + step, stop)
+
+
+def _sine_cosine(turns: Floats) -> tuple[Floats, Floats]:
+    """Return sin(2πt) and cos(2πt): one sine, of a quarter of the angle, and a root.
+
+    A quarter is at most π/4, where the root of 1 − sin² has as many digits as the sine.
+    """
+    quarter = turns - np.rint(turns)
+    quarter *= np.pi / 2
+    s = np.sin(quarter, out=quarter)
+    squares = s * s
+    half_sine = np.sqrt(1 - squares)
+    half_sine *= s
+    half_sine *= 2
+    squares *= -2
+    squares += 1  # the cosine of half the angle
+    sine = half_sine * squares
+    sine *= 2
+    half_sine *= half_sine
+    half_sine *= -2
+    half_sine += 1
+    return sine, half_sine
+
+
+def _separable(tensors: Floats, matrix: NDArray[Any]) -> Floats:
+    """Apply a matrix (a, b) to every axis of tensors, shape (n, a, …, a), but the first."""
+    for _ in range(tensors.ndim - 1):
+        tensors = np.tensordot(tensors, matrix, (1, 0))
+    return tensors

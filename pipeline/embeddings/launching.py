@@ -1,0 +1,24 @@
+"""How embeddings call kernels: compiled, or, within a block, by what computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from ..execution.pool import run_kernel
+
+DROP = 5  # the place of ``drop`` among the arguments of a kernel over bags
+Functions = Mapping[Callable[..., None], Callable[..., None]]
+
+substitutes: ContextVar[Functions | None] = ContextVar("substitutes", default=None)
+"""What is called instead of kernels, see `kernels.by_arrays`."""
+
+
+def embed_by(kernel: Callable[..., None], edges: Sequence[int], *arguments: Any) -> None:  # noqa: ANN401 - a kernel's
+    """Call a kernel as `run_kernel` does, or its substitute; kernels alone drop points."""
+    function = (substitutes.get() or {}).get(kernel)
+    if function is None or arguments[DROP] is True:
+        run_kernel(kernel, edges, *arguments)
+    else:
+        function(edges[0], edges[-1], *arguments)

@@ -1,0 +1,30 @@
+"""What parameters that several ingests have may be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from ..core import Function, Integer, ListOf, MappingOf, None_, OneOf, Open, Pair, Real, Text, Url
+from ..execution.progress import Progress
+
+Source = str | os.PathLike[str]
+"""A path or a URL."""
+
+FILES = Url | ListOf(Url)
+BOUNDS = ListOf(Pair(Real(), Real()), 1)
+BOX = Open(
+    'one (lo, hi) per dimension, or {"quantile": share}',
+    BOUNDS | MappingOf(OneOf("quantile"), Real(ge=0, lt=0.5)) | None_,
+)
+MODE = OneOf("create", "append", "overwrite")
+
+Files = Annotated[Source | Sequence[Source], FILES]
+Place = Annotated[Source, Url]
+Mode = Annotated[str, MODE]
+KnownIds = Annotated[str, OneOf("refuse", "skip")]
+Names = Annotated[Sequence[str], ListOf(Text)]
+ReadAs = Annotated[Mapping[str, Any], MappingOf(Text, Open())]
+ChunkPoints = Annotated[int, Integer(1)]
+Reports = Annotated[Progress, Function]

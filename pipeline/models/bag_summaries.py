@@ -1,0 +1,76 @@
+"""Summaries of bags in a few numbers, which trees see and baselines are fitted to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import override
+
+from ..core.arrays import Floats
+from ..data.bags.bags import Bags
+from ..execution.costs import Cost
+
+SECONDS_PER_EXTREME = 5e-9  # of a coordinate of a point
+GAPS_BYTES = 2**27  # of the points of a block, in double
+MOST_COVARIANCES = 300  # columns; beyond, 25 coordinates and more have variances alone
+
+
+@dataclass(frozen=True)
+class Summaries(ABC):
+    """Numbers that are taken of bags in R^d; `Features` of a model."""
+
+    n_dims: int
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """How many numbers a bag becomes."""
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """What they take."""
+
+    @abstractmethod
+    def of(self, bags: Bags) -> Floats:
+        """Return the numbers of at least one bag, shape (n_bags, n_features)."""
+
+
+@dataclass(frozen=True)
+class MomentsAndExtremes(Summaries):
+    """Means, covariances (of many coordinates variances), minima and maxima of bags, and log n."""
+
+    @property
+    def n_second(self) -> int:
+        """How many covariances or variances there are."""
+        n_pairs = self.n_dims * (self.n_dims + 1) // 2
+        return n_pairs if n_pairs <= MOST_COVARIANCES else self.n_dims
+
+    @property
+    @override
+    def n_features(self) -> int:
+        return 3 * self.n_dims + self.n_second + 1
+
+    @property
+    @override
+    def cost(self) -> Cost:
+        width = 2 * self.n_dims + self.n_second
+        return Cost(SECONDS_PER_EXTREME * width, 1e-6, 16 * self.n_features, GAPS_BYTES)
+
+    @override
+    def of(self, bags: Bags) -> Floats:
+        starts, sizes, means = bags.offsets[:-1], bags.sizes[:, None], bags.means
+        gaps = bags.points - np.repeat(means, bags.sizes, axis=0)
+        second = np.empty((len(bags), self.n_second))
+        for column, (i, j) in enumerate(self._pairs):
+            second[:, column] = np.add.reduceat(gaps[:, i] * gaps[:, j], starts)
+        least, most = (kind.reduceat(bags.points, starts) for kind in (np.minimum, np.maximum))
+        return np.concatenate([means, second / sizes, least, most, np.log(sizes)], axis=1)
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        if self.n_second == self.n_dims:
+            return [(j, j) for j in range(self.n_dims)]
+        return [(i, j) for i in range(self.n_dims) for j in range(i, self.n_dims)]

@@ -1,0 +1,252 @@
+"""`explain`: which points of a bag move its prediction, and which coordinates."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core import Integer, checked
+from ..core.arrays import Floats, Integers
+from ..core.checks import check_position
+from ..core.errors import BagbasisWarning, DataError, needing_extra
+from ..data.bags.bags import as_bags
+from ..data.bags.html import html_table
+from .fitted_model import in_fitted_order, model_of, names_fitted
+from .verdict import rounded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+    from .base import DoubleBasis
+
+BLOCK_VALUES = 2**23  # numbers of the points of the bags that are predicted at a time
+STEP = 0.1  # of a coordinate's spread in the bag: how far it is moved to either side
+SHOWN = 3  # points and coordinates in a printed explanation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Result of `explain`: what moves the prediction of one bag.
+
+    Attributes
+    ----------
+    targets : tuple of str
+        The k predicted numbers: targets, or classes, of which the probabilities are explained.
+    coordinate_names : tuple of str
+    prediction : float64, shape (k,)
+    rows : int64, shape (m,)
+        Points that were left out, one at a time: all, or some of a large bag.
+    points : float64, shape (m, n_dims)
+        These points.
+    effect : float64, shape (m, k)
+        By how much the prediction is higher with the point than without it.
+    shift, spread : float64, shape (n_dims, k)
+        Change of the prediction per standard deviation by which all points are moved along the
+        coordinate, and per doubling of the coordinate's spread about its mean in the bag; slopes
+        at the bag as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.uniform(0.5, 2.0, 80)
+    >>> X = [rng.normal(0, s, (30, 2)) for s in y]
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.models import explain
+    >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X[:60], y[:60])
+    >>> explanation = explain(model, X[60])
+    >>> explanation.shift.shape
+    (2, 1)
+    """
+
+    targets: tuple[str, ...]
+    coordinate_names: tuple[str, ...]
+    prediction: Floats
+    rows: Integers
+    points: Floats
+    effect: Floats
+    shift: Floats
+    spread: Floats
+
+    @checked(target=Integer(0))
+    def to_frame(self, target: int = 0) -> DataFrame:
+        """Return the points as a pandas data frame, those of the largest effect first.
+
+        Parameters
+        ----------
+        target : int ≥ 0, default 0
+            Position of the target, or of the class.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such target.
+        DataError
+            Without pandas (``pip install 'bagbasis[tables]'``).
+        """
+        with needing_extra("tables", "Explanation.to_frame"):
+            from pandas import DataFrame  # noqa: PLC0415 - an extra
+        check_position("target", target, len(self.targets))
+        order = np.argsort(-np.abs(self.effect[:, target]), kind="stable")
+        frame = DataFrame(self.points[order], columns=list(self.coordinate_names))
+        frame.insert(0, "effect", self.effect[order, target])
+        frame.index = self.rows[order]
+        frame.index.name = "point"
+        return frame
+
+    @checked(target=Integer(0))
+    def plot(self, target: int = 0, *, ax: Axes | None = None) -> Axes:
+        """Draw the points, coloured by their effect on the prediction; see `plot_explanation`.
+
+        Parameters
+        ----------
+        target : int ≥ 0, default 0
+            Position of the target, or of the class.
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such target.
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ..plotting.explanations import plot_explanation  # noqa: PLC0415 - an extra
+
+        return plot_explanation(self, target, ax=ax)
+
+    def _lines(self) -> dict[str, str]:
+        lines = {}
+        for j, name in enumerate(self.targets):
+            order = np.argsort(-np.abs(self.effect[:, j]), kind="stable")[:SHOWN]
+            effects = [f"{self.rows[i]} ({self.effect[i, j]:+.2g})" for i in order.tolist()]
+            lines[f"{name}: prediction"] = rounded(float(self.prediction[j]))
+            lines[f"{name}: points"] = ", ".join(effects)
+            for what, values in (("shift", self.shift), ("spread", self.spread)):
+                order = np.argsort(-np.abs(values[:, j]), kind="stable")[:SHOWN]
+                effects = [
+                    f"{self.coordinate_names[i]} ({values[i, j]:+.2g})" for i in order.tolist()
+                ]
+                lines[f"{name}: {what} of"] = ", ".join(effects)
+        return lines
+
+    def __repr__(self) -> str:
+        """Return a line for each fact: the prediction, and what moves it most."""
+        lines = self._lines()
+        width = max(map(len, lines))
+        rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
+        return "\n".join(["Explanation: what moves the prediction most", *rows])
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        return html_table("Explanation: what moves the prediction most", self._lines())
+
+
+@checked(max_points=Integer(1))
+def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Explanation:
+    """Return which points of a bag, and which coordinates, move its prediction.
+
+    Each point is left out in turn, and the bag predicted without it: the effects are exact, for
+    every embedding and every head. Coordinates are moved and widened a little for all points
+    together, which gives slopes at the bag as it is.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A regressor, or a classifier, whose probabilities are explained.
+    bag : shape (n_points, n_dims)
+        One bag of two points or more.
+    max_points : int ≥ 1, default 500
+        Largest number of points that are left out in turn; of a larger bag, evenly chosen ones.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    DataError
+        If the bag has a single point, or is not an array of finite numbers.
+    ModelError
+        If the bag has another dimension than the bags fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagbasis import DoubleBasisRegressor
+    >>> from bagbasis.models import explain
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.normal(size=(20, 2)) for _ in range(40)]
+    >>> model = DoubleBasisRegressor("moments", random_features=False, alpha=1e-3)
+    >>> model = model.fit(bags, [bag[:, 0].mean() for bag in bags])
+    >>> explanation = explain(model, bags[0])
+    >>> int(abs(explanation.shift[:, 0]).argmax())
+    0
+    """
+    fitted = model_of(model)
+    [ordered] = in_fitted_order(as_bags([bag]), fitted.report)
+    points = np.asarray(ordered, dtype=np.float64)
+    n, n_dims = points.shape
+    if n < 2:
+        raise DataError("bag has a single point; leave-one-out needs two points or more")
+    rows = np.unique(np.linspace(0, n - 1, min(n, max_points)).round().astype(np.int64))
+    [prediction] = _predict(model, [points])
+    with warnings.catch_warnings():  # of the bag itself there was a warning
+        warnings.simplefilter("ignore", BagbasisWarning)
+        effect, slopes = _effects(model, points, rows, prediction)
+    names = names_fitted(fitted.report) or [f"{j}" for j in range(n_dims)]
+    return Explanation(
+        _targets(model, len(prediction)),
+        tuple(map(str, names)),
+        prediction,
+        rows,
+        points[rows],
+        effect,
+        slopes[:, 0],
+        slopes[:, 1],
+    )
+
+
+def _effects(
+    model: DoubleBasis, points: Floats, rows: Integers, prediction: Floats
+) -> tuple[Floats, Floats]:
+    """Return the effects of points, (m, k), and the slopes of coordinates, (n_dims, 2, k)."""
+    n_dims = points.shape[1]
+    effect = np.empty((len(rows), len(prediction)))
+    size = max(1, BLOCK_VALUES // points.size)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        without = [np.delete(points, row, axis=0) for row in block.tolist()]
+        effect[start : start + size] = prediction - _predict(model, without)
+    mean, deviation = points.mean(axis=0), points.std(axis=0)
+    changed = np.empty((n_dims, 2, 2, len(prediction)))
+    for j in range(n_dims):
+        moved = []
+        for sign in (1, -1):
+            shifted, widened = points.copy(), points.copy()
+            shifted[:, j] += sign * STEP * deviation[j]
+            widened[:, j] = mean[j] + (points[:, j] - mean[j]) * (1 + sign * STEP)
+            moved += [shifted, widened]
+        changed[j] = _predict(model, moved).reshape(2, 2, -1)
+    return effect, (changed[:, 0] - changed[:, 1]) / (2 * STEP)
+
+
+def _predict(model: Any, bags: list[Floats]) -> Floats:  # noqa: ANN401 - regressors and classifiers
+    """Return what is explained of each bag, shape (n_bags, k)."""
+    is_classifier = hasattr(model, "predict_proba")
+    values = model.predict_proba(bags) if is_classifier else model.predict(bags)
+    return np.asarray(values, dtype=np.float64).reshape(len(bags), -1)
+
+
+def _targets(model: Any, k: int) -> tuple[str, ...]:  # noqa: ANN401 - regressors and classifiers
+    classes = getattr(model, "classes_", None)
+    if classes is not None:
+        return tuple(f"probability of {label}" for label in classes)
+    names = tuple(model.target_names_)
+    return names if len(names) == k else tuple(f"target {j + 1}" for j in range(k))

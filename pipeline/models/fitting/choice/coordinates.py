@@ -1,0 +1,182 @@
+"""Which coordinates labels depend on: sets of them that ``embedding="auto"`` tries alone.
+
+Distances of bags add up over all coordinates, so that one coordinate of forty is lost among the
+others. Coordinates are ranked by summaries of bags (means, spreads, quantiles, and products of
+pairs) that explain the labels one at a time, each what the ones before left (componentwise L2
+boosting, Bühlmann and Yu 2003). The labels are used twice, to rank and to judge, so only sets that
+come first without each fold, too, are tried (stability selection, Meinshausen and Bühlmann 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ....core.arrays import Floats, Integers
+from ....data.bags.bags import Bags
+from ....data.bags.box import range_of
+from ....data.store.sampling import spread_rows
+from ..fold_errors import FoldRows
+
+LEAST_DIMS = 4  # coordinates: fewer are embedded together
+MOST_DIMS = 1000  # more would take longer than the choice may
+LEAST_BAGS = 30  # fewer rank by chance
+LEAST_RANKED_BAGS, MOST_RANKED_BAGS = 200, 1000
+RANKED_NUMBERS = 2**21  # summaries of all bags, for each target
+MOST_POINTS_OF_BAG = 512  # evenly spread, of which quantiles are taken
+PAIRED_DIMS = 45  # more coordinates have more than a thousand pairs
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+QUANTILE_NUMBERS = 2**23  # of all points: more have means and spreads alone
+BAGS_PER_BIN, MOST_BINS = 25, 10  # of a summary, within which labels have one mean
+STEPS, SHRINKAGE = 20, 0.7  # of boosting
+LEAST_SHARE = 0.01  # of the labels' variance that a step explains
+REPEATS = 2  # of the folds, without each of which coordinates are ranked
+LEAST_AGREEMENT = 0.8  # share of rankings that begin with the same set
+MOST_COORDINATES = 12  # of a set
+MOST_TARGETS = 4  # principal components of more are ranked by
+
+
+def stable_sets(bags: Bags, rows: FoldRows) -> list[tuple[int, ...]]:
+    """Return sets of coordinates that come first in the rankings of most folds, smallest first.
+
+    Each is in ascending order, and has at most half of the coordinates: leaving out fewer gains
+    little. None where labels depend on all alike.
+    """
+    d = bags.n_dims
+    if not LEAST_DIMS <= d <= MOST_DIMS or len(bags) < LEAST_BAGS:
+        return []
+    n_summaries = d * (2 + len(QUANTILES)) + d * (d - 1) * (d <= PAIRED_DIMS)
+    n_numbers = n_summaries * min(rows.y.shape[1], MOST_TARGETS)
+    most = np.clip(RANKED_NUMBERS // n_numbers, LEAST_RANKED_BAGS, MOST_RANKED_BAGS)
+    chosen = spread_rows(np.arange(len(bags)), int(most))
+    if len(chosen) < len(bags):
+        bags = bags[chosen]
+    ranker = _Ranker(bags, _targets(rows, chosen))
+    folds, weights = rows.folds[:REPEATS, chosen], rows.weights[chosen]
+    fitted = [fold != f for fold in folds for f in range(int(fold.max()) + 1)]
+    rankings = [ranker.rank(weights * inside) for inside in fitted]
+    return _agreed(rankings, ranker.rank(weights), d)
+
+
+def _agreed(
+    rankings: Sequence[Sequence[int]], whole: Sequence[int], n_dims: int
+) -> list[tuple[int, ...]]:
+    """Return the beginnings of a ranking that most other rankings begin with, too."""
+    sets = []
+    for k in range(1, min(len(whole), MOST_COORDINATES, n_dims // 2) + 1):
+        beginning = frozenset(whole[:k])
+        n_agreeing = sum(frozenset(ranking[:k]) == beginning for ranking in rankings)
+        if n_agreeing >= LEAST_AGREEMENT * len(rankings):
+            sets.append(tuple(sorted(beginning)))
+    return sets
+
+
+def _targets(rows: FoldRows, chosen: Integers) -> Floats:
+    """Return labels in their units, shape (n, k); of many columns their principal components."""
+    y = rows.y[chosen] / np.sqrt(rows.units)
+    if y.shape[1] <= MOST_TARGETS:
+        return y
+    y = y - y.mean(axis=0)
+    vectors, values, _ = np.linalg.svd(y, full_matrices=False)
+    targets: Floats = vectors[:, :MOST_TARGETS] * values[:MOST_TARGETS]
+    return targets
+
+
+@dataclass(frozen=True, eq=False)
+class _Summaries:
+    """Numbers of bags, one column each.
+
+    Attributes
+    ----------
+    values : float64, shape (n, s)
+    first, second : int64, shape (s,)
+        The coordinates of each column, which are the same for those of a single one.
+    """
+
+    values: Floats
+    first: Integers
+    second: Integers
+
+
+def _summaries(bags: Bags) -> _Summaries:
+    """Return means, spreads, quantiles, and mean products of each pair of coordinates."""
+    d = bags.n_dims
+    center = bags.points.mean(axis=0, dtype=np.float64)
+    low, high = range_of(bags.points)
+    scale = np.where(high > low, high - low, 1.0)
+    pairs = np.array([*combinations(range(d), 2)] if d <= PAIRED_DIMS else [], np.int64)
+    left, right = pairs.reshape(-1, 2).T
+    with_quantiles = bags.points.size <= QUANTILE_NUMBERS
+    rows = []
+    for i in range(len(bags)):
+        points = (np.asarray(bags[i], np.float64) - center) / scale
+        mean, spread = points.mean(axis=0), points.std(axis=0)
+        parts = [mean, spread]
+        if with_quantiles:
+            ordered = np.sort(spread_rows(points, MOST_POINTS_OF_BAG), axis=0)
+            parts += [ordered[round(q * (len(ordered) - 1))] for q in QUANTILES]
+        if len(left):
+            products = (points.T @ points / len(points))[left, right]
+            size = spread[left] * spread[right]
+            correlations = (products - mean[left] * mean[right]) / np.where(size > 0, size, 1.0)
+            parts += [products, correlations]
+        rows.append(np.concatenate(parts))
+    singles = np.tile(np.arange(d), 2 + len(QUANTILES) * with_quantiles)
+    first = np.concatenate([singles, left, left])
+    return _Summaries(np.stack(rows), first, np.concatenate([singles, right, right]))
+
+
+class _Ranker:
+    """Ranks coordinates by what their summaries explain of targets (n, k)."""
+
+    def __init__(self, bags: Bags, targets: Floats) -> None:
+        summaries = _summaries(bags)
+        varies = np.ptp(summaries.values, axis=0) > 0
+        values = summaries.values[:, varies]
+        self._first, self._second = summaries.first[varies], summaries.second[varies]
+        self._targets, (n, s) = targets, values.shape
+        self._n_bins = int(np.clip(n // BAGS_PER_BIN, 2, MOST_BINS))
+        ordered = np.sort(values, axis=0)
+        # bags with equal values are in one bin
+        edges = ordered[[n * b // self._n_bins for b in range(1, self._n_bins)]]
+        self._bins = np.zeros((n, s), np.int64)
+        for edge in edges:
+            self._bins += values >= edge
+        self._cells = (self._bins + self._n_bins * np.arange(s)).ravel()
+
+    def rank(self, weights: Floats) -> list[int]:
+        """Return coordinates by how much of the targets they explain; others are left out."""
+        y = self._targets - np.average(self._targets, axis=0, weights=weights)
+        total = float(weights @ (y**2).sum(axis=1))
+        s = self._bins.shape[1]
+        if not total > 0 or not s:
+            return []
+        counts = self._sums(weights)
+        used = (counts > 0).sum(axis=1)
+        n = float(weights.sum() ** 2 / (weights**2).sum())
+        # about half of what the best of s summaries explains by chance
+        chance = (np.sqrt(self._n_bins * np.log(s)) + np.log(s)) / n
+        gains: dict[int, float] = {}
+        for _ in range(STEPS):
+            sums = np.stack([self._sums(weights * column) for column in y.T], axis=2)
+            means = sums / np.where(counts > 0, counts, 1.0)[:, :, None]
+            explained = (means * sums).sum(axis=(1, 2))
+            unexplained = float(weights @ (y**2).sum(axis=1))
+            adjusted = explained - (used - 1) * (unexplained - explained) / np.maximum(n - used, 1)
+            best = int(adjusted.argmax())
+            if adjusted[best] < max(LEAST_SHARE * total, chance * unexplained):
+                break
+            for j in {int(self._first[best]), int(self._second[best])}:
+                gains[j] = gains.get(j, 0.0) + float(adjusted[best])
+            y = y - SHRINKAGE * means[best, self._bins[:, best]]
+            y -= np.average(y, axis=0, weights=weights)
+        return sorted(gains, key=lambda j: -gains[j])
+
+    def _sums(self, values: Floats) -> Floats:
+        """Return the sums of values, shape (n,), in each bin of each summary."""
+        s = self._bins.shape[1]
+        sums = np.bincount(self._cells, np.repeat(values, s), minlength=s * self._n_bins)
+        return np.asarray(sums.reshape(s, self._n_bins), np.float64)

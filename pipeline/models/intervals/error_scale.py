@@ -1,0 +1,259 @@
+"""`ErrorScale`: how large an error is to be expected for a bag, from its features and its size.
+
+Intervals of one width hold too many labels of large bags and too few of small or noisy ones. So
+errors of bags that a model was not fitted to are divided by a predicted scale, and intervals are
+multiplied with it: normalised conformal scores (Papadopoulos et al. 2008; Lei et al. 2018, §5.2).
+The promise does not depend on how good the scale is; it is how even the coverage is.
+
+The logarithm of the scale is linear in the leading principal components of a bag's features, and
+quadratic in the logarithm of its number of points. A penalised gamma regression fits it to absolute
+errors. The penalties, or that all bags have one scale, are chosen by folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ...core.arrays import Floats, Integers
+from ...core.held_out_choice import simplest_within
+from ...execution.costs import SECONDS_PER_PRODUCT
+from ...execution.pool import even_edges, run_kernel
+from ..ridge.statistics_kernels import linear_predictions
+
+LEAST_ROWS = 100  # errors: fewer do not tell one bag's scale from another's
+MOST_ROWS = 2000  # that a scale is learnt from
+MOST_NUMBERS = 2**24  # of the features of these rows: 128 MiB
+MOST_TARGETS = 32  # each has a scale; errors of more are taken as they are
+N_COMPONENTS = 20  # of 10, 30 and 80 none had more even coverage
+SIZES = 2  # columns of the number of points: its logarithm and the square of that
+LEAST_SPREAD = 0.05  # standard deviation of log n of bags that are not taken for equally large
+OF_FEATURES = 0.1, 1.0, 10.0, 100.0, np.inf  # penalties, in bags; infinity leaves the columns out
+OF_SIZES = 1.0, np.inf
+LEAST_ERROR = 1e-3  # of the mean error, added to each
+MOST_STEPS = 30
+TOLERANCE = 1e-7  # of the loss of a row
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorRows:
+    """Errors of bags by models that were not fitted to them, and what they may depend on.
+
+    Attributes
+    ----------
+    folds : int64, shape (m,)
+        The fold of each bag, whose model it was judged by.
+    errors : float64, shape (m, k)
+        Absolute errors.
+    sizes : float64, shape (m,)
+        Points of the bags.
+    features : float, shape (m, D)
+    """
+
+    folds: Integers
+    errors: Floats
+    sizes: Floats
+    features: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorScale:
+    """The scales of K folds, or K = 1, for k targets.
+
+    Attributes
+    ----------
+    offset : float64, shape (r,)
+    directions : float64, shape (r, D)
+        Components of features z: directions · z + offset.
+    coef : float64, shape (K, k, r + 2)
+        Coefficients of the components and of the size of a bag.
+    intercept : float64, shape (K, k)
+    limits : float64, shape (K, k, 2)
+        The least and the largest logarithm of a scale among the bags that it was learnt from: no
+        new bag goes beyond.
+    sizes : sequence of float
+        Mean of log n, the inverse of its standard deviation (0 where sizes hardly differ), and its
+        least and largest value.
+    """
+
+    offset: Floats
+    directions: Floats
+    coef: Floats
+    intercept: Floats
+    limits: Floats
+    sizes: Sequence[float]
+
+    arrays: ClassVar[tuple[str, ...]] = ("offset", "directions", "coef", "intercept", "limits")
+
+    @classmethod
+    def learnt(cls, rows: ErrorRows, n_folds: int | None = None) -> Self | None:
+        """Return the scales, each without one of ``n_folds`` folds; by default one, of all rows.
+
+        None where all bags have one scale: if a scale of each bag's own is not better by more than
+        a standard error, or there are too few rows or too many targets.
+        """
+        m, k = rows.errors.shape
+        if m < LEAST_ROWS or k > MOST_TARGETS or not np.isfinite(rows.errors).all():
+            return None
+        offset, directions = _components(rows.features)
+        sizes = _of_sizes(rows.sizes)
+        inputs = np.column_stack(
+            [_linear(rows.features, directions, offset), _size_columns(rows.sizes, sizes)]
+        )
+        n_own = len(directions)
+        parts = [np.ones(m, dtype=bool)]
+        if n_folds is not None:
+            parts = [rows.folds != j for j in range(n_folds)]
+        fitted = [_fitted(inputs, n_own, error, rows.folds, parts) for error in rows.errors.T]
+        if not any(coef[:, 1:].any() for coef in fitted):
+            return None
+        solved = np.stack(fitted, axis=1)  # (K, k, 1 + columns)
+        logs = solved[:, :, 0] + np.einsum("mj,fkj->mfk", inputs, solved[:, :, 1:])
+        limits = np.stack([logs.min(axis=0), logs.max(axis=0)], axis=-1)
+        coef, intercept = np.ascontiguousarray(solved[:, :, 1:]), solved[:, :, 0]
+        return cls(offset, directions, coef, np.ascontiguousarray(intercept), limits, sizes)
+
+    def of(self, features: NDArray[Any], sizes: NDArray[Any]) -> Floats:
+        """Return the scales of n bags, shape (n, k, K), for features (n, D) and sizes (n,)."""
+        n_folds, k, n_columns = self.coef.shape
+        inputs = np.column_stack(
+            [_linear(features, self.directions, self.offset), _size_columns(sizes, self.sizes)]
+        )
+        logs = _linear(inputs, self.coef.reshape(-1, n_columns), self.intercept.reshape(-1))
+        ends = self.limits.reshape(-1, 2)
+        scales = np.exp(np.clip(logs, ends[:, 0], ends[:, 1]))
+        return np.ascontiguousarray(scales.reshape(-1, n_folds, k).transpose(0, 2, 1))
+
+    def check(self, n_folds: int, n_targets: int, n_features: int) -> None:
+        """Raise ValueError unless the scales fit a model of these sizes."""
+        r = len(self.offset)
+        expected = {
+            "offset": (r,),
+            "directions": (r, n_features),
+            "coef": (n_folds, n_targets, r + SIZES),
+            "intercept": (n_folds, n_targets),
+            "limits": (n_folds, n_targets, 2),
+        }
+        for name, shape in expected.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} of the scale has shape {getattr(self, name).shape}")
+        if len(self.sizes) != 4 or not np.isfinite(np.array(self.sizes, np.float64)).all():
+            raise ValueError(f"sizes of the scale are {self.sizes}")
+
+
+def rows_to_learn(n_features: int) -> int:
+    """Return the number of rows of so many features that a scale is learnt from at most."""
+    return max(LEAST_ROWS, min(MOST_ROWS, MOST_NUMBERS // max(1, n_features)))
+
+
+def _components(features: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return offset and directions of principal components, the first of variance 1."""
+    mean = features.mean(axis=0, dtype=np.float64)
+    centred = features - mean
+    _, values, vectors = scipy.linalg.svd(centred, full_matrices=False, check_finite=False)
+    n = int((values > 1e-6 * values[0]).sum()) if len(values) and values[0] > 0 else 0
+    n = min(n, N_COMPONENTS)
+    directions = vectors[:n] / (values[0] / len(features) ** 0.5 if n else 1.0)
+    directions = np.ascontiguousarray(directions, dtype=np.float64)
+    return -directions @ mean, directions
+
+
+def _of_sizes(sizes: Floats) -> tuple[float, float, float, float]:
+    logs = np.log(np.maximum(sizes, 1))
+    spread = float(logs.std())
+    slope = 1 / spread if spread > LEAST_SPREAD else 0.0
+    return float(logs.mean()), slope, float(logs.min()), float(logs.max())
+
+
+def _size_columns(sizes: NDArray[Any], known: Sequence[float]) -> Floats:
+    """Return columns of sizes (n,), within those that are known, shape (n, 2)."""
+    mean, slope, least, most = known
+    logs = slope * (np.clip(np.log(np.maximum(sizes, 1)), least, most) - mean)
+    return np.column_stack([logs, logs**2])
+
+
+def _linear(rows: NDArray[Any], coef: Floats, intercept: Floats) -> Floats:
+    out = np.empty((len(rows), len(intercept)))
+    if out.size:
+        edges = even_edges(len(out), SECONDS_PER_PRODUCT * max(1, coef.size))
+        run_kernel(linear_predictions, edges, rows, coef, intercept, out)
+    return out
+
+
+def _fitted(
+    inputs: Floats,
+    n_components: int,
+    errors: Floats,
+    folds: Integers,
+    parts: Sequence[NDArray[np.bool_]],
+) -> Floats:
+    """Return intercept and coefficients for some parts of the rows, shape (parts, 1 + columns).
+
+    All coefficients are 0 where one scale of all bags serves.
+    """
+    n_columns = inputs.shape[1]
+    constant = np.zeros((len(parts), 1 + n_columns))
+    mean = float((errors / (errors.max() or 1.0)).mean())
+    if not mean > 0:
+        return constant
+    values = errors / (errors.max() * mean) + LEAST_ERROR
+    grid = list(product(OF_FEATURES[::-1], OF_SIZES[::-1]))  # one scale of all bags comes first
+    if n_columns == n_components or not inputs[:, n_components:].any():
+        grid = [pair for pair in grid if pair[1] == np.inf]
+    penalties = [
+        np.repeat([of_features, of_sizes], [n_components, n_columns - n_components])
+        for of_features, of_sizes in grid
+    ]
+    rows = [folds != j for j in np.unique(folds)]
+    losses = np.empty((len(grid), len(values)))
+    for penalty, loss in zip(penalties, losses, strict=True):
+        for training in rows:
+            coef = _gamma_regression(inputs[training], values[training], penalty)
+            logs = coef[0] + inputs[~training] @ coef[1:]
+            loss[~training] = logs + values[~training] * np.exp(-logs)
+    best = int(losses.mean(axis=1).argmin())
+    if simplest_within(losses[[0, best]]) == 0:
+        return constant
+    return np.stack([_gamma_regression(inputs[p], values[p], penalties[best]) for p in parts])
+
+
+def _gamma_regression(inputs: Floats, values: Floats, penalties: Floats) -> Floats:
+    """Return the intercept and coefficients of log means of gamma variables.
+
+    They make Σ (η + v e^−η) + ½ Σ λ_j β_j² least, by steps of Fisher's scoring. Columns of an
+    infinite penalty have coefficients 0.
+    """
+    used = np.flatnonzero(np.isfinite(penalties))
+    columns = np.column_stack([np.ones(len(values)), inputs[:, used]])
+    ridge = np.concatenate([[0.0], penalties[used]])
+    information = scipy.linalg.cho_factor(columns.T @ columns + np.diag(ridge))
+    coef = np.zeros(len(ridge))
+    coef[0] = np.log(values.mean())
+
+    def loss_of(coef: Floats) -> tuple[float, Floats]:
+        logs = columns @ coef
+        with np.errstate(over="ignore"):
+            ratios = values * np.exp(-logs)
+        return float((logs + ratios).sum() + 0.5 * ridge @ coef**2), ratios
+
+    loss, ratios = loss_of(coef)
+    for _ in range(MOST_STEPS):
+        step = scipy.linalg.cho_solve(information, columns.T @ (1 - ratios) + ridge * coef)
+        before = loss
+        for share in 0.5 ** np.arange(12):
+            new = coef - share * step
+            loss, ratios = loss_of(new)
+            if loss < before:
+                coef = new
+                break
+        if not before - loss > TOLERANCE * len(values):
+            break
+    out = np.zeros(1 + len(penalties))
+    out[0], out[1 + used] = coef[0], coef[1:]
+    return out

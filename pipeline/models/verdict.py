@@ -1,0 +1,151 @@
+"""The verdict on a model in a sentence: its error, how sure it is, and what it is compared with.
+
+Reports, the terminal and notebooks take their words and their digits from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+RIVALS = {
+    "forest_error": "a random forest on moments, minima and maxima",
+    "means_error": "ridge regression on the bags' means",
+    "constant_error": "the best constant",
+}
+"""What a model is compared with, by the keys of `judge_fit`."""
+MOST_FREQUENT = "the most frequent class"
+ERROR_RATE = "error rate"  # the measure of classes, of which people read the accuracy
+HELD_OUT = " on bags held out"  # ends the measure of `judge_fit`
+RELATIVE = ", relative to the best constant's"
+MANY = 2.0  # times: a larger error is no longer told in percent
+NEAR = 2.0  # standard errors: closer errors are not told apart
+
+
+def verdict(
+    what: str,
+    measure: str,
+    where: str,
+    errors: Sequence[tuple[str, float]],
+    spread: float | None = None,
+) -> str:
+    """Return a sentence on an error and one on what it is compared with.
+
+    Parameters
+    ----------
+    what : str
+        Names of the targets.
+    measure : str
+    where : str
+        The bags: "291 held-out bags".
+    errors : sequence of (name, error)
+        Errors of the model, which comes first, and of its rivals.
+    spread : float, optional
+        Standard error of the model's error.
+    """
+    (_, error), *rivals = errors
+    begin = f"Predicting {what}: "
+    if measure == ERROR_RATE:
+        names = {RIVALS["constant_error"]: MOST_FREQUENT}
+        comparisons = [
+            f"{names.get(name, name)} {percent(1 - rival)}" for name, rival in ordered(rivals)
+        ]
+        sentence = f"{begin}accuracy {percent(1 - error, spread)} on {where}"
+        return (
+            f"{sentence}. For comparison: {', '.join(comparisons)}."
+            if comparisons
+            else f"{sentence}."
+        )
+    value = with_error(error, spread)
+    if measure.endswith(RELATIVE):
+        what_of, rivals = (
+            f"{measure.removesuffix(RELATIVE)} {value} times",
+            rivals_but_constant(rivals),
+        )
+        sentence = f"{begin}{what_of} {RIVALS['constant_error']}'s on {where}."
+    else:
+        sentence = f"{begin}{measure} {value} on {where}."
+    comparisons = [_beside(error, name, rival, spread) for name, rival in ordered(rivals)]
+    return f"{sentence} That is {listed(comparisons)}." if comparisons else sentence
+
+
+def verdict_of(what: str, judged: Mapping[str, Any]) -> str:
+    """Return the verdict on what `judge_fit` has found."""
+    measure = judged["measure"]
+    where = bags_in_words(judged["n"], measure.endswith(HELD_OUT))
+    rivals = [(text, judged[key]) for key, text in RIVALS.items() if judged.get(key) is not None]
+    errors = [("the model", judged["error"]), *rivals]
+    return verdict(
+        what, measure.removesuffix(HELD_OUT), where, errors, judged.get("standard_error")
+    )
+
+
+def bags_in_words(n: int, are_held_out: bool) -> str:
+    """Return what bags a model was judged on: "291 held-out bags"."""
+    return f"{n:,} {'held-out ' if are_held_out else ''}bags"
+
+
+def targets_in_words(names: Sequence[str]) -> str:
+    """Return what is predicted: the names of the targets; of densities there are none."""
+    return ", ".join(names) or "densities"
+
+
+def rivals_but_constant(rivals: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return the rivals but the constant, whose relative error is 1."""
+    return [rival for rival in rivals if rival[0] != RIVALS["constant_error"]]
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts as a list in a sentence: "a, b and c"."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def ordered(rivals: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return the rivals, the best first."""
+    return sorted(rivals, key=lambda one: one[1])
+
+
+def _beside(error: float, name: str, rival: float, spread: float | None) -> str:
+    if not rival:
+        return f"above {name} (0)"
+    if error >= MANY * rival:
+        times = error / rival
+        shown = f"{times:.1f}" if times < 10 else f"{times:,.0f}" if times < 1000 else "over 1,000"
+        return f"{shown} times the error of {name} ({rounded(rival)})"
+    change = 100 * (error - rival) / rival
+    is_near = spread is not None and abs(error - rival) < NEAR * spread
+    near = ", within two standard errors" if is_near else ""
+    side = f"{abs(change):.0f} % {'below' if change <= 0 else 'above'}"
+    return f"{side if round(abs(change)) else 'level with'} {name} ({rounded(rival, spread)}{near})"
+
+
+def with_error(value: float, spread: float | None) -> str:
+    """Return a value with its standard error, with no more digits than that allows."""
+    if spread is None or not math.isfinite(spread) or spread <= 0:
+        return rounded(value)
+    return f"{rounded(value, spread)} ± {rounded(spread, spread)}"
+
+
+def rounded(value: float, spread: float | None = None) -> str:
+    """Return a value with two digits of its standard error, or with three digits without one."""
+    if spread is None or not math.isfinite(spread) or spread <= 0 or not math.isfinite(value):
+        return f"{value:#.3g}".rstrip(".") if 1e-4 <= abs(value) < 1e5 else f"{value:.3g}"
+    decimals = 1 - math.floor(math.log10(spread))
+    if decimals > 8 or decimals < -4:
+        return f"{value:.3g}"
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"
+
+
+def percent(share: float, spread: float | None = None) -> str:
+    """Return a fraction in percent: "95.4 % ± 1.2 %"."""
+    if not spread:
+        return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f} % ± {100 * spread:.1f} %"
+
+
+def warning_lines(worries: Sequence[str]) -> list[str]:
+    """Return a line with the first warning and the number of the others; none without warnings."""
+    more = f" ({len(worries) - 1} more in the report)" if len(worries) > 1 else ""
+    return [f"Warning: {worry}{more}" for worry in worries[:1]]

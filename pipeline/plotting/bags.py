@@ -1,0 +1,166 @@
+"""Figures of bags and of densities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
+from numpy.typing import ArrayLike
+
+from ..core.checks import check_position
+from ..core.errors import DataError
+from .style import BLUE, ORANGE, axes_of, label_of
+
+if TYPE_CHECKING:
+    from ..core.arrays import Floats
+    from ..data.bags.box import Box
+    from ..densities.series import Densities
+
+MOST_DOTS = 1000  # points of a bag that are drawn
+GRID = {1: 320, 2: 96}  # midpoints per dimension of a density that is drawn
+DENSITY = "density (0 where negative)"  # a series may dip below zero
+
+
+def plot_bag(
+    bag: ArrayLike,
+    density: Densities | None = None,
+    *,
+    coordinate_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the points of a bag, over a density of its coordinates.
+
+    A bag of one coordinate is a histogram. Of more than two coordinates the first two are drawn.
+
+    Parameters
+    ----------
+    bag : shape (n_points, n_dims)
+    density : Densities, optional
+        The density of one bag, as of `estimate_densities([bag])`; of more than two coordinates its
+        marginal is drawn.
+    coordinate_names : sequence of str, optional
+        Names of the axes.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        If the bag is not an array of points, or the density has another dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.plotting import plot_bag
+    >>> ax = plot_bag(rng.normal(size=(50, 2)), coordinate_names=['pulse', 'pressure'])
+    >>> ax.get_xlabel()
+    'pulse'
+    """
+    points = np.asarray(bag, dtype=np.float64)
+    points = points[:, None] if points.ndim == 1 else points
+    if points.ndim != 2 or not points.size:
+        raise DataError(f"bag has shape {points.shape}; expected (n_points, n_dims)")
+    n_dims = points.shape[1]
+    if density is not None and density.n_dims != n_dims:
+        raise DataError(f"the bag has {n_dims} coordinates, the density {density.n_dims}")
+    names = _names_of(coordinate_names, n_dims)
+    ax = axes_of(ax)
+    if n_dims == 1:
+        ax.hist(points[:, 0], bins=40, density=True, color=BLUE, alpha=0.4, label="points")
+        if density is not None:
+            plot_densities(density, ax=ax, coordinate_names=names)
+        ax.set_ylabel("density")
+    else:
+        if density is not None:
+            plot_densities(density, ax=ax, coordinate_names=names)
+        shown = points[:: -(-len(points) // MOST_DOTS)]
+        part = f"{len(shown):,} of {len(points):,} points"
+        label = part if len(shown) < len(points) else f"{len(points):,} points"
+        color = BLUE if density is None else ORANGE
+        ax.plot(shown[:, 0], shown[:, 1], ".", color=color, markersize=3, label=label)
+        ax.set_ylabel(label_of(names[1]))
+    ax.set_xlabel(label_of(names[0]))
+    ax.legend(fontsize=9)
+    return ax
+
+
+def _names_of(names: Sequence[str] | None, n_dims: int) -> list[str]:
+    return list(names or [f"coordinate {j}" for j in range(n_dims)])
+
+
+def plot_densities(
+    densities: Densities,
+    index: int = 0,
+    *,
+    coordinate_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one density: a curve of one coordinate, a heat map of two.
+
+    With more coordinates the marginal of the first two is drawn.
+
+    Parameters
+    ----------
+    densities : Densities
+        Estimated or predicted densities.
+    index : int, default 0
+        Position of the density that is drawn.
+    coordinate_names : sequence of str, optional
+        Names of the axes.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ParameterError
+        If there is no density at ``index``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.densities import estimate_densities
+    >>> from bagbasis.plotting import plot_densities
+    >>> ax = plot_densities(estimate_densities([rng.normal(size=(50, 1))]))
+    >>> len(ax.lines) > 0
+    True
+    """
+    check_position("index", index, len(densities))
+    n_dims = densities.n_dims
+    names = _names_of(coordinate_names, n_dims)
+    shown = densities if n_dims <= 2 else densities.marginal([0, 1])
+    values, box = shown.on_grid(GRID[min(n_dims, 2)])[index], shown.box
+    ax = axes_of(ax)
+    ax.set_xlabel(label_of(names[0]))
+    if n_dims == 1:
+        ax.plot(shown.grid_axes(GRID[1])[0], values, color=ORANGE, label="density")
+        ax.set_ylabel("density")
+        return ax
+    ax.figure.colorbar(draw_plane(ax, values, box), ax=ax, label=DENSITY)
+    ax.set_ylabel(label_of(names[1]))
+    return ax
+
+
+def draw_plane(ax: Axes, values: Floats, box: Box, top: float | None = None) -> AxesImage:
+    """Draw values over two coordinates, from 0 up: a series that dips below is drawn as 0 there."""
+    return ax.imshow(
+        values.T,
+        origin="lower",
+        extent=(box.lo[0], box.hi[0], box.lo[1], box.hi[1]),
+        aspect="auto",
+        cmap="viridis",
+        vmin=0,
+        vmax=top,
+    )

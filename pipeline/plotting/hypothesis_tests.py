@@ -1,0 +1,225 @@
+"""Figures of tests: null distribution, scales and coordinates of a difference, drift over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ..core.errors import DataError
+from ..hypotheses.result import LEVEL
+from .style import BLUE, GREY, ORANGE, axes_of, plain_log
+
+if TYPE_CHECKING:
+    from ..hypotheses.result import HypothesisResult
+
+FAR = 3.0  # times the null's range: a statistic beyond is named, not drawn
+MOST_COORDINATES = 20  # whose bars have room for their numbers
+COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
+
+
+def plot_null(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the null distribution of a test with the statistic and the threshold of level 0.05.
+
+    Parameters
+    ----------
+    result : HypothesisResult
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import two_sample_test
+    >>> from bagbasis.plotting import plot_null
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> ax = plot_null(two_sample_test(a, b, statistic='energy', n_permutations=99))
+    >>> ax.get_xlabel()
+    'energy'
+    """
+    values = result.null_distribution
+    ax = axes_of(ax)
+    ax.hist(values, bins=40, color=BLUE, alpha=0.7, label=f"null: {result.null}")
+    threshold = float(np.quantile(values, 1 - LEVEL))
+    ax.axvline(threshold, color=BLUE, linestyle="--", label=f"level {LEVEL:g}: {threshold:.4g}")
+    width = float(np.ptp(values)) or 1.0
+    label = f"statistic: {result.statistic:.4g}, p = {result.p_value:.3g}"
+    if result.statistic < values.max() + FAR * width:
+        ax.axvline(result.statistic, color=ORANGE, linewidth=2, label=label)
+    else:
+        ax.plot([], [], color=ORANGE, label=f"{label}, far to the right")
+    ax.set_xlabel(result.name)
+    ax.set_ylabel("permutations" if result.null == "permutation" else "fraction")
+    ax.legend(fontsize=8)
+    ax.set_title(f"{result.question}: {', '.join(f'{k} {n:,}' for k, n in result.n.items())}")
+    return ax
+
+
+def plot_scales(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
+    """Draw what each bandwidth contributes: its weight in "fuse", its p-value in "agg".
+
+    Parameters
+    ----------
+    result : HypothesisResult
+        Result of a test that compares several bandwidths.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        If the test has a single bandwidth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import two_sample_test
+    >>> from bagbasis.plotting import plot_scales
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> ax = plot_scales(two_sample_test(a, b, statistic='fuse', n_permutations=99))
+    >>> ax.get_xlabel()
+    'bandwidth: the scale of the difference'
+    """
+    scales = result.details.get("scales")
+    if not scales:
+        raise DataError(f"{result.name} has a single scale: nothing to compare; use plot_null")
+    names, widths = np.array(scales["kernel"]), np.array(scales["bandwidth"])
+    weights = scales.get("weight")
+    values = np.array(scales["corrected"] if weights is None else weights)
+    ax = axes_of(ax)
+    for name in dict.fromkeys(scales["kernel"]):
+        of = names == name
+        color = COLORS.get(name, BLUE)
+        ax.plot(widths[of], values[of], "o-", color=color, label=f"{name} kernel")
+    ax.set_xscale("log")
+    plain_log(ax.xaxis)
+    ax.set_xlabel("bandwidth: the scale of the difference")
+    if weights is None:
+        ax.set_yscale("log")
+        plain_log(ax.yaxis)
+        ax.axhline(LEVEL, color="black", linestyle="--", linewidth=1, label=f"level {LEVEL:g}")
+        ax.set_ylabel("p-value, corrected for all bandwidths")
+    else:
+        ax.set_ylim(bottom=0)
+        ax.set_ylabel("weight in the statistic")
+    ax.legend(fontsize=8)
+    ax.set_title(f"{result.name.partition('(')[0]}: {title_of(result)}", fontsize=10)
+    return ax
+
+
+def plot_coordinates(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
+    """Draw how much of the statistic is lost without each coordinate.
+
+    Parameters
+    ----------
+    result : HypothesisResult
+        Result of a test with a bandwidth per coordinate.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        If the test has no bandwidth per coordinate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.hypotheses import two_sample_test
+    >>> from bagbasis.plotting import plot_coordinates
+    >>> a, b = rng.normal(0, 1, (80, 2)), rng.normal(0.8, 1, (80, 2))
+    >>> result = two_sample_test(a, b, statistic='mmd_u', bandwidth='ard', n_permutations=99)
+    >>> ax = plot_coordinates(result)
+    >>> len(ax.patches)
+    2
+    """
+    coordinates = result.details.get("coordinates")
+    if not coordinates:
+        raise DataError(f"{result.name} does not tell coordinates apart; use plot_null")
+    lost = np.array(coordinates["lost_without"])
+    order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
+    ax = axes_of(ax)
+    ax.bar([str(k) for k in order], lost[order], color=BLUE)
+    first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
+    ax.set_xlabel(f"coordinate{first}")
+    ax.set_ylabel("fraction of t that is lost without it")
+    ax.set_title(title_of(result, "coordinate"), fontsize=10)
+    return ax
+
+
+def title_of(result: HypothesisResult, unit: str = "scale") -> str:
+    """Say what a picture shows: where samples differ, if they do; else what each unit adds."""
+    p = f"p = {result.p_value:.2g}"
+    if result.p_value <= LEVEL:
+        return f"{unit}s at which the samples differ, {p}"
+    return f"contribution of each {unit} (no significant difference, {p})"
+
+
+def plot_drift(results: Sequence[Any], *, alpha: float = LEVEL, ax: Axes | None = None) -> Axes:
+    """Draw the p-values of drift tests over time.
+
+    Parameters
+    ----------
+    results : sequence of DriftResult, DriftPrediction or Round
+        Results in the order of time; those without a p-value are left out.
+    alpha : float, default 0.05
+        Level at or below which a result is a drift.
+    ax : matplotlib Axes, optional
+        Axes to draw into; default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    DataError
+        If no result has a p-value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from bagbasis.operations import DriftDetector
+    >>> from bagbasis.plotting import plot_drift
+    >>> old, *weeks = ([rng.normal(0, 1, (20, 2)) for _ in range(40)] for _ in range(4))
+    >>> detector = DriftDetector(n_permutations=99).fit(old)
+    >>> ax = plot_drift([detector.predict(week) for week in weeks])
+    >>> ax.get_ylabel()
+    'p-value'
+    """
+    pairs = [(i + 1, getattr(result, "p_value", None)) for i, result in enumerate(results)]
+    known = [(i, float(p)) for i, p in pairs if p is not None]
+    if not known:
+        raise DataError("results have no p-value: test rounds for drift first")
+    ax = axes_of(ax)
+    x, p = np.array([i for i, _ in known]), np.array([p for _, p in known])
+    drifted = p <= alpha
+    ax.plot(x, p, "-", color=GREY, linewidth=1)
+    ax.plot(x[~drifted], p[~drifted], "o", color=BLUE, label="no drift")
+    ax.plot(x[drifted], p[drifted], "o", color=ORANGE, label="drift")
+    ax.axhline(alpha, color=GREY, linestyle="--", label=f"level {alpha:g}")
+    ax.set_yscale("log")
+    plain_log(ax.yaxis)
+    ax.set_xlabel("test")
+    ax.set_ylabel("p-value")
+    ax.set_title(f"Drift in {int(drifted.sum())} of {len(p)} tests")
+    ax.legend(fontsize=9)
+    return ax

@@ -1,0 +1,53 @@
+"""Colours, labels and new Axes of all figures."""
+
+from __future__ import annotations
+
+from unicodedata import category
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from ..core.errors import ParameterError, printable, shown
+
+BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
+MOST_LETTERS = 40  # of a name in a picture
+NO_LETTERS = frozenset(("Cn", "Co", "Cs"))  # categories of characters that no font has
+
+
+def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
+    """Return the Axes to draw into: those that are given, or those of a new figure.
+
+    Raises
+    ------
+    ParameterError
+        If ``ax`` is neither None nor matplotlib's Axes.
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - sets a backend, which jobs do not want
+
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    if not isinstance(ax, Axes):
+        raise ParameterError(f"ax is {shown(ax)}; expected matplotlib's Axes or None")
+    return ax
+
+
+def label_of(name: object, most: int = MOST_LETTERS) -> str:
+    """Return a name of the data as pictures show it: on one line, and shortened if long."""
+    text = drawable("\\n".join(str(name).splitlines()))
+    return text if len(text) <= most else f"{text[: most - 10]}…{text[-9:]}"
+
+
+def drawable(text: str) -> str:
+    """Return a text with the characters escaped that no font has, such as those of private use."""
+    return "".join(
+        letter.encode("unicode_escape").decode() if category(letter) in NO_LETTERS else letter
+        for letter in printable(text)
+    )
+
+
+def plain_log(axis: Axis) -> None:
+    """Label a logarithmic x or y axis with plain numbers: 1, 2 and 5 times powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,138 @@
+"""Mistakes that newcomers make: each message says what is wrong and what to write instead."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import Bags, BagStore, DoubleBasisClassifier, DoubleBasisRegressor
+from bagbasis.core.constraints import OneOf, Share, ShareOrZero
+from bagbasis.core.errors import BagbasisError, closest
+from bagbasis.hypotheses import fit_test, two_sample_test
+from bagbasis.ingest import ingest_frame
+
+RNG = np.random.default_rng(5)
+BAGS = [RNG.normal(size=(6, 2)) for _ in range(24)]
+Y = RNG.normal(size=24)
+FRAME = pd.DataFrame({"id": np.repeat([0, 1], 3), "x": [1.0, 2, 3, 4, 5, 6], "word": "t"})
+
+
+def regressor(**parameters):
+    return DoubleBasisRegressor("moments", alpha=1e-3, **parameters)
+
+
+def fit(bags=BAGS, y=Y, kind=DoubleBasisRegressor):
+    return kind("moments", alpha=1e-3).fit(bags, y)
+
+
+def ingest(frame=FRAME, **options):
+    return ingest_frame(frame, "s", **({"id_column": "id", "coordinates": ["x"]} | options))
+
+
+MISTAKES = {
+    "one array": (lambda: fit(BAGS[0]), "for a single bag pass [bag]"),
+    "short labels": (lambda: fit(y=Y[:-1]), "y has 23 values for 24 bags"),
+    "short rows of labels": (lambda: fit(y=np.ones((23, 2))), "y has shape (23, 2) for 24 bags"),
+    "empty bag": (lambda: fit([*BAGS[:-1], np.ones((0, 2))]), "bag 23 is empty", "leave it out"),
+    "wide bag": (
+        lambda: fit([*BAGS[:-1], np.ones((2, 3))]),
+        *("bag 23 has dimension 3", "all bags need the same number of columns"),
+    ),
+    "text as targets": (lambda: fit(y=["a", "b"] * 12), "for classes use DoubleBasisClassifier"),
+    "text and holes as targets": (
+        lambda: fit(y=["a", None] * 12),
+        "for classes use DoubleBasisClassifier",
+    ),
+    "fractions as classes": (
+        lambda: fit(kind=DoubleBasisClassifier),
+        *("24 distinct values", "use DoubleBasisRegressor", "encode the classes as integers"),
+    ),
+    "intervals without calibration": (
+        lambda: fit().predict_interval(BAGS),
+        *("no calibration data", "holdout=0.1", "model.conformalize(X, y, cv=10)"),
+    ),
+    "deviations without a posterior": (
+        lambda: fit().predict(BAGS, return_std=True),
+        "fit it with uncertainty=True",
+    ),
+    "a percentage": (
+        lambda: regressor().fit(BAGS, Y, holdout=0.3).predict_interval(BAGS, coverage=80),
+        "(did you mean 0.8?)",
+    ),
+    "statistic": (
+        lambda: two_sample_test(BAGS[:12], BAGS[12:], statistic="mmd"),
+        *("(did you mean 'mmd_u'?)", "an instance of a statistic such as"),
+    ),
+    "score": (
+        lambda: fit_test(BAGS[0], "normal"),
+        "MixtureScore(mean, covariance) for a normal distribution",
+    ),
+    "id of another case": (lambda: ingest(id_column="ID"), "no column 'ID' (did you mean 'id'?)"),
+    "text coordinate": (
+        lambda: ingest(coordinates=["word"]),
+        "coordinates={'word': 'CAST(word AS DOUBLE)'}",
+    ),
+    "target that differs": (
+        lambda: ingest(FRAME.assign(y=[1.0, 2.0] * 3), targets=["y"]),
+        "set target_rules={'y': 'mean'}",
+    ),
+    "class that differs": (
+        lambda: ingest(FRAME.assign(y=["a", "b"] * 3), targets=["y"]),
+        "set target_rules={'y': 'last'}",
+    ),
+    "text column": (
+        lambda: Bags.from_frame(FRAME, id_column="id"),
+        *("column 'word' has", "coordinates=[...] or groupby(...)[[...]]"),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_to_write_instead(mistake, tmp_path, monkeypatch):
+    """The message names the argument and what to write in its place."""
+    monkeypatch.chdir(tmp_path)
+    call, *parts = MISTAKES[mistake]
+    with pytest.raises(BagbasisError) as refusal:
+        call()
+    for part in parts:
+        assert part in str(refusal.value)
+
+
+def test_a_file_is_no_store(tmp_path):
+    """Nothing of Zarr stands in the message for a file."""
+    (tmp_path / "notes").write_text("x")
+    with pytest.raises(BagbasisError, match=r"notes: not a bag store$"):
+        BagStore.open(tmp_path / "notes")
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "hint"),
+    [
+        ("ID", ["id", "x"], "'id'"),
+        ("spread", ["Spread"], "'Spread'"),
+        ("x", ["X", "x1"], "'X'"),
+        ("zz", ["id"], ""),
+    ],
+)
+def test_suggestions_do_not_depend_on_case(name, names, hint):
+    """The nearest name is suggested as it is written."""
+    assert closest(name, names) == (f" (did you mean {hint}?)" if hint else "")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "value", "hint"),
+    [
+        (Share, 90, "(did you mean 0.9?)"),
+        (Share, 97.5, "(did you mean 0.975?)"),
+        (ShareOrZero | OneOf("auto"), 20, "(did you mean 0.2?)"),
+        (Share, 100, ""),
+        (Share, -5, ""),
+        (Share, 250, ""),
+    ],
+)
+def test_percentages_are_told(constraint, value, hint):
+    """A fraction is suggested where the value is a percentage of one."""
+    with pytest.raises(BagbasisError) as refusal:
+        constraint.check("coverage", value)
+    assert re.findall(r"\(did .*?\)", str(refusal.value)) == ([hint] if hint else [])

@@ -1,0 +1,120 @@
+"""Parameters, fields and config keys of versions before 1.0 answer with their names of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bagbasis.core.errors import ParameterError
+from bagbasis.core.moved import MOVED, RENAMED, with_new_names
+from bagbasis.core.saved import read_saved
+from bagbasis.hypotheses import FIT, two_sample_test
+from bagbasis.jobs.commands import fit, retrain, tune
+from bagbasis.jobs.commands.hypotheses.two_sample import Config
+from bagbasis.jobs.configs.config import load_config
+from bagbasis.models import tune as tune_models
+from bagbasis.neural import SequenceRegressor
+from bagbasis.operations import DriftResult
+from bagbasis.singlecell import BagbasisSamples, divergence_blocks
+
+SERIES = np.random.default_rng(0).standard_normal((2, 40, 1))
+GIVEN = {"null": "wild_bootstrap", "n_permutations": 9, "statistic": "mmd_u"}
+RESULT = {
+    "statistic": 0.1, "p_value": 0.5, "effect": 0.0, "n_reference": 3, "n_new": 3,
+    "n_left_out_reference": 0, "n_left_out_new": 0, "n_outside": 0, "n_permutations": 9,
+    "coordinates": [],
+}  # fmt: skip
+
+
+def test_an_argument_of_before_is_taken_with_a_warning_at_the_caller():
+    new = two_sample_test(*SERIES, correlation_length=2.0, **GIVEN)
+    with pytest.warns(FutureWarning, match="two_sample_test: memory is now called corr") as caught:
+        old = two_sample_test(*SERIES, memory=2.0, **GIVEN)
+    assert old.p_value == new.p_value
+    assert caught[0].filename == __file__
+
+
+def test_both_names_of_an_argument_are_refused():
+    with pytest.raises(ParameterError, match="correlation_length and memory are two names"):
+        two_sample_test(*SERIES, memory=2.0, correlation_length=2.0, **GIVEN)
+
+
+@pytest.mark.parametrize("name", ["ksd", "ksd_agg"])
+def test_a_field_of_before_is_set_and_read(name):
+    with pytest.warns(FutureWarning, match="memory is now called correlation_length"):
+        statistic = FIT[name](memory=3.0)
+    assert statistic == FIT[name](correlation_length=3.0)
+    with pytest.warns(FutureWarning, match="memory is now called correlation_length"):
+        assert statistic.memory == 3.0
+
+
+def test_saved_values_of_before_are_read_without_a_warning():
+    old = read_saved(DriftResult, {**RESULT, "n_points_a_bag": 7})
+    assert old == read_saved(DriftResult, {**RESULT, "points_per_bag": 7})
+    assert old.points_per_bag == 7
+
+
+@pytest.mark.parametrize("key", ["null", "null_law", '"null"'])
+def test_a_config_names_the_null_in_each_way(key, tmp_path, recwarn):
+    path = tmp_path / "test.yaml"
+    path.write_text(f"out_dir: o\na_url: s\n{key}: permutation\n")
+    assert load_config(Config, path).null == "permutation"
+    warned = [str(one.message) for one in recwarn]
+    expected = "bags test: null_law is now called null (the old name goes in 1.1)"
+    assert warned == ([expected] if key == "null_law" else [])
+
+
+@pytest.mark.filterwarnings("ignore:bags test")
+@pytest.mark.parametrize("override", ["null=normal", "null_law=normal"])
+@pytest.mark.parametrize("key", ["null", "null_law"])
+def test_an_override_wins_under_each_name(key, override, tmp_path):
+    path = tmp_path / "test.yaml"
+    path.write_text(f"out_dir: o\na_url: s\n{key}: permutation\n")
+    assert load_config(Config, path, [override]).null == "normal"
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        (fit.Config, "checkpoint_url"),
+        (tune.Config, "cache_url"),
+        (retrain.Config, "checkpoint_url"),
+    ],
+)
+def test_configs_of_before_name_checkpoints(config, key, tmp_path):
+    path = tmp_path / "job.yaml"
+    required = [name for name, one in config.model_fields.items() if one.is_required()]
+    path.write_text("".join(f"{name}: a\n" for name in [*required, key]))
+    with pytest.warns(FutureWarning, match=f"{key} is now called checkpoints"):
+        assert load_config(config, path).checkpoints == "a"
+
+
+def test_two_names_of_before_for_one_of_today_are_refused():
+    with pytest.raises(ParameterError, match=r"tune: .* are two names .*; give checkpoints alone"):
+        tune_models(None, [], cache_url="a", records="b")
+
+
+def test_checkpoints_of_networks_and_samples_have_one_name(tmp_path):
+    with pytest.warns(FutureWarning, match="SequenceRegressor: checkpoint is now called"):
+        assert SequenceRegressor(checkpoint="kept").checkpoints == "kept"
+    with pytest.warns(FutureWarning, match="divergence_blocks: checkpoint is now called"):
+        divergence_blocks(list(SERIES), k=3, checkpoint=tmp_path)
+    assert list(tmp_path.iterdir())
+    with pytest.warns(FutureWarning, match="BagbasisSamples: checkpoint is now called"):
+        assert BagbasisSamples("donor", checkpoint="kept").checkpoints == "kept"
+
+
+def test_the_page_has_a_row_for_each_name():
+    page = (Path(__file__).parents[2] / "docs/policy.md").read_text()
+    for owner, names in RENAMED.items():
+        for old, new in names.items():
+            assert f"| `{owner}` | `{old}` | `{new}` |" in page
+    for old, new in MOVED.items():
+        place = f"bagbasis.{new}".rstrip(".")
+        assert f"| `bagbasis.{old}` | `{place}` |" in page
+
+
+def test_names_of_others_are_left_alone():
+    assert with_new_names("evaluate_basis", {"data": 1}) == {"data": 1}

@@ -1,0 +1,160 @@
+"""What commands print: the result first, details, formats, errors as JSON, and the doctor."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bagbasis import BagStore
+from bagbasis.jobs import doctor
+from bagbasis.jobs.cli import cli
+from bagbasis.jobs.terminal import column_texts
+from tests.jobs.running import settings
+
+FIT = settings(embedding="moments", model__random_features="false", model__alpha=0.1)
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("output")
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(9, 1)) * scale for scale in rng.uniform(0.5, 2, 60)]
+    store = BagStore.create(folder / "s.zarr", n_dims=1, target_names=["y"])
+    store.append(bags, [bag.std() for bag in bags])
+    done = run("fit", store.url, "-o", folder / "m.zarr", *FIT, *settings(holdout=0.4))
+    assert done.exit_code == 0, done.output
+    (folder / "fit.txt").write_text(done.stdout)
+    return folder
+
+
+@pytest.mark.long
+def test_a_fit_prints_its_result_first(folder):
+    """The verdict, what was fitted, the interval, a warning, what next: and no table."""
+    first, *more = (folder / "fit.txt").read_text().splitlines()
+    assert first.startswith("Predicting y: RMSE ")
+    assert " ± " in first
+    assert "held-out bags. That is " in first
+    assert len(more) <= 4
+    assert more[-1].startswith("Next: bags predict ")
+    assert "n_passes" not in "".join(more)
+    told = run(
+        "fit", folder / "s.zarr", "-o", folder / "v.zarr", "-v", *FIT, *settings(holdout=0.4)
+    )
+    assert told.stdout.splitlines()[0] == first
+    assert "n_passes" in told.stdout
+
+
+@pytest.mark.long
+def test_quiet_prints_nothing(folder):
+    """Not even progress; the work is done."""
+    told = run("predict", folder / "m.zarr", folder / "s.zarr", "-o", folder / "p.csv", "-q")
+    assert (told.exit_code, told.stdout, told.stderr) == (0, "", "")
+    assert len((folder / "p.csv").read_text().splitlines()) == 61
+
+
+@pytest.mark.long
+def test_arguments_stand_for_keys(folder):
+    """A model, data and an output; too many of them are refused."""
+    told = run("evaluate", folder / "m.zarr", folder / "s.zarr", "-o", folder / "out")
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("Predicting y: RMSE ")
+    page = (folder / "out" / "report.html").read_text()
+    assert "Pictures next to this page: predictions.png, residuals.png" in page
+    told = run("predict", "a", "b", "c")
+    assert told.exit_code == 2
+    assert "too many arguments" in told.stderr
+
+
+def test_tables_without_a_terminal(folder):
+    """Cells side by side, or with tabs in between; no line is drawn, and none ends in blanks."""
+    plain = run("info", folder / "s.zarr").stdout
+    assert not set("│┃━─┏") & set(plain)
+    assert all(line == line.rstrip() for line in plain.splitlines())
+    tsv = run("info", folder / "s.zarr", "--format", "tsv").stdout
+    assert "n_bags\t60" in tsv.splitlines()
+    assert json.loads(run("info", folder / "s.zarr", "--format", "json").stdout)["n_bags"] == 60
+
+
+@pytest.mark.parametrize("words", [["--json"], ["--format", "json"], ["--format=json"]])
+def test_errors_are_json_where_json_is_asked_for(words, tmp_path):
+    """Of a job, and of a command line that cannot be read; stderr has the line as ever."""
+    told = run("info", tmp_path / "none.zarr", *words)
+    error = json.loads(told.stdout)["error"]
+    assert error["type"] == "StoreError"
+    assert told.stderr.strip() == f"bags: {error['message']}"
+    told = run("fit", "--nope", *words)
+    assert json.loads(told.stdout)["error"]["type"] == "UsageError"
+    assert run("fit", "--nope").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        ([0.9995, 1.0, 0.3851], ["0.9995", "1.0000", "0.3851"]),
+        ([0.7633, -0.0003191, None], ["0.7633", "-0.0003", "-"]),
+        ([1504.2, 3.5], ["1,504", "4"]),
+        ([1e-9, 0.3], ["1e-09", "0.3"]),
+        ([0.5, "a"], ["0.5", "a"]),
+        ([1, 2000], ["1", "2,000"]),
+    ],
+)
+def test_a_column_has_one_number_of_decimals(cells, texts):
+    """But for p-values over many powers of ten, and columns of texts."""
+    assert column_texts(cells) == texts
+
+
+def test_the_doctor(folder, tmp_path):
+    """Versions, memory and kernels; a store that does not answer is an error."""
+    found = doctor.examine((str(folder / "s.zarr"),))
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["stores"][str(folder / "s.zarr")]["bags"] == 60
+    assert doctor.problems(found) == []
+    found = doctor.examine((str(tmp_path / "none.zarr"),), "tcp://localhost:nope")
+    assert len(doctor.problems(found)) == 2
+
+
+SECRET = "wJalrXUtnFEMI/K7MDENG"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor", "{url}"),
+        ("doctor", "{url}", "--json"),
+        ("doctor", "--cluster", "{url}"),
+        ("fit", "{url}", "-o", "m.zarr"),
+        ("fit", "s.zarr", "-o", "{url}"),
+        ("predict", "{url}", "s.zarr", "-o", "p.csv"),
+        ("predict", "m.zarr", "{url}", "-o", "p.csv", "--json"),
+        ("evaluate", "m.zarr", "s.zarr", "-o", "{url}"),
+        ("generate", "gmm_components", "-o", "{url}"),
+        ("models", "add", "{url}", "m.zarr"),
+        ("info", "{url}"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("url", [f"s3://AKIA:{SECRET}@bucket/x", f"https://h/x?sig={SECRET}"])
+def test_no_secret_of_an_argument_is_printed(words, url, tmp_path, monkeypatch):
+    """Nor of the environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BAGBASIS_RUNS", url)
+    done = run(*(word.format(url=url) for word in words))
+    assert done.exit_code != 0
+    assert SECRET not in done.output
+    assert "MDENG" not in done.output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell, monkeypatch):
+    """A script for each shell; keys, datasets and profiles are completed."""
+    assert "_BAGS_COMPLETE" in run("completion", shell).stdout
+    words = {"COMP_WORDS": "bags fit --set model.al", "COMP_CWORD": "3"}
+    told = CliRunner().invoke(
+        cli, [], env={"_BAGS_COMPLETE": "bash_complete", **words}, prog_name="bags"
+    )
+    assert "model.alpha=" in told.output

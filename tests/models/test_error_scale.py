@@ -1,0 +1,218 @@
+"""Intervals are wider for bags of larger errors: the scale is learnt, saved, and left out where
+all bags have one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisRegressor, as_bags, load_model
+from bagbasis.data.labelled.splits import IndexFolds
+from bagbasis.models.intervals import fold_calibration
+from bagbasis.models.intervals.calibration import Calibration
+from bagbasis.models.intervals.error_scale import MOST_TARGETS, ErrorRows, ErrorScale
+from bagbasis.models.outcomes.reals import Reals
+from bagbasis.models.ridge_model import RidgeModel
+from tests.models.predicting import bases, regressor
+from tests.oracles.conformal import intervals_by_folds
+from tests.oracles.labelled import stored
+
+N = 160
+
+
+def bags_of_unequal_noise(n, seed=0):
+    """Labels are noisy means of bags of 2 to 200 points in the unit square."""
+    rng = np.random.default_rng(seed)
+    sizes = np.exp(rng.uniform(np.log(2), np.log(200), n)).astype(int)
+    centres = rng.uniform(0.3, 0.7, n)
+    bags = [np.clip(rng.normal(c, 0.2, (k, 2)), 0, 1) for c, k in zip(centres, sizes, strict=True)]
+    return bags, centres + rng.normal(size=n) / sizes**0.5
+
+
+BAGS, Y = bags_of_unequal_noise(N)
+NEW, _ = bags_of_unequal_noise(30, 1)
+
+
+def features(model, bags):
+    blocks = model.features_.blocks(as_bags(bags), "float64")
+    return np.concatenate([block.copy() for _, block, _ in blocks])
+
+
+def sizes_of(bags):
+    return np.array([len(bag) for bag in bags])
+
+
+def rows(scale_of, n=400, seed=0, n_targets=1):
+    """Errors of normal labels whose deviation is a function of features (n, 3) and sizes (n,)."""
+    rng = np.random.default_rng(seed)
+    z, sizes = rng.normal(size=(n, 3)), rng.integers(2, 300, n)
+    errors = np.abs(rng.normal(size=(n, n_targets))) * scale_of(z, sizes)[:, None]
+    return ErrorRows(np.arange(n) % 5, errors, sizes.astype(float), z)
+
+
+SCALES = {
+    "sizes": lambda z, n: 1 / n**0.5,
+    "a floor and sizes": lambda z, n: (0.01 + 1 / n) ** 0.5,
+    "features": lambda z, n: np.exp(z[:, 0] - 0.5 * z[:, 2]),
+    "both, in small units": lambda z, n: 1e-9 * np.exp(z[:, 1]) / n**0.5,
+}
+
+
+@pytest.mark.parametrize("scale_of", SCALES.values(), ids=SCALES)
+def test_what_errors_depend_on(scale_of):
+    """The scale follows the deviation, of which one scale for all bags explains nothing."""
+    scale = ErrorScale.learnt(rows(scale_of), n_folds=2)
+    new = rows(scale_of, seed=1)
+    found = scale.of(new.features, new.sizes)
+    assert found.shape == (400, 1, 2)
+    true = np.log(scale_of(new.features, new.sizes))
+    for logs in np.log(found[:, 0]).T:
+        assert np.std(logs - true) < 0.45 * np.std(true)
+
+
+NO_SCALES = {
+    "one deviation": rows(lambda z, n: np.ones(len(n))),
+    "few errors": rows(SCALES["sizes"], 99),
+    "no errors": rows(lambda z, n: np.zeros(len(n))),
+    "infinite errors": rows(lambda z, n: np.full(len(n), np.inf)),
+    "many targets": rows(SCALES["sizes"], n_targets=MOST_TARGETS + 1),
+    "nothing to depend on": ErrorRows(
+        np.arange(200) % 5, np.arange(200.0)[:, None], np.full(200, 7.0), np.ones((200, 4))
+    ),
+}
+
+
+@pytest.mark.parametrize("given", NO_SCALES.values(), ids=NO_SCALES)
+def test_one_scale_serves(given):
+    """It is then left out."""
+    assert ErrorScale.learnt(given) is None
+
+
+def test_each_target_has_its_own():
+    """Errors of one target depend on the size, those of the other on nothing."""
+    first, second = rows(SCALES["sizes"]), rows(lambda z, n: np.ones(len(n)), seed=3)
+    errors = np.hstack([first.errors, second.errors])
+    scale = ErrorScale.learnt(ErrorRows(first.folds, errors, first.sizes, first.features))
+    found = scale.of(first.features, first.sizes)[:, :, 0]
+    assert np.ptp(np.log(found[:, 0])) > 1
+    assert np.ptp(found[:, 1]) == 0
+
+
+def test_no_bag_goes_beyond_those_known():
+    """Neither a size nor features that no bag had make an interval endless."""
+    scale = ErrorScale.learnt(rows(SCALES["both, in small units"]))
+    least, most = np.exp(scale.limits[0, 0])
+    far = scale.of(np.array([[0.0, 1e9, 0.0], [0.0, -1e9, 0.0]]), np.array([1, 10**9]))
+    np.testing.assert_allclose(far.ravel(), [most, least])
+
+
+@pytest.mark.parametrize("cv", [2, 7])
+def test_by_the_definition(cv, tmp_path):
+    """Errors are in units of the scale of their fold, in memory, saved, and of a store."""
+    y = np.stack([Y, 9 * Y**2], axis=1)
+    model = regressor().fit(BAGS, y).conformalize(BAGS, y, cv=cv)
+    scale, (z, z_new) = model.calibration_.scale, (features(model, b) for b in (BAGS, NEW))
+    scales = scale.of(z, sizes_of(BAGS)), scale.of(z_new, sizes_of(NEW))
+    folds = IndexFolds(cv).of(np.arange(N))
+    ends = intervals_by_folds(z, y, z_new, folds, model.alpha_ / N, 0.8, scales=scales)
+    found = np.stack(model.predict_interval(NEW, 0.8))
+    np.testing.assert_allclose(found, ends, rtol=1e-6, atol=1e-8)
+    widths = (found[1] - found[0])[:, 0]
+    assert np.corrcoef(np.log(widths), np.log(sizes_of(NEW)))[0, 1] < -0.8
+    model.save(tmp_path / "m.zarr")
+    store = stored(tmp_path / "s.zarr", NEW, np.zeros(30), chunk_points=100)
+    loaded = load_model(tmp_path / "m.zarr")
+    np.testing.assert_array_equal(np.stack(loaded.predict_interval(NEW, 0.8)), found)
+    lazy = np.stack([np.asarray(end) for end in loaded.predict_interval(store, 0.8)])
+    np.testing.assert_allclose(lazy, found, rtol=1e-9)
+
+
+def test_of_bags_held_out():
+    """The bags fitted teach the scale, those held out give the errors in its units."""
+    model = regressor().fit(BAGS, Y, holdout=0.3)
+    calibration, n_held = model.calibration_, model.report_["n_bags_held_out"]
+    assert len(calibration.errors) == n_held
+    low, high = model.predict_interval(NEW, 0.8)
+    scales = calibration.scale.of(features(model, NEW), sizes_of(NEW))[:, 0, 0]
+    np.testing.assert_allclose((high - low) / 2, calibration.margins(0.8) * scales)
+    again = model.conformalize(BAGS, Y).calibration_
+    np.testing.assert_array_equal(again.errors, calibration.errors)
+    np.testing.assert_array_equal(again.scale.coef, calibration.scale.coef)
+
+
+def test_of_bags_with_many_points(monkeypatch):
+    """Evenly spread ones teach the scale, and never fewer than it takes."""
+    model, source = regressor().fit(BAGS, Y), Reals.label(BAGS, Y, None)
+    folded, n_points = model.model_.folded(1e-9), sum(map(len, BAGS))
+    every = folded.learn_scale(source, 5)
+    monkeypatch.setattr(fold_calibration, "MOST_POINTS", int(0.8 * n_points))
+    some = folded.learn_scale(source, 5)
+    assert (some.coef != every.coef).any()
+    assert some.sizes != every.sizes
+    monkeypatch.setattr(fold_calibration, "MOST_POINTS", 1)
+    assert folded.learn_scale(source, 5) is not None
+
+
+def test_of_other_bags():
+    """A third of 300 bags or more teaches the scale, and is left out of the errors."""
+    model = DoubleBasisRegressor("moments", False, alpha=1.0).fit(BAGS, Y)
+    for n, n_errors, is_scaled in ((300, 200, True), (297, 297, False)):
+        calibration = model.conformalize(*bags_of_unequal_noise(n, 2)).calibration_
+        assert len(calibration.errors) == n_errors
+        assert (calibration.scale is not None) == is_scaled
+
+
+def test_saved_under_another_name():
+    """A version that knows no scale finds no intervals, where it would find wrong ones."""
+    model = regressor().fit(BAGS, Y).conformalize(BAGS, Y, cv=4)
+    attributes = model.model_.state().attributes
+    assert "scaled_fold_calibration" in attributes
+    assert "fold_calibration" not in attributes
+    names = RidgeModel.array_names(attributes, Reals)
+    assert {"fold_calibration_errors", "fold_calibration_scale_coef"} <= set(names)
+    plain = Calibration(np.array([[1.0], [2.0]]))
+    assert plain.state().attributes == {"calibration": {}}
+    damaged = model.model_.state()
+    damaged.arrays["fold_calibration_scale_coef"] = np.zeros((3, 1, 4))
+    with pytest.raises(ValueError, match="coef of the scale has shape"):
+        type(model.calibration_).from_state(damaged, 1, model.features_.n_features)
+
+
+class _Constant:
+    """A model that says 7 of each bag."""
+
+    def decision_rows(self, bags):
+        return np.full((len(bags), 1), 7.0)
+
+
+def test_errors_of_models_that_choose_anew():
+    """Each fold's errors are of a model that was chosen and fitted without the fold."""
+    model = regressor().fit(BAGS[:30], Y[:30])
+    source, seen = Reals.label(BAGS[:30], np.where(np.arange(30) == 4, np.nan, Y[:30]), None), []
+
+    def fit(bags):
+        seen.append(np.concatenate([batch.index for batch in bags.batches()]))
+        return _Constant()
+
+    made = model.model_.folded(1e-9).calibrate(source, 4, choose_anew=fit)
+    folds, labelled = IndexFolds(4).of(np.arange(30)), np.arange(30) != 4
+    for j, index in enumerate(seen):
+        np.testing.assert_array_equal(index, np.flatnonzero((folds != j) & labelled))
+    expected = [np.sort(np.abs(7 - Y[:30][(folds == j) & labelled])) for j in range(4)]
+    np.testing.assert_array_equal(made.errors[:, 0], np.concatenate(expected))
+    assert made.sizes == [len(part) for part in expected]
+    assert made.scale is None
+
+
+def test_few_bags_choose_anew():
+    """Where the embedding was chosen, errors are larger than those of folds that all had a say."""
+    bags, y = BAGS[:16], Y[:16]
+    automatic = DoubleBasisRegressor(random_features=False).fit(bags, y)
+    fixed = automatic.model_.folded(1e-9).calibrate(Reals.label(bags, y, None), 2)
+    chosen = automatic.conformalize(bags, y, cv=2).calibration_
+    np.testing.assert_array_equal(chosen.coef, fixed.coef)
+    assert (chosen.errors != fixed.errors).any()
+    named = DoubleBasisRegressor(*bases(), alpha=1.0).fit(bags, y)
+    fixed = named.model_.folded(1e-7).calibrate(Reals.label(bags, y, None), 2)
+    chosen = named.conformalize(bags, y, cv=2).calibration_
+    np.testing.assert_array_equal(chosen.errors, fixed.errors)

@@ -1,0 +1,83 @@
+"""`explain`: effects of points are exact, and coordinates that matter are seen."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor
+from bagbasis.core.errors import DataError, ModelError, ParameterError
+from bagbasis.models import explain
+
+RNG = np.random.default_rng(3)
+BAGS = [RNG.normal(size=(12, 2)) * scale for scale in RNG.uniform(0.5, 2.0, 40)]
+Y = np.array([bag[:, 1].mean() for bag in BAGS])
+LINEAR = {"embedding": "moments", "random_features": False, "alpha": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return DoubleBasisRegressor(**LINEAR).fit(BAGS, Y)
+
+
+def test_effects_are_those_of_leaving_a_point_out(model):
+    """Of every point: the prediction less that of the bag without it."""
+    found = explain(model, BAGS[0])
+    without = [np.delete(BAGS[0], i, axis=0) for i in range(12)]
+    expected = model.predict([BAGS[0]])[0] - model.predict(without)
+    np.testing.assert_allclose(found.effect[:, 0], expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(found.rows, np.arange(12))
+    assert found.prediction[0] == pytest.approx(model.predict([BAGS[0]])[0])
+
+
+def test_a_linear_head_on_means_has_the_slopes_of_the_mean(model):
+    """A shift by a standard deviation of coordinate 1 moves its mean, which is the label."""
+    found = explain(model, BAGS[0])
+    assert found.shift[1, 0] == pytest.approx(BAGS[0][:, 1].std(), rel=0.05)
+    assert abs(found.shift[0, 0]) < 0.05 * found.shift[1, 0]
+    assert abs(found.spread[:, 0]).max() < 0.1 * found.shift[1, 0]
+
+
+def test_columns_of_frames_are_found_by_their_names():
+    """In another order than the bags fitted had them."""
+    frame = pd.concat(
+        [pd.DataFrame(bag, columns=["a", "b"]).assign(id=i) for i, bag in enumerate(BAGS)]
+    )
+    model = DoubleBasisRegressor(**LINEAR).fit(frame.groupby("id")[["a", "b"]], Y)
+    bag = pd.DataFrame(BAGS[0], columns=["a", "b"])
+    found, turned = explain(model, bag), explain(model, bag[["b", "a"]])
+    np.testing.assert_allclose(found.effect, turned.effect)
+    assert found.coordinate_names == turned.coordinate_names == ("a", "b")
+    assert [*found.to_frame().columns] == ["effect", "a", "b"]
+
+
+def test_probabilities_of_classes_are_explained():
+    """Effects on the probabilities of all classes add up to 0."""
+    classes = np.where([bag.std() > 1.2 for bag in BAGS], "wide", "narrow")
+    model = DoubleBasisClassifier("moments", alpha=1e-2).fit(BAGS, classes)
+    found = explain(model, BAGS[0])
+    assert found.targets == ("probability of narrow", "probability of wide")
+    np.testing.assert_allclose(found.effect.sum(axis=1), 0, atol=1e-9)
+    assert "probability of wide: points" in repr(found)
+
+
+def test_large_bags_leave_out_some_points(model):
+    """As many as asked for, evenly chosen, the first and the last among them."""
+    found = explain(model, BAGS[0], max_points=4)
+    assert len(found.effect) == 4
+    assert found.rows[[0, -1]].tolist() == [0, 11]
+
+
+@pytest.mark.parametrize(
+    ("bag", "error", "message"),
+    [
+        (np.ones((1, 2)), DataError, "single point"),
+        (np.ones((4, 3)), ModelError, "dimension 2, these have 3"),
+        (np.full((4, 2), np.nan), DataError, "is nan"),
+    ],
+)
+def test_bags_that_cannot_be_explained(model, bag, error, message):
+    """One point, another dimension, or no numbers."""
+    with pytest.raises(error, match=message):
+        explain(model, bag)
+    with pytest.raises(ParameterError, match="target is 1; expected 0 to 0"):
+        explain(model, BAGS[0]).to_frame(1)

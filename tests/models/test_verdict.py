@@ -1,0 +1,89 @@
+"""The sentence on a model: its error with the digits it has, next to its rivals."""
+
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate
+from bagbasis.models.verdict import RIVALS, rounded, verdict, verdict_of, with_error
+
+RNG = np.random.default_rng(0)
+BAGS = [RNG.normal(size=(8, 1)) * scale for scale in RNG.uniform(0.5, 2, 60)]
+Y = np.array([bag.std() for bag in BAGS])
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "text"),
+    [
+        (1.50412, 0.0712, "1.504 ± 0.071"),
+        (15040.0, 712.0, "15,040 ± 710"),
+        (0.00123, 0.00004, "0.001230 ± 0.000040"),
+        (2.0, None, "2.00"),
+        (123.456, 0.0, "123"),
+        (3.2e-7, None, "3.2e-07"),
+    ],
+)
+def test_no_more_digits_than_the_error_allows(value, spread, text):
+    """Two digits of the standard error; three of a number without one."""
+    assert with_error(value, spread) == text
+
+
+def test_the_best_rival_stands_first():
+    """With percent, and a word where the difference is within two standard errors."""
+    rivals = [("the best constant", 2.831), ("a forest", 1.766), ("ridge", 1.55)]
+    told = verdict("y", "RMSE", "291 held-out bags", [("the model", 1.504), *rivals], 0.07)
+    assert told == (
+        "Predicting y: RMSE 1.504 ± 0.070 on 291 held-out bags. That is 3 % below ridge (1.550, "
+        "within two standard errors), 15 % below a forest (1.766) and 47 % below the best constant "
+        "(2.831)."
+    )
+    worse = verdict("y", "RMSE", "9 bags", [("the model", 2.0), ("the best constant", 1.0)])
+    assert "That is 2.0 times the error of the best constant (1.00)." in worse
+
+
+@pytest.mark.parametrize(
+    ("rival", "told"),
+    [(0.8, "25 % above ridge"), (0.3, "3.3 times the error of ridge"), (0.02, "50 times the error"),
+     (1e-9, "over 1,000 times the error")],
+)  # fmt: skip
+def test_a_much_larger_error_is_told_in_times(rival, told):
+    assert told in verdict("y", "RMSE", "9 bags", [("the model", 1.0), ("ridge", rival)])
+
+
+def test_what_was_judged_is_said_as_it_was():
+    """Bags held out, or cross-validation: never both."""
+    judged = {"n": 50, "error": 0.5, "constant_error": 1.0, "means_error": 0.8}
+    held_out = verdict_of("y", judged | {"measure": "RMSE on bags held out", "standard_error": 0.1})
+    assert held_out.startswith("Predicting y: RMSE 0.50 ± 0.10 on 50 held-out bags.")
+    measure = "error by cross-validation, relative to the best constant's"
+    folds = verdict_of("y", judged | {"measure": measure})
+    assert folds.startswith(
+        "Predicting y: error by cross-validation 0.500 times the best constant's on 50 bags."
+    )
+    assert "held" not in folds
+    assert f"38 % below {RIVALS['means_error']} (0.800)" in folds
+
+
+def test_classes_are_told_by_their_accuracy():
+    """In percent, with its standard error, next to the most frequent class."""
+    rivals = [("the model", 0.1), (RIVALS["constant_error"], 0.4)]
+    told = verdict("side", "error rate", "90 held-out bags", rivals, 0.032)
+    assert told == (
+        "Predicting side: accuracy 90.0 % ± 3.2 % on 90 held-out bags. For comparison: the most "
+        "frequent class 60.0 %."
+    )
+
+
+def test_errors_have_a_standard_error_and_a_verdict():
+    """That of the mean of squares for numbers, the binomial one for classes."""
+    model = DoubleBasisRegressor("moments", alpha=1e-2).fit(BAGS, Y)
+    errors = evaluate(model, BAGS, Y, subset="all")
+    squares = (model.predict(BAGS) - Y) ** 2
+    expected = squares.std() / 60**0.5 / (2 * squares.mean() ** 0.5)
+    assert errors.standard_error == pytest.approx(expected, rel=1e-6)
+    assert rounded(errors.error, errors.standard_error) in errors.verdict()
+    classes = DoubleBasisClassifier("moments", alpha=1e-2).fit(BAGS, Y > 1)
+    errors = evaluate(classes, BAGS, Y > 1, subset="all")
+    assert errors.standard_error == pytest.approx((errors.error * (1 - errors.error) / 60) ** 0.5)
+    assert "accuracy" in errors.verdict()
+    weighted = evaluate(model, BAGS, Y, subset="all", sample_weight=np.linspace(1, 2, 60))
+    assert weighted.standard_error is None

@@ -1,0 +1,129 @@
+"""Figures of results: what is drawn is what the results hold, into the Axes that are given."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate, plotting
+from bagbasis.core.errors import BagbasisError
+from bagbasis.densities import estimate_densities
+from bagbasis.hypotheses import two_sample_test
+from bagbasis.models import explain, permutation_importance
+from bagbasis.plotting.calibration import groups_of, wilson
+
+mpl.use("agg")
+RNG = np.random.default_rng(1)
+BAGS = [RNG.normal(size=(8, 2)) * scale for scale in RNG.uniform(0.5, 2, 60)]
+Y = np.array([bag.std() for bag in BAGS])
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return DoubleBasisRegressor("moments", alpha=1e-2).fit(BAGS, Y)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return DoubleBasisClassifier("moments", alpha=1e-2).fit(BAGS, Y > 1)
+
+
+def test_predictions_are_the_pairs_of_the_errors(model, ax):
+    """Dots of true and predicted values; the title has the numbers of the errors."""
+    errors = evaluate(model, BAGS, Y, subset="all")
+    assert errors.plot(ax=ax) is ax
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), Y)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), model.predict(BAGS))
+    assert f"R² {errors.score:.3f}" in ax.get_title()
+
+
+def test_calibration_lies_within_zero_and_one(classifier, ax):
+    """Groups of bags, whose bars are Wilson intervals."""
+    errors = evaluate(classifier, BAGS, Y > 1, subset="all")
+    assert errors.plot(ax=ax) is ax
+    y = ax.lines[0].get_ydata()
+    assert len(y) == 6
+    low, high = zip(*(wilson(share, 10) for share in y.tolist()), strict=True)
+    assert min(low) >= 0
+    assert max(high) <= 1
+
+
+def test_wilson_intervals():
+    """Those of the formula, also where all or none are right."""
+    assert wilson(1.0, 10) == (pytest.approx(10 / 11), pytest.approx(1.0))
+    assert wilson(0.0, 10) == (0.0, pytest.approx(1 / 11))
+    low, high = wilson(0.5, 10_000)
+    assert (low, high) == (pytest.approx(0.495, abs=1e-5), pytest.approx(0.505, abs=1e-5))
+    groups = groups_of(np.arange(40.0), np.arange(40) >= 20)
+    assert [one.right for one in groups] == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_coverage_by_size(ax):
+    """Small bags that are missed are seen."""
+    sizes = np.repeat([5, 50], 30)
+    lower, upper = np.where(sizes == 5, 1.0, -1.0), np.full(60, 2.0)
+    plotting.plot_intervals(np.zeros(60), lower, upper, sizes, ax=ax)
+    measured = np.array(ax.containers[0].lines[0].get_ydata(), dtype=float)
+    np.testing.assert_allclose(measured, [0, 0, 0, 1, 1, 1])
+
+
+def test_importance_and_explanation(model, ax):
+    """A bar per coordinate; a dot per point of the bag."""
+    importance = permutation_importance(model, BAGS, Y, n_repeats=1)
+    assert len(importance.plot(ax=ax).patches) == 2
+    axes = explain(model, BAGS[0]).plot(ax=Figure().subplots())
+    assert len(axes.collections[0].get_offsets()) == 8
+
+
+def test_tests_and_drift(ax):
+    """The null, the scales and the coordinates of a test; p-values over time."""
+    result = two_sample_test(BAGS[:20], BAGS[20:40], statistic="fuse", n_permutations=39)
+    assert result.plot(ax=ax) is ax
+    scales = plotting.plot_scales(result, ax=Figure().subplots())
+    assert ("no significant difference" in scales.get_title()) == (result.p_value > 0.05)
+    drift = plotting.plot_drift([result, result], alpha=0.5, ax=Figure().subplots())
+    assert drift.get_title() == f"Drift in {2 * (result.p_value <= 0.5)} of 2 tests"
+    assert result.verdict() in result._repr_html_()
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+def test_bags_and_densities(n_dims, ax):
+    """Curves, heat maps, and the marginal of the first two coordinates."""
+    bags = [RNG.random((30, n_dims)) for _ in range(2)]
+    densities = estimate_densities(bags)
+    assert plotting.plot_bag(bags[0], ax=ax) is ax
+    assert densities.plot(1, ax=Figure().subplots()).get_xlabel() == "coordinate 0"
+
+
+def test_learning_curves(ax):
+    """Folds become means and standard errors."""
+    errors = np.array([[1.0, 3.0], [1.0, 1.0]])
+    plotting.plot_learning_curve([10, 20], errors, ax=ax)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [2.0, 1.0])
+
+
+def test_what_cannot_be_drawn(model, classifier):
+    """Is refused by name."""
+    numbers = evaluate(model, BAGS, Y, subset="all")
+    classes = evaluate(classifier, BAGS, Y > 1, subset="all")
+    result = two_sample_test(BAGS[:9], BAGS[9:18], statistic="mmd_u", n_permutations=9)
+    for call, message in (
+        (lambda: numbers.plot(ax=3), "ax is 3; expected matplotlib's Axes"),
+        (lambda: plotting.plot_predictions(numbers, 1), "target is 1; expected 0 to 0"),
+        (lambda: plotting.plot_predictions(classes), "use plot_calibration"),
+        (lambda: plotting.plot_calibration(numbers), "use plot_predictions"),
+        (lambda: plotting.plot_choice(model), "fit with 'auto'"),
+        (lambda: plotting.plot_scales(result), "use plot_null"),
+        (lambda: plotting.plot_coordinates(result), "use plot_null"),
+        (lambda: plotting.plot_drift([]), "no p-value"),
+        (lambda: plotting.plot_learning_curve([1, 2], [1.0]), "for each number of bags"),
+        (lambda: plotting.plot_intervals([1.0], [0.0], [2.0], []), "one for each bag"),
+        (lambda: plotting.plot_bag(np.ones((2, 2, 2))), "expected \\(n_points, n_dims\\)"),
+    ):
+        with pytest.raises(BagbasisError, match=message):
+            call()

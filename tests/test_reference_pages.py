@@ -1,0 +1,72 @@
+"""The pages of the reference name everything that is public, and are made without the network."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from bagbasis.jobs.job import JOBS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture
+def pages(tmp_path, monkeypatch):
+    """Return the module that makes the pages, which writes them into an empty folder."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    import reference_pages
+
+    monkeypatch.setattr(reference_pages, "HERE", tmp_path)
+    yield reference_pages
+    sys.modules.pop("reference_pages")
+
+
+@pytest.mark.long
+def test_every_public_name_is_in_the_table_of_its_package(pages, tmp_path):
+    """Once, so that it has one page; the overview leads to each package."""
+    pages.write_api()
+    overview = (tmp_path / "api/index.rst").read_text()
+    for module in pages.modules():
+        assert f"   {module.__name__}\n" in overview
+        lines = (tmp_path / f"api/{module.__name__}.rst").read_text().splitlines()
+        for name in pages.own_names(module):
+            assert lines.count(f"   {name}") == 1, name
+
+
+@pytest.mark.long
+def test_every_command_and_key_has_its_place(pages, tmp_path):
+    """A page per command with its options, and one page with the keys of all jobs."""
+    pages.write_commands()
+    pages.write_configuration()
+    keys = (tmp_path / "configuration.md").read_text()
+    assert all(f"## {job}\n" in keys for job in JOBS)
+    fit = (tmp_path / "commands/fit.md").read_text()
+    assert "| `--set` |" in fit
+    assert "| `holdout.groups` |" in fit
+    assert (tmp_path / "commands/test-two-sample.md").exists()
+    index = (tmp_path / "commands/index.md").read_text()
+    assert all(f"({name}.md)" in index for name in ("fit", "test-two-sample", "models-add"))
+
+
+@pytest.mark.long
+def test_names_of_other_projects_do_not_hide_public_ones(pages, monkeypatch):
+    """A word in code type leads to one page."""
+    monkeypatch.setattr(pages, "HERE", DOCS)
+    foreign = pages.foreign_names()
+    assert foreign["GridSearchCV"] == "sklearn.model_selection.GridSearchCV"
+    assert "load" not in foreign
+    assert not foreign.keys() & pages.public_names().keys()
+
+
+def test_inventories_of_other_projects_need_no_network(pages, tmp_path, monkeypatch):
+    """Each is a list of names, as Sphinx reads them."""
+    monkeypatch.setattr(pages, "HERE", DOCS)
+    mapping = pages.write_inventories(tmp_path)
+    assert {*mapping} == {"dask", "numpy", "pandas", "scikit-learn"}
+    for url, file in mapping.values():
+        assert url.startswith("https://")
+        text = zlib.decompress(Path(file).read_bytes().split(b"zlib.\n", 1)[1]).decode()
+        assert all(len(line.split()) == 5 for line in text.splitlines())
