@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -44,14 +45,24 @@ def test_threads_inside_and_after(monkeypatch, cores):
     assert blas_threads() == before
 
 
-@pytest.mark.parametrize("of_worker", [False, True])
-def test_one_core_is_one(monkeypatch, of_worker):
+def test_a_process_on_one_core_has_one():
+    """A process counts its cores once: the count is asked of one that begins on one core."""
+    ask = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        "from bagbasis.execution.lanes import lane_cores; print(lane_cores())"
+    )
+    without = {name: value for name, value in os.environ.items() if name != CORES_VARIABLE}
+    run = subprocess.run(
+        [sys.executable, "-c", ask], env=without, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == ["1"]
+
+
+def test_a_worker_has_as_many_cores_as_threads(monkeypatch):
     monkeypatch.delenv(CORES_VARIABLE, raising=False)
-    monkeypatch.setattr("joblib.cpu_count", lambda: 8 if of_worker else 1)
-    if of_worker:
-        worker = SimpleNamespace(state=SimpleNamespace(nthreads=1))
-        monkeypatch.setattr("distributed.get_worker", lambda: worker)
-    assert lane_cores() == 1
+    worker = SimpleNamespace(state=SimpleNamespace(nthreads=3))
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    assert lane_cores() == 3
 
 
 def test_one_thread_while_any_is_within():
