@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import zlib
 from pathlib import Path
 
 import pytest
+from numpydoc.docscrape import NumpyDocString
 
 from bagbasis.jobs.job import JOBS
 
@@ -34,6 +36,26 @@ def test_every_public_name_is_in_the_table_of_its_package(pages, tmp_path):
         lines = (tmp_path / f"api/{module.__name__}.rst").read_text().splitlines()
         for name in pages.own_names(module):
             assert lines.count(f"   {name}") == 1, name
+
+
+@pytest.mark.long
+def test_every_public_class_and_function_says_what_to_see_also(pages):
+    """Other public names, written so that Sphinx finds them: from another package in full."""
+    public = {*pages.public_names().values()}
+    faults = []
+    for module in pages.modules():
+        for name in pages.own_names(module):
+            value = getattr(module, name)
+            is_function = inspect.isfunction(value)
+            if not is_function and not (inspect.isclass(value) and "bagbasis" in value.__module__):
+                continue  # a constant or the name of a type, without a docstring of its own
+            section = NumpyDocString(inspect.getdoc(value) or "")["See Also"]
+            links = [link for links, _ in section for link, _ in links]
+            places = {link: {link, f"{module.__name__}.{link}"} & public for link in links}
+            unknown = [link for link, found in places.items() if not found]
+            if not links or unknown or name in links:
+                faults.append((module.__name__, name, unknown))
+    assert not faults
 
 
 @pytest.mark.long

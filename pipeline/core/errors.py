@@ -71,10 +71,17 @@ def closest(name: str, names: Collection[str]) -> str:
 
 
 class BagbasisError(Exception):
-    """Base of all errors raised on purpose by this package; the message is one line, cut if long.
+    """Base class of all errors that bagbasis raises on purpose.
 
     A long one loses its middle: the input is named at the beginning, what to do at the end. It
     shows no credentials.
+
+    See Also
+    --------
+    BagbasisWarning : Category of all warnings.
+    DataError : Points, targets or ids that cannot be used.
+    ParameterError : A parameter outside its range.
+    StoreError : A missing or damaged store.
 
     Examples
     --------
@@ -112,6 +119,11 @@ def one_line(text: str) -> str:
 class DataError(BagbasisError, ValueError):
     """Points, targets or ids that cannot be used; names the bag and the row.
 
+    See Also
+    --------
+    BagError : A single bag that cannot be used.
+    StoreError : A missing or damaged store.
+
     Examples
     --------
     >>> import numpy as np
@@ -125,7 +137,12 @@ class DataError(BagbasisError, ValueError):
 
 
 class BagError(DataError):
-    """A bag that cannot be used; ``bag`` is its position among those that were given.
+    """A bag that cannot be used; ``bag`` is its position in the input.
+
+    See Also
+    --------
+    DataError : Points, targets or ids that cannot be used.
+    Bags : Bags in memory.
 
     Examples
     --------
@@ -149,7 +166,11 @@ class BagError(DataError):
 
 
 class ParameterError(BagbasisError, ValueError):
-    """A parameter of a spec or an estimator outside its range.
+    """A parameter of an estimator or embedding is outside its range.
+
+    See Also
+    --------
+    ConfigError : A wrong key or value in a configuration.
 
     Examples
     --------
@@ -165,6 +186,12 @@ class ParameterError(BagbasisError, ValueError):
 class StoreError(BagbasisError, OSError):
     """A store that is missing, damaged, or cannot be written; names the URL and array.
 
+    See Also
+    --------
+    InterruptedStoreError : A store whose creation was interrupted.
+    WriterBusyError : Another process writes to the store.
+    BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> from bagbasis import BagStore, StoreError
@@ -177,7 +204,12 @@ class StoreError(BagbasisError, OSError):
 
 
 class InterruptedStoreError(StoreError):
-    """A store whose making was killed before it was one; `BagStore.create` replaces it.
+    """A store whose creation was interrupted; `BagStore.create` replaces it.
+
+    See Also
+    --------
+    BagStore : Bags on disk or in object storage.
+    StoreError : A missing or damaged store.
 
     Examples
     --------
@@ -191,6 +223,11 @@ class InterruptedStoreError(StoreError):
 
 class WriterBusyError(StoreError):
     """Another writer holds the store.
+
+    See Also
+    --------
+    BusyError : Another process does the same work.
+    BagStore : Bags on disk or in object storage.
 
     Examples
     --------
@@ -206,6 +243,11 @@ class WriterBusyError(StoreError):
 class ModelError(BagbasisError, ValueError):
     """A saved model that cannot be read, or that does not fit the bags it was given.
 
+    See Also
+    --------
+    load_model : Load a saved model.
+    bagbasis.models.save_model : Save a fitted model.
+
     Examples
     --------
     >>> from bagbasis import ModelError, load_model
@@ -219,6 +261,10 @@ class ModelError(BagbasisError, ValueError):
 
 class ConfigError(BagbasisError, ValueError):
     """A wrong key or value in a job's config; names the key.
+
+    See Also
+    --------
+    ParameterError : A parameter outside its range.
 
     Examples
     --------
@@ -235,6 +281,11 @@ class ConfigError(BagbasisError, ValueError):
 class ClusterError(BagbasisError, RuntimeError):
     """A cluster that cannot be reached or that lost a computation.
 
+    See Also
+    --------
+    connect : Run on all cores or on a cluster.
+    BagbasisError : Base of all errors.
+
     Examples
     --------
     >>> from bagbasis import ClusterError
@@ -247,7 +298,12 @@ class ClusterError(BagbasisError, RuntimeError):
 
 
 class BusyError(BagbasisError, RuntimeError):
-    """Another process is doing the same; nothing was done.
+    """Another process is doing the same work, so nothing was done.
+
+    See Also
+    --------
+    WriterBusyError : Another process writes to the store.
+    ExhaustedError : Memory or threads are exhausted.
 
     Examples
     --------
@@ -261,7 +317,12 @@ class BusyError(BagbasisError, RuntimeError):
 
 
 class RunError(BagbasisError, RuntimeError):
-    """A run that is not there, that failed or died, or that cannot do what was asked of it.
+    """A run does not exist, failed, or cannot do what was asked of it.
+
+    See Also
+    --------
+    bagbasis.operations.retrain : Retrain and promote models.
+    BagbasisError : Base of all errors.
 
     Examples
     --------
@@ -276,7 +337,12 @@ class RunError(BagbasisError, RuntimeError):
 
 
 class ExhaustedError(BagbasisError, MemoryError):
-    """No memory, or no threads, are left for this process.
+    """Memory or threads of this process are exhausted.
+
+    See Also
+    --------
+    BusyError : Another process does the same work.
+    bagbasis.models.Checkpoints : Resume interrupted fits.
 
     Examples
     --------
@@ -305,7 +371,11 @@ def is_exhaustion(error: BaseException) -> bool:
 
 
 class BagbasisWarning(UserWarning):
-    """What a result should be read with; ``warnings.filterwarnings`` shows it or not.
+    """Category of all warnings of bagbasis, for ``warnings.filterwarnings``.
+
+    See Also
+    --------
+    BagbasisError : Base of all errors.
 
     Examples
     --------

@@ -52,6 +52,12 @@ class Dataset(ABC):
         Where the points lie.
     class_names : mapping from target name to the names of its classes
 
+    See Also
+    --------
+    register_dataset : Register a dataset of your own.
+    make_dataset : Create a dataset by name.
+    generate : Write a dataset to a store.
+
     Examples
     --------
     >>> from bagbasis.datasets import make_dataset

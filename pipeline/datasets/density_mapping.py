@@ -39,6 +39,11 @@ class DensityMapping(RandomDataset, ResponseDataset):
         Points in a response.
     seed : int
 
+    See Also
+    --------
+    SyntheticMapping : Bags of numbers with a noiseless label.
+    bagbasis.TripleBasisRegressor : Predict densities from bags.
+
     Examples
     --------
     >>> from bagbasis.datasets import DATASETS, DensityMapping

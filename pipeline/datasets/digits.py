@@ -35,6 +35,12 @@ class Digits(Dataset):
     seed : int in [0, 2^32)
         Draws the split.
 
+    See Also
+    --------
+    GMMComponents : Count the components of a mixture.
+    Dirichlet : Bags of proportions.
+    generate : Write a dataset to a store.
+
     Examples
     --------
     >>> from bagbasis.datasets import Digits

@@ -31,6 +31,12 @@ class Dirichlet(RandomDataset):
     n_points : int or (lo, hi), default 200
     seed : int
 
+    See Also
+    --------
+    GMMComponents : Count the components of a mixture.
+    Digits : Images of handwritten digits.
+    generate : Write a dataset to a store.
+
     Examples
     --------
     >>> from bagbasis.datasets import Dirichlet

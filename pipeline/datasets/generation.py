@@ -93,6 +93,11 @@ def generate(
     WriterBusyError
         Somebody else appended in between.
 
+    See Also
+    --------
+    make_dataset : Create a dataset by name.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> from bagbasis.datasets import GMMComponents, generate

@@ -38,6 +38,12 @@ class GMMComponents(RandomDataset):
     variant : {"001", "004"}
     seed : int
 
+    See Also
+    --------
+    Dirichlet : Bags of proportions.
+    Digits : Images of handwritten digits.
+    generate : Write a dataset to a store.
+
     Examples
     --------
     >>> from bagbasis.datasets import GMMComponents

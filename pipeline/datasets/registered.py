@@ -18,12 +18,17 @@ DATASETS: dict[str, type[Dataset]] = {}
 
 
 def register_dataset(cls: type[Dataset]) -> type[Dataset]:
-    """Put a dataset into `DATASETS` under its ``name``; returns the class, to decorate it with.
+    """Register a dataset class under its ``name``; can be used as a decorator.
 
     Raises
     ------
     ParameterError
         Another class has that name already.
+
+    See Also
+    --------
+    Dataset : Base class of datasets.
+    make_dataset : Create a dataset by name.
 
     Examples
     --------
@@ -46,12 +51,17 @@ for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping)
 
 @checked(name=Text)
 def make_dataset(name: str, **params: object) -> Dataset:
-    """Make the dataset of that name in `DATASETS`.
+    """Create the registered dataset of that name.
 
     Raises
     ------
     ParameterError
         An unknown name or parameter, or a value out of range; names it.
+
+    See Also
+    --------
+    register_dataset : Register a dataset of your own.
+    generate : Write a dataset to a store.
 
     Examples
     --------

@@ -59,6 +59,11 @@ class SyntheticMapping(RandomDataset):
         The thesis lets it grow as N^(3/5) with the number N of bags.
     seed : int
 
+    See Also
+    --------
+    DensityMapping : Bags with densities as responses.
+    GMMComponents : Count the components of a mixture.
+
     Examples
     --------
     >>> from bagbasis.datasets import SyntheticMapping

@@ -76,6 +76,12 @@ def estimate_densities(
         Values that are not there or out of range, more than 200,000 functions, or more than
         8 GiB of coefficients.
 
+    See Also
+    --------
+    Densities : Densities as series.
+    choose_smoothness : Choose the number of basis functions.
+    kde_at : Kernel density estimates.
+
     Examples
     --------
     >>> import numpy as np

@@ -67,7 +67,7 @@ PointsLike = BagStore | Bags | Sequence[ArrayLike] | NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Width:
-    """The features of a kernel's width, and how a fit with them does on points held out.
+    """Features of one kernel width and the held-out error of a fit with them.
 
     Attributes
     ----------
@@ -79,6 +79,10 @@ class Width:
         a constant that is the same for all models. 0 would be a density that is flat.
     standard_errors : tuple of float
         Standard errors of the divergences, over folds.
+
+    See Also
+    --------
+    ExponentialFamilyDensity : Density estimate by score matching.
 
     Examples
     --------
@@ -99,7 +103,7 @@ class Width:
 
 @component
 class ExponentialFamilyDensity(BaseEstimator):
-    """A density of points whose logarithm is any smooth function, and which needs no constant.
+    """Density estimate by score matching, without a normalising constant.
 
     p(x) ∝ q(x) exp f(x): q is the normal density of the points' mean and covariance, f lies in the
     span of random features of a Gaussian kernel. Score matching finds f by one linear system, from
@@ -133,6 +137,12 @@ class ExponentialFamilyDensity(BaseEstimator):
     n_features_in_ : int
         d.
     n_points_ : int
+
+    See Also
+    --------
+    estimate_densities : Estimate the density of each bag.
+    bagbasis.neural.TANDensity : Autoregressive density of points.
+    Width : Features and held-out error for one kernel width.
 
     Notes
     -----

@@ -24,7 +24,9 @@ REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 def kde_at(
     bags: BagsLike, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
 ) -> Floats:
-    """p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
+    """Evaluate the kernel density estimate of each bag at given points.
+
+    p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
 
     k_h is the Gaussian (2.28) with its mirror images at the edges of the box, so that p̂
     integrates to one in it. O(n) per point, where `estimate_densities` costs the functions it
@@ -54,6 +56,11 @@ def kde_at(
         No bags, or points that do not fit, have other names, or are not finite.
     ParameterError
         A bandwidth outside (0, 1].
+
+    See Also
+    --------
+    estimate_densities : Estimate the density of each bag.
+    median_bandwidth : Bandwidth from distances of points.
 
     Examples
     --------

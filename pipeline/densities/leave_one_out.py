@@ -44,7 +44,7 @@ SECONDS_PER_VALUE = 5e-10  # a function at a point, both means
 
 @dataclass(frozen=True, eq=False)
 class Smoothness:
-    """Leave-one-out scores of candidates, averaged over bags.
+    """Result of `choose_smoothness`: a score for each candidate, averaged over bags.
 
     Attributes
     ----------
@@ -62,6 +62,10 @@ class Smoothness:
         Points outside the box.
     box : Box
         What max_norm and bandwidths refer to; estimate with the same.
+
+    See Also
+    --------
+    choose_smoothness : Choose the number of basis functions.
 
     Examples
     --------
@@ -107,7 +111,9 @@ def choose_smoothness(
     out_of_box: str = "clip",
     progress: Progress | None = None,
 ) -> Smoothness:
-    """Leave-one-out scores (004, eq. 2.24 and 2.31) of all candidates in one pass over all bags.
+    """Choose the number of basis functions of a density by leave-one-out scores.
+
+    Leave-one-out scores (004, eq. 2.24 and 2.31) of all candidates in one pass over all bags.
 
     Parameters
     ----------
@@ -140,6 +146,11 @@ def choose_smoothness(
         With out_of_box="error", the first bag with a point outside.
     ParameterError
         Values that are not there, or candidates that need too many functions.
+
+    See Also
+    --------
+    Smoothness : Scores of the candidates.
+    estimate_densities : Estimate the density of each bag.
 
     Examples
     --------

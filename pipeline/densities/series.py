@@ -42,7 +42,9 @@ VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults tha
 
 @dataclass(frozen=True, eq=False)
 class Densities:
-    """Densities p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (004, eq. 2.8).
+    """Estimated densities of bags, as series in a box.
+
+    Densities p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (004, eq. 2.8).
 
     u scales the box to the unit cube and |B| is the box's volume, so that points and values are
     in the units of the data; outside the box a density is zero. A series may dip below zero;
@@ -75,6 +77,12 @@ class Densities:
         threshold that is not finite.
     ParameterError
         A basis that is not there, a grid below 1, or names that are no texts.
+
+    See Also
+    --------
+    estimate_densities : Estimate the density of each bag.
+    bagbasis.TripleBasisRegressor : Predict densities from bags.
+    bagbasis.plotting.plot_densities : Plot an estimated density.
 
     Examples
     --------

@@ -153,6 +153,12 @@ class EmbeddingSpec(Saved, ABC):
     ParameterError
         A field that cannot be used.
 
+    See Also
+    --------
+    Embedding : Base class of embeddings.
+    spec_to_dict : Write a fitted embedding as a dictionary.
+    spec_from_dict : Read a fitted embedding from a dictionary.
+
     Examples
     --------
     >>> import numpy as np
@@ -383,7 +389,7 @@ Spec = TypeVar("Spec", bound=EmbeddingSpec)
 
 @component
 class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
-    """`fit` and `transform` of an embedding with the parameters box, out_of_box and dtype.
+    """Base class of embeddings, with the parameters `box`, `out_of_box` and `dtype`.
 
     Attributes
     ----------
@@ -391,6 +397,11 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         What was decided at `fit`.
     n_features_in_ : int
         Coordinates of a point.
+
+    See Also
+    --------
+    EmbeddingSpec : Base class of fitted embeddings.
+    bagbasis.ProjectionEmbedding : Projection coefficients of a density.
 
     Examples
     --------

@@ -18,6 +18,11 @@ class SeriesShape:
     joint : bool
         Over all coordinates together; else over marginals.
 
+    See Also
+    --------
+    Description : What an embedding reports about itself.
+    bagbasis.densities.Densities : Densities as series.
+
     Examples
     --------
     >>> import numpy as np
@@ -37,7 +42,7 @@ class SeriesShape:
 
 @dataclass(frozen=True)
 class Description:
-    """What reports and pictures say of an embedding.
+    """Names and numbers that reports and plots show for an embedding.
 
     Attributes
     ----------
@@ -47,6 +52,11 @@ class Description:
         None if the embedding has no series estimate of the bag's density to draw.
     points : str
         What lies in the box.
+
+    See Also
+    --------
+    EmbeddingSpec : Base class of fitted embeddings.
+    SeriesShape : Orthogonal series of a density.
 
     Examples
     --------

@@ -33,6 +33,11 @@ Tail = Annotated[float, Real(gt=0, lt=0.5)]
 class ExtremesSpec(EmbeddingSpec):
     """Fitted extremes; see `ExtremesEmbedding` for the fields.
 
+    See Also
+    --------
+    bagbasis.ExtremesEmbedding : Outermost points along directions.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,7 +108,7 @@ def _directions(n_dims: int, n_directions: int, seed: int) -> Floats:
 
 @embedding("extremes", ExtremesSpec)
 class ExtremesEmbedding(Embedding[ExtremesSpec]):
-    """Outermost points along directions, for bags whose label one point decides.
+    """Outermost points along directions, for labels that a single point decides.
 
     Means over a bag hardly see one point of many; its extremes do. A(X) holds, for each of
     n_directions unit vectors θ, the quantiles 0, tail, 1 − tail and 1 of θᵀx over the bag's points

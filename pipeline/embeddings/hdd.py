@@ -39,7 +39,9 @@ TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedd
 
 @embedding("hdd", HDDSpec, short_names={name: {"distance": name} for name in DISTANCES})
 class HDDEmbedding(Embedding[HDDSpec]):
-    """The first basis under a homogeneous density distance (001, §3; 004, §4.1; 000, §4.3).
+    """Embed densities so that distances are a chosen distance between densities.
+
+    The first basis under a homogeneous density distance (001, §3; 004, §4.1; 000, §4.3).
 
     ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q) of the bags' density estimates, so that
     random features of A give the kernel exp(−d²/2σ²).

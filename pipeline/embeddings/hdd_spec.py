@@ -56,6 +56,11 @@ class HDDSpec(MarginalSpec):
     coefficients per dimension, or, where that is None, by spreading points on the midpoints
     around them.
 
+    See Also
+    --------
+    bagbasis.HDDEmbedding : Density coefficients under a chosen density distance.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

@@ -38,6 +38,11 @@ class HistogramSpec(MarginalSpec):
 
     ``lambdas`` and ``weights`` are the nodes of the integral over λ.
 
+    See Also
+    --------
+    bagbasis.HistogramEmbedding : Histograms of coordinates.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np
@@ -114,7 +119,9 @@ def _tables(lambdas: tuple[float, ...], exponent: float) -> Floats:
 
 @embedding("histogram", HistogramSpec)
 class HistogramEmbedding(Embedding[HistogramSpec]):
-    """Histograms under additive kernels: the baseline "Hist JS" of 001, §5 (004, §4.3).
+    """Histograms of coordinates, compared by additive kernels.
+
+    Histograms under additive kernels: the baseline "Hist JS" of 001, §5 (004, §4.3).
 
     h is the share of a bag's points in each bin of the box. Each bin's h goes through the
     homogeneous map of Vedaldi and Zisserman (2012), √w_m h^{½+iλ_m}, with nodes fitted to κ

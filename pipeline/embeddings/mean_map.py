@@ -38,6 +38,11 @@ MaternOrder = Annotated[float, Real(ge=0.5)]
 class MeanMapSpec(EmbeddingSpec):
     """A fitted mean map; see `MeanMapEmbedding` for the fields.
 
+    See Also
+    --------
+    bagbasis.MeanMapEmbedding : Kernel mean embedding.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np
@@ -99,7 +104,9 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
 
 @embedding("mean_map", MeanMapSpec)
 class MeanMapEmbedding(Embedding[MeanMapSpec]):
-    """The mean map under a kernel k: distances are maximum mean discrepancies (001, §5; 002).
+    """Kernel mean embedding, approximated by random Fourier features.
+
+    The mean map under a kernel k: distances are maximum mean discrepancies (001, §5; 002).
 
     A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with
     z(x)ᵀz(y) ≈ k(x, y) and ‖z(x)‖ = 1. So A(X)ᵀA(Y) approximates the mean of k(x, y) over both
@@ -227,7 +234,9 @@ def mmd_squared(
     sizes_B: ArrayLike | None = None,
     unbiased: bool = True,
 ) -> Floats:
-    """MMD² of each bag of A from each bag of B, shape (n_A, n_B), from their mean maps.
+    """Return the squared maximum mean discrepancy between bags from their mean maps.
+
+    MMD² of each bag of A from each bag of B, shape (n_A, n_B), from their mean maps.
 
     Biased, ‖μ − μ'‖² (002, eq. 12), it is at least 0 and on average too large, the more the
     smaller the bags. The unbiased one leaves out the kernel of each point with itself, which is 1
@@ -248,6 +257,11 @@ def mmd_squared(
         A bag of one point, of which there is no unbiased estimate.
     DataError
         Other shapes, or no sizes.
+
+    See Also
+    --------
+    bagbasis.MeanMapEmbedding : Kernel mean embedding.
+    bagbasis.hypotheses.two_sample_test : Compare two samples.
 
     Examples
     --------

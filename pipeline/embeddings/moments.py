@@ -31,6 +31,11 @@ PerMoment = Annotated[tuple[float, ...], ListOf(Real())]
 class MomentsSpec(EmbeddingSpec):
     """Fitted moments; see `MomentsEmbedding` for the fields.
 
+    See Also
+    --------
+    bagbasis.MomentsEmbedding : Means and covariances.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

@@ -36,6 +36,11 @@ LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are com
 class ProjectionSpec(MarginalSpec):
     """A fitted projection; see `ProjectionEmbedding` for the fields.
 
+    See Also
+    --------
+    bagbasis.ProjectionEmbedding : Projection coefficients of a density.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np
@@ -103,7 +108,9 @@ class ProjectionSpec(MarginalSpec):
 
 @embedding("projection", ProjectionSpec)
 class ProjectionEmbedding(Embedding[ProjectionSpec]):
-    """The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
+    """Projection coefficients of each bag's density on an orthonormal basis.
+
+    The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
     The Euclidean distance of two bags' coefficients is the L2 distance of their density
     estimates (004, §2.1, eq. 2.7 and 2.13; §3.2.1).

@@ -25,7 +25,12 @@ def named_embedding(name: str) -> Embedding[Any]:
 
 @checked()
 def spec_to_dict(spec: Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]) -> dict[str, Any]:
-    """JSON-able, with the embedding's registered name.
+    """Return a fitted embedding as a dictionary that can be written as JSON.
+
+    See Also
+    --------
+    spec_from_dict : Read a fitted embedding from a dictionary.
+    bagbasis.models.save_model : Save a fitted model.
 
     Examples
     --------
@@ -46,12 +51,17 @@ def spec_from_dict(
     values: Annotated[dict[str, Any], MappingOf(Text, Open())],
     arrays: Annotated[Mapping[str, NDArray[Any]], MappingOf(Text, Open())] | None = None,
 ) -> EmbeddingSpec:
-    """Return the inverse of `spec_to_dict` and of `EmbeddingSpec.arrays`.
+    """Return a fitted embedding from its dictionary and arrays.
 
     Raises
     ------
     ModelError
         A name that this version does not know.
+
+    See Also
+    --------
+    spec_to_dict : Write a fitted embedding as a dictionary.
+    bagbasis.load_model : Load a saved model.
 
     Examples
     --------

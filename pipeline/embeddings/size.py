@@ -22,6 +22,11 @@ from .kinds import embedding
 class SizeSpec(EmbeddingSpec):
     """The fitted embedding by the number of points; see `SizeEmbedding`.
 
+    See Also
+    --------
+    bagbasis.SizeEmbedding : Logarithm of the number of points.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

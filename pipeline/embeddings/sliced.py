@@ -29,6 +29,11 @@ Quantiles = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 class SlicedWassersteinSpec(EmbeddingSpec):
     """Fitted quantiles; see `SlicedWassersteinEmbedding` for the fields.
 
+    See Also
+    --------
+    bagbasis.SlicedWassersteinEmbedding : Quantiles along directions.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np
@@ -97,7 +102,7 @@ def unit_vectors(n_dims: int, n_directions: int, seed: int) -> Floats:
 
 @embedding("sliced_wasserstein", SlicedWassersteinSpec)
 class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
-    """Quantiles along directions: distances are sliced Wasserstein distances.
+    """Quantiles along directions; distances are sliced Wasserstein distances.
 
     A bag's points are projected onto unit vectors θ. In one dimension the 2-Wasserstein distance
     of two bags is that of their quantile functions, ∫ (Q(u) − Q'(u))² du; A(X) holds the means of

@@ -36,6 +36,11 @@ class BagOfWordsSpec(EmbeddingSpec):
     centres : tuple of float
         In the unit cube, n_words points of n_dims coordinates one after the other.
 
+    See Also
+    --------
+    bagbasis.BagOfWordsEmbedding : Fractions of points per k-means cluster.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np
@@ -78,7 +83,7 @@ class BagOfWordsSpec(EmbeddingSpec):
 
 @embedding("bag_of_words", BagOfWordsSpec)
 class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
-    """Shares of a bag's points by the nearest of some words, the centres of k-means.
+    """Fractions of a bag's points that are nearest to each centre of k-means.
 
     A histogram whose bins lie where the points of all bags are: for many dimensions, where equal
     bins are nearly all empty. A(X) holds the roots of the shares, so that the distance of two bags

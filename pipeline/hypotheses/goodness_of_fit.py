@@ -86,12 +86,20 @@ FIT: ComponentRegistry[FitStatistic] = ComponentRegistry(
 @renamed_fields
 @dataclass(frozen=True)
 class KSD(FitStatistic):
-    """The squared kernel Stein discrepancy of all pairs, 0 on average where the density is right.
+    """Kernel Stein discrepancy over all pairs.
+
+    The squared kernel Stein discrepancy of all pairs, 0 on average where the density is right.
 
     Parameters
     ----------
     correlation_length : float ≥ 0
         Lag in points beyond which a series is nearly uncorrelated; 0 for independent points.
+
+    See Also
+    --------
+    fit_test : Test goodness of fit.
+    KSDRanks : Default: the better of two rankings.
+    FSSD : Stein discrepancy at a few locations.
 
     Examples
     --------
@@ -134,7 +142,9 @@ LEAST_TESTED = 60
 @FIT.register
 @dataclass(frozen=True)
 class FSSD(FitStatistic):
-    """The finite set Stein discrepancy at a few locations: O(n); its state is `SteinMoments`.
+    """Finite set Stein discrepancy: goodness of fit at a few locations, in linear time.
+
+    The finite set Stein discrepancy at a few locations: O(n); its state is `SteinMoments`.
 
     Parameters
     ----------
@@ -143,6 +153,12 @@ class FSSD(FitStatistic):
         Share of the points that locations and bandwidth are learnt on; the test is of the others,
         60 or more.
         0: locations are drawn from a normal distribution like that of the points.
+
+    See Also
+    --------
+    fit_test : Test goodness of fit.
+    KSD : Kernel Stein discrepancy.
+    NFSIC : Dependence at a few locations.
 
     Examples
     --------
@@ -190,7 +206,9 @@ class FSSD(FitStatistic):
 @renamed_fields
 @dataclass(frozen=True)
 class KSDAggregate(FitStatistic):
-    """KSD at seven widths about that of the kernel, and which of them reject, corrected.
+    """KSDAgg: test at seven widths, corrected for multiplicity.
+
+    KSD at seven widths about that of the kernel, and which of them reject, corrected.
 
     The wild bootstrap is careful where points are few: of 100 points it rejects 3 to 4 % at .05.
 
@@ -203,6 +221,12 @@ class KSDAggregate(FitStatistic):
     exact : bool, optional
         Whether the kernel's own values are taken in place of waves, in time quadratic in points.
         Default of up to 1,000 points.
+
+    See Also
+    --------
+    fit_test : Test goodness of fit.
+    KSDRanks : Default: the better of two rankings.
+    KSD : Kernel Stein discrepancy.
 
     Examples
     --------
@@ -261,7 +285,9 @@ class KSDAggregate(FitStatistic):
 @FIT.register
 @dataclass(frozen=True)
 class KSDRanks(KSDAggregate):
-    """The better rank of two statistics: KSD at the kernel's width, and the best of seven widths.
+    """The default goodness-of-fit statistic: the better rank of two statistics.
+
+    The better rank of two statistics: KSD at the kernel's width, and the best of seven widths.
 
     KSD at the median distance detects shifts and other smooth differences best, and narrow widths
     detect waves. The data and every draw of the wild bootstrap have a rank among all by each of the
@@ -276,6 +302,12 @@ class KSDRanks(KSDAggregate):
     exact : bool, optional
         Whether exact kernels are used instead of random waves, in time quadratic in points.
         Default: with up to 1,000 points.
+
+    See Also
+    --------
+    fit_test : Test goodness of fit.
+    KSD : Kernel Stein discrepancy.
+    KSDAggregate : Several widths, corrected for multiplicity.
 
     Examples
     --------
@@ -399,6 +431,12 @@ def fit_test(
     DataError
         Points that cannot be used, or are outside the density; a score that is none.
     ParameterError
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    MixtureScore : Score of a mixture of normal distributions.
+    SeriesScore : Score of an estimated density.
 
     Notes
     -----

@@ -111,6 +111,12 @@ def independence_test(
         Variables that cannot be used or paired, all rows alike, or fewer than four pairs.
     ParameterError
 
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    select_coordinates : Select informative variables.
+    bagbasis.plotting.plot_null : Plot the null distribution of a test.
+
     Notes
     -----
     Of 2,000 samples of 100 independent pairs of normal numbers each of hsic_u, hsic_b, hsic_fourier

@@ -63,6 +63,13 @@ class HypothesisResult:
         Rows to draw beside locations: of each sample, or of each variable, pair by pair; empty for
         other statistics. Not in `to_dict`.
 
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    independence_test : Test for independence.
+    fit_test : Test goodness of fit.
+    bagbasis.plotting.plot_null : Plot the null distribution of a test.
+
     Examples
     --------
     >>> import numpy as np

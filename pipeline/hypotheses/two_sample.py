@@ -152,6 +152,13 @@ def two_sample_test(
     ParameterError
         A parameter outside its range; a null or a kernel that the statistic does not admit.
 
+    See Also
+    --------
+    independence_test : Test for independence.
+    fit_test : Test goodness of fit.
+    bagbasis.operations.drift_test : Compare two sets of bags.
+    bagbasis.plotting.plot_scales : Plot the contribution of each bandwidth.
+
     Examples
     --------
     >>> import numpy as np

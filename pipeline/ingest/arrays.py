@@ -123,7 +123,7 @@ def ingest_arrays(
     overwrite: bool = False,
     chunk_points: int | None = None,
 ) -> BagStore:
-    """Make a store from an iterable that is consumed once, some tens of MiB at a time.
+    """Make a store from an iterable of arrays, which is read once and in small batches.
 
     Or append to one, which keeps its box, its dtype and its classes; all bags, or none.
 
@@ -176,6 +176,12 @@ def ingest_arrays(
         No bags, or bags, targets, ids or responses that cannot be used; names the bag.
     StoreError
         Something is stored at the URL, or it cannot be written.
+
+    See Also
+    --------
+    ingest_npz : Read an NPZ file.
+    ingest_frame : Read a data frame.
+    bagbasis.Bags : Bags in memory.
 
     Examples
     --------
@@ -246,7 +252,7 @@ def ingest_npz(
     chunk_points: int | None = None,
     progress: Progress | None = None,
 ) -> BagStore:
-    """Make a store from one .npz file, which has to fit in memory.
+    """Make a store from one .npz file, which must fit in memory.
 
     The file holds ``points`` (n_points, n_dims); ``offsets`` (n_bags + 1,), from 0 to n_points,
     or ``sizes`` (n_bags,); and if wanted ``ids`` (n_bags,), integers or text, and ``targets``
@@ -280,6 +286,11 @@ def ingest_npz(
         Python objects, which are never loaded, among them); names the file and the array.
     StoreError
         Something is stored at the URL, or it cannot be written.
+
+    See Also
+    --------
+    ingest_arrays : Read an iterable of arrays.
+    bagbasis.BagStore : Bags on disk or in object storage.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class ErrorSample:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Errors:
-    """The errors of a model on a set of labelled bags: sums in float64.
+    """Result of `evaluate`: the errors of a model on labelled bags.
 
     Attributes
     ----------
@@ -81,6 +81,12 @@ class Errors:
         Sum of the bags' weights, by which all sums and means are; None: all are 1.
     outside : Outside
         Bags of which many points lie outside the box.
+
+    See Also
+    --------
+    bagbasis.evaluate : Errors on labelled bags.
+    judge_fit : Compare a fit with simple baselines.
+    bagbasis.plotting.plot_predictions : Plot predicted against true values.
 
     Examples
     --------

@@ -50,6 +50,11 @@ class Explanation:
         coordinate, and per doubling of the coordinate's spread about its mean in the bag; slopes
         at the bag as it is.
 
+    See Also
+    --------
+    explain : Explain the prediction of one bag.
+    bagbasis.plotting.plot_explanation : Plot an explanation.
+
     Examples
     --------
     >>> import numpy as np
@@ -150,7 +155,7 @@ class Explanation:
 
 @checked(max_points=Integer(1))
 def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Explanation:
-    """Return which points of a bag, and which coordinates, move its prediction.
+    """Return which points and coordinates of a bag move its prediction.
 
     Each point is left out in turn, and the bag predicted without it: the effects are exact, for
     every embedding and every head. Coordinates are moved and widened a little for all points
@@ -175,6 +180,12 @@ def explain(model: DoubleBasis, bag: ArrayLike, *, max_points: int = 500) -> Exp
         If the bag has a single point, or is not an array of finite numbers.
     ModelError
         If the bag has another dimension than the bags fitted.
+
+    See Also
+    --------
+    Explanation : Result of `explain`.
+    permutation_importance : Importance of each coordinate.
+    bagbasis.plotting.plot_explanation : Plot an explanation.
 
     Examples
     --------

@@ -98,6 +98,11 @@ def save_model(
         Not fitted, something is stored at the URL, a symbolic link or a folder with files of
         others among it, or writing failed.
 
+    See Also
+    --------
+    bagbasis.load_model : Load a saved model.
+    bagbasis.operations.Registry : Versioned models under one URL.
+
     Examples
     --------
     >>> import numpy as np

@@ -84,7 +84,7 @@ class _ShiftedStatistics(RidgeStatistics):
 
 @component
 class StreamingRidge(RegressorMixin, BaseEstimator):
-    """Ridge regression of rows that are seen once, in batches, in memory of D².
+    """Ridge regression on rows that arrive in batches, in memory of D² numbers.
 
     What is kept are sums in double, of each fold. So any penalty can be tried afterwards, by
     generalised cross-validation or by folds, without seeing a row again. The solution is that of
@@ -107,6 +107,11 @@ class StreamingRidge(RegressorMixin, BaseEstimator):
     coef_ : shape (n_features,) or (n_targets, n_features)
     intercept_ : float, or shape (n_targets,)
     alpha_ : float
+
+    See Also
+    --------
+    DoubleBasisRegressor : Predict numbers from bags.
+    features : Compute the features of every bag.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class BagNetwork(eqx.Module):
 
 @component
 class BagDensity(NeuralEstimator):
-    """log p(x | bag) and samples for bags that were never seen, in many dimensions.
+    """Conditional density of points given a bag, in many dimensions; it can be sampled.
 
     A permutation-invariant network embeds the bag, and a `TANDensity` that all bags share takes the
     embedding as its condition. Each point is scored given the others of its bag (eq. 8.19). With
@@ -91,6 +91,11 @@ class BagDensity(NeuralEstimator):
     patience : int from 1 to 1,000,000,000, default 10
     checkpoints : str, optional
     seed : int from 0 to 2^64 − 1, default 0
+
+    See Also
+    --------
+    TANDensity : Autoregressive density of points.
+    bagbasis.TripleBasisRegressor : Predict densities from bags.
 
     Notes
     -----

@@ -37,7 +37,7 @@ KINDS: dict[str, type[NeuralEstimator]] = {
 
 
 def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
-    """Return the fitted estimator that ``save``, `save_model` or ``bags fit`` wrote.
+    """Load a network that ``save``, `save_model` or ``bags fit`` wrote.
 
     Nothing in the file, or in the folder, is run.
 
@@ -47,6 +47,11 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
         There is no such file, or it is no saved estimator.
     ModelError
         A folder with a damaged model.
+
+    See Also
+    --------
+    bagbasis.load_model : Load a saved model.
+    bagbasis.models.save_model : Save a fitted model.
 
     Examples
     --------

@@ -114,11 +114,19 @@ class SequenceEstimator(SequenceParameters, BagNetworkEstimator):
 
 
 class SequenceRegressor(NetworkRegressor, SequenceEstimator):
-    """Numbers of sequences: a statistical recurrent unit (or a gated one) reads a bag in order.
+    """Predict one number or several from each sequence with a recurrent network.
+
+    Numbers of sequences: a statistical recurrent unit (or a gated one) reads a bag in order.
 
     A bag's points are a sequence in the order in which they are stored. Needs
     ``pip install 'bagbasis[neural]'``. Parameters and attributes are those of `SequenceEstimator`
     and `NeuralEstimator`.
+
+    See Also
+    --------
+    SequenceClassifier : Classify sequences.
+    NextPointRegressor : Predict the next point of a sequence.
+    bagbasis.embeddings.SeriesEmbedding : Embed collections of time series.
 
     Notes
     -----
@@ -138,11 +146,16 @@ class SequenceRegressor(NetworkRegressor, SequenceEstimator):
 
 
 class SequenceClassifier(NetworkClassifier, SequenceEstimator):
-    """Classes of sequences; see `SequenceRegressor`.
+    """Classify sequences with a recurrent network.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+
+    See Also
+    --------
+    SequenceRegressor : Predict numbers from sequences.
+    bagbasis.embeddings.SeriesEmbedding : Embed collections of time series.
 
     Examples
     --------
@@ -159,7 +172,7 @@ class SequenceClassifier(NetworkClassifier, SequenceEstimator):
 
 @component
 class NextPointRegressor(SequenceEstimator):
-    """The next point of a sequence, from all points before it (004, §7.3.1).
+    """Predict the next point of a sequence from all points before it (004, §7.3.1).
 
     Parameters are those of `SequenceEstimator`, and
 
@@ -170,6 +183,10 @@ class NextPointRegressor(SequenceEstimator):
     standardize : bool, default True
         Whether coordinates have mean 0 and variance 1 for the network; False: as they are, which
         gated units saturate at where they are large (004, §7.3.1).
+
+    See Also
+    --------
+    SequenceRegressor : Predict numbers from sequences.
 
     Examples
     --------

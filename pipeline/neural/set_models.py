@@ -70,11 +70,16 @@ class SetEstimator(BagNetworkEstimator):
 
 
 class DeepSetsRegressor(NetworkRegressor, SetEstimator):
-    """Numbers of bags by a network that is learnt, mean pool and all.
+    """Predict one number or several from each bag with a neural network (deep sets).
 
     What `DoubleBasisRegressor` fixes in advance (the functions that are averaged) is learnt here,
     by thousands of minibatches in place of one pass. Needs ``pip install 'bagbasis[neural]'``.
     Parameters and attributes are those of `SetEstimator` and `NeuralEstimator`.
+
+    See Also
+    --------
+    DeepSetsClassifier : Classify bags with a neural network.
+    bagbasis.DoubleBasisRegressor : Predict numbers from bags.
 
     Examples
     --------
@@ -90,11 +95,16 @@ class DeepSetsRegressor(NetworkRegressor, SetEstimator):
 
 
 class DeepSetsClassifier(NetworkClassifier, SetEstimator):
-    """Classes of bags by a network that is learnt; see `DeepSetsRegressor`.
+    """Classify bags with a neural network (deep sets).
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
+
+    See Also
+    --------
+    DeepSetsRegressor : Predict numbers with a neural network.
+    bagbasis.DoubleBasisClassifier : Classify bags.
 
     Examples
     --------

@@ -41,7 +41,7 @@ MOST_VALIDATION = 20_000  # points that judge a step's network
 
 @component
 class TANDensity(NeuralEstimator):
-    """The density of points as a transformation with an autoregressive model behind it.
+    """Density of points by a transformation and an autoregressive network.
 
     Normalised, in any dimension, with exact samples. Needs ``pip install 'bagbasis[neural]'``.
 
@@ -78,6 +78,11 @@ class TANDensity(NeuralEstimator):
     ----------
     loss_ : float
         Minus the mean log density of the points held out.
+
+    See Also
+    --------
+    BagDensity : Conditional density of points given a bag.
+    bagbasis.densities.ExponentialFamilyDensity : Density estimate by score matching.
 
     Notes
     -----

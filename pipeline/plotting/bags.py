@@ -31,7 +31,7 @@ def plot_bag(
     coordinate_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the points of a bag, over a density of its coordinates.
+    """Draw the points of a bag over a density estimate of its coordinates.
 
     A bag of one coordinate is a histogram. Of more than two coordinates the first two are drawn.
 
@@ -54,6 +54,11 @@ def plot_bag(
     ------
     DataError
         If the bag is not an array of points, or the density has another dimension.
+
+    See Also
+    --------
+    plot_densities : Plot an estimated density.
+    bagbasis.Bags : Bags in memory.
 
     Examples
     --------
@@ -103,7 +108,7 @@ def plot_densities(
     coordinate_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one density: a curve of one coordinate, a heat map of two.
+    """Draw one density, as a curve (one coordinate) or a heat map (two).
 
     With more coordinates the marginal of the first two is drawn.
 
@@ -126,6 +131,11 @@ def plot_densities(
     ------
     ParameterError
         If there is no density at ``index``.
+
+    See Also
+    --------
+    bagbasis.densities.estimate_densities : Estimate the density of each bag.
+    plot_bag : Plot the points of a bag.
 
     Examples
     --------

@@ -38,6 +38,11 @@ def plot_explanation(explanation: Explanation, target: int = 0, *, ax: Axes | No
     ParameterError
         If there is no such target.
 
+    See Also
+    --------
+    bagbasis.models.explain : Explain the prediction of one bag.
+    plot_importance : Plot permutation importances.
+
     Examples
     --------
     >>> import numpy as np

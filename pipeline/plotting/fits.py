@@ -37,6 +37,11 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
     DataError
         If the embedding was given, so that nothing was compared.
 
+    See Also
+    --------
+    bagbasis.DoubleBasisRegressor : Predict numbers from bags.
+    bagbasis.tune : Search embeddings, widths and penalties.
+
     Examples
     --------
     >>> import numpy as np
@@ -104,6 +109,11 @@ def plot_learning_curve(
     ------
     DataError
         If the arrays do not fit each other.
+
+    See Also
+    --------
+    bagbasis.tune : Search embeddings, widths and penalties.
+    bagbasis.cross_val_score : Scores by cross-validation.
 
     Examples
     --------

@@ -33,6 +33,12 @@ def plot_null(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
 
+    See Also
+    --------
+    bagbasis.hypotheses.two_sample_test : Compare two samples.
+    bagbasis.hypotheses.independence_test : Test for independence.
+    plot_scales : Plot the contribution of each bandwidth.
+
     Examples
     --------
     >>> import numpy as np
@@ -80,6 +86,12 @@ def plot_scales(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
     ------
     DataError
         If the test has a single bandwidth.
+
+    See Also
+    --------
+    bagbasis.hypotheses.two_sample_test : Compare two samples.
+    bagbasis.hypotheses.Aggregate : Several widths, corrected for multiplicity.
+    bagbasis.hypotheses.Fuse : Several widths, fused into one statistic.
 
     Examples
     --------
@@ -138,6 +150,12 @@ def plot_coordinates(result: HypothesisResult, *, ax: Axes | None = None) -> Axe
     DataError
         If the test has no bandwidth per coordinate.
 
+    See Also
+    --------
+    bagbasis.hypotheses.two_sample_test : Compare two samples.
+    bagbasis.hypotheses.independence_test : Test for independence.
+    plot_scales : Plot the contribution of each bandwidth.
+
     Examples
     --------
     >>> import numpy as np
@@ -192,6 +210,11 @@ def plot_drift(results: Sequence[Any], *, alpha: float = LEVEL, ax: Axes | None 
     ------
     DataError
         If no result has a p-value.
+
+    See Also
+    --------
+    bagbasis.operations.DriftDetector : Monitor new data against a reference.
+    bagbasis.operations.drift_test : Compare two sets of bags.
 
     Examples
     --------

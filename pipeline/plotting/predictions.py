@@ -52,6 +52,11 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
     ParameterError
         If there is no such target.
 
+    See Also
+    --------
+    bagbasis.evaluate : Errors on labelled bags.
+    plot_intervals : Plot the coverage of intervals.
+
     Examples
     --------
     >>> import numpy as np
@@ -137,7 +142,7 @@ def _violins(ax: Axes, true: NDArray[Any], predicted: NDArray[Any], values: NDAr
 
 
 def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
-    """Draw how often predicted classes are right against their mean predicted probability.
+    """Draw the observed frequency of classes against their predicted probability.
 
     Bags are put into up to ten groups of equal size by the probability of the predicted class;
     bars are Wilson intervals of one standard error, as if bags were independent.
@@ -157,6 +162,11 @@ def plot_calibration(errors: Errors, *, ax: Axes | None = None) -> Axes:
     ------
     DataError
         If the errors are not those of a classifier.
+
+    See Also
+    --------
+    bagbasis.DoubleBasisClassifier : Classify bags.
+    bagbasis.evaluate : Errors on labelled bags.
 
     Examples
     --------
@@ -236,6 +246,11 @@ def plot_intervals(
     DataError
         If the arrays have different lengths, or none.
 
+    See Also
+    --------
+    bagbasis.DoubleBasisRegressor : Predict numbers from bags.
+    plot_predictions : Plot predicted against true values.
+
     Examples
     --------
     >>> import numpy as np
@@ -294,6 +309,11 @@ def plot_importance(
     ------
     ParameterError
         If there is no such target.
+
+    See Also
+    --------
+    bagbasis.models.permutation_importance : Importance of each coordinate.
+    plot_explanation : Plot an explanation.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Observation:
 
 
 class Field:
-    """A function f of places with a Gaussian-process prior, observed with noise.
+    """A function of places with a Gaussian-process prior, observed with noise.
 
     A vector-valued f has independent components of one kernel, which are observed together.
 
@@ -68,6 +68,10 @@ class Field:
     DataError
         Places or covariances that cannot be used.
     ParameterError
+
+    See Also
+    --------
+    PatternSearch : Choose where to observe next.
 
     Examples
     --------

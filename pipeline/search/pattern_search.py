@@ -14,7 +14,7 @@ MOST_DRAWS = 10_000  # of each stage: errors of 1 % and less
 
 
 class PatternSearch:
-    """Active pointillistic pattern search (000, ch. 7).
+    """Choose the places to observe next, to find regions with a pattern (000, ch. 7).
 
     Each step observes the place that is expected to reveal the most matching regions (eq. 7.6), and
     flags the regions whose match probability exceeds the threshold. A flag stays.
@@ -43,6 +43,12 @@ class PatternSearch:
     Raises
     ------
     DataError, ParameterError
+
+    See Also
+    --------
+    Field : Gaussian process over places.
+    BagRegions : Regions judged by a model of bags.
+    ProbitRegions : Regions with a closed-form match probability.
 
     Examples
     --------

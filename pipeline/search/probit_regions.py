@@ -18,7 +18,9 @@ from .regions import RegionClassifier, as_regions
 
 
 class ProbitRegions(RegionClassifier):
-    """h_g(f) = Φ(L_g f + b_g), L_g f a weighted sum of f's values (000, eq. 7.7).
+    """Regions that match if a weighted sum of values is high, with exact probabilities.
+
+    h_g(f) = Φ(L_g f + b_g), L_g f a weighted sum of f's values (000, eq. 7.7).
 
     Parameters
     ----------
@@ -28,6 +30,12 @@ class ProbitRegions(RegionClassifier):
     Raises
     ------
     DataError
+
+    See Also
+    --------
+    PatternSearch : Choose where to observe next.
+    BagRegions : Regions judged by a model of bags.
+    RegionClassifier : Base class of region classifiers.
 
     Examples
     --------

@@ -22,7 +22,7 @@ POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates
 
 
 class RegionClassifier(ABC):
-    """The chance h_g(f) in [0, 1] that f matches the pattern on region g.
+    """Base class: the probability that a function matches a pattern on each region.
 
     A class of yours needs `salience` alone: what follows from it is nested Monte Carlo (000,
     §7.3). `ProbitRegions` has closed forms of both.
@@ -31,6 +31,11 @@ class RegionClassifier(ABC):
     ----------
     regions : list of int64 arrays
         The places of each region, as rows of a field's ``places``.
+
+    See Also
+    --------
+    ProbitRegions : Regions with a closed-form match probability.
+    BagRegions : Regions judged by a model of bags.
 
     Examples
     --------
@@ -125,7 +130,7 @@ class RegionClassifier(ABC):
 
 
 class BagRegions(RegionClassifier):
-    """Regions judged by a model of bags: the bag of a region has a point per place.
+    """Regions judged by a model of bags; a bag has one point per place of the region.
 
     Parameters
     ----------
@@ -143,6 +148,11 @@ class BagRegions(RegionClassifier):
     Raises
     ------
     DataError, ParameterError
+
+    See Also
+    --------
+    PatternSearch : Choose where to observe next.
+    ProbitRegions : Regions with a closed-form match probability.
 
     Examples
     --------

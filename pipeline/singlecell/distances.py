@@ -52,7 +52,7 @@ def sample_distances(
     checkpoints: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Floats:
-    """Distances of all pairs of samples, ≥ 0.
+    """Return the distances between all pairs of samples.
 
     ============ ============================================================================
     "knn"        GloScope: KL(p ‖ q) + KL(q ‖ p) by k-th neighbours, exact; see `divergence_blocks`
@@ -88,6 +88,12 @@ def sample_distances(
     BagError, DataError, ParameterError
         Samples of k cells or fewer for "knn"; for "mixture" no sample with two different cells;
         what the embeddings refuse.
+
+    See Also
+    --------
+    divergence_blocks : Divergences of all pairs, in blocks.
+    bagbasis.ingest.ingest_anndata : Read annotated cells.
+    BagbasisSamples : Sample representations for patpy.
 
     Examples
     --------

@@ -117,6 +117,11 @@ class BagbasisSamples(_Samples):
     sample_representation : DataFrame or None
         A vector per sample, of methods that have one.
 
+    See Also
+    --------
+    BagbasisSupervised : Sample labels for patpy.
+    sample_distances : Distances between samples.
+
     Examples
     --------
     >>> import numpy as np
@@ -394,6 +399,11 @@ class BagbasisSupervised(_Samples):
     ----------
     models_ : dict
         The estimators by their labels.
+
+    See Also
+    --------
+    BagbasisSamples : Sample representations for patpy.
+    bagbasis.DoubleBasisClassifier : Classify bags.
 
     Examples
     --------

@@ -42,7 +42,9 @@ def divergence_blocks(
     checkpoints: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Floats:
-    """Divergences of all pairs of bags, block by block, exact: with k = 25 GloScope's matrix.
+    """Compute the divergences of all pairs of bags exactly, block by block.
+
+    Divergences of all pairs of bags, block by block, exact: with k = 25 GloScope's matrix.
 
     The blocks of a store are computed on the open cluster; those of bags in memory in this
     process. Each finished block is kept in ``checkpoints`` under a digest of its points: the same
@@ -72,6 +74,11 @@ def divergence_blocks(
     ------
     BagError, DataError, ParameterError
         As `divergence_matrix`.
+
+    See Also
+    --------
+    sample_distances : Distances between samples.
+    bagbasis.densities.divergence_matrix : Divergences between bags.
 
     Examples
     --------

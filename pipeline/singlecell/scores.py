@@ -26,7 +26,7 @@ N_COMPONENTS = 10  # of a diffusion map, as is usual for pseudotime
 def information_retention(
     distances: ArrayLike, target: ArrayLike, task: str = "classification", n_neighbors: int = 3
 ) -> float:
-    """How well the nearest samples predict a covariate: 0 is chance, 1 is perfect.
+    """How well nearest samples predict a covariate; 0 is chance, 1 is perfect.
 
     Each sample is predicted from its ``n_neighbors`` nearest others, weighted by 1 / distance. Of
     L classes the score is (F1 − 1/L) · L / (L − 1) with the macro F1, of numbers the absolute
@@ -45,6 +45,12 @@ def information_retention(
     ------
     DataError
         Distances that are no square matrix of numbers ≥ 0, or fewer known samples than neighbours.
+
+    See Also
+    --------
+    batch_score : Absence of batch effects.
+    replicate_robustness : Closeness of replicates.
+    trajectory_score : Agreement with a known order.
 
     Examples
     --------
@@ -108,7 +114,7 @@ def batch_score(
     technical: Mapping[str, tuple[ArrayLike, str]],
     n_neighbors: int = 3,
 ) -> float:
-    """How little the nearest samples reveal of technical covariates: 1 is nothing at all.
+    """How little the nearest samples reveal about technical covariates, from 0 to 1 (best).
 
     Parameters
     ----------
@@ -121,6 +127,12 @@ def batch_score(
     ------
     DataError
         As `information_retention`; no covariate at all.
+
+    See Also
+    --------
+    information_retention : Covariate information in a representation.
+    replicate_robustness : Closeness of replicates.
+    trajectory_score : Agreement with a known order.
 
     Examples
     --------
@@ -146,7 +158,7 @@ def batch_score(
 def trajectory_score(
     distances: ArrayLike, order: ArrayLike, root: int, n_neighbors: int = 15
 ) -> float:
-    """How well diffusion pseudotime from a root follows a known order: |Spearman|, in [0, 1].
+    """Agreement of diffusion pseudotime with a known order: absolute rank correlation.
 
     Pseudotime is the distance in a diffusion map (Haghverdi et al., 2016): eigenvectors of the
     transition matrix of a Gaussian kernel on the graph of nearest neighbours, weighted by
@@ -167,6 +179,12 @@ def trajectory_score(
     DataError
         Distances that are no square matrix, an order of another length, or no such root.
 
+    See Also
+    --------
+    batch_score : Absence of batch effects.
+    information_retention : Covariate information in a representation.
+    replicate_robustness : Closeness of replicates.
+
     Examples
     --------
     >>> import numpy as np
@@ -186,7 +204,7 @@ def trajectory_score(
 
 
 def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
-    """How near replicates of a sample are: 1 if each one's nearest sample is its replicate.
+    """Return how close replicates are; 1 if each sample's nearest sample is a replicate.
 
     It is 1 − the mean share of the other samples that are nearer than the nearest replicate, so
     about .5 at random.
@@ -201,6 +219,12 @@ def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
     ------
     DataError
         Distances that are no square matrix, or a sample without a replicate.
+
+    See Also
+    --------
+    batch_score : Absence of batch effects.
+    information_retention : Covariate information in a representation.
+    trajectory_score : Agreement with a known order.
 
     Examples
     --------

@@ -317,7 +317,7 @@ class Ragged(Sequence[np.ndarray]):
 
 
 class Bags(Ragged):
-    """Sample sets in memory; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+    """Bags in memory; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
     Parameters
     ----------
@@ -511,9 +511,15 @@ class Stored:
 
 
 def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
-    """Return Bags as they are, or make them from a list of arrays.
+    """Make `Bags` from a list of arrays; `Bags` are returned unchanged.
 
     The keys of a mapping, and the index of a Series where it names each bag, are ids of the bags.
+
+    See Also
+    --------
+    Bags : Bags in memory.
+    BagStore : Bags on disk or in object storage.
+    as_responses : Check and align response bags.
 
     Examples
     --------

@@ -27,6 +27,11 @@ SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right
 class Box:
     """An axis-aligned box, lo < hi in every dimension, in the units of the data.
 
+    See Also
+    --------
+    ProjectionEmbedding : Projection coefficients of a density.
+    BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> from bagbasis import Box

@@ -23,7 +23,7 @@ MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB
 
 
 class Responses(Ragged):
-    """One response bag per bag, where there is one; a bag without points there has none.
+    """Bags as responses: one per bag, or an empty one where the response is missing.
 
     The response of bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
@@ -42,6 +42,11 @@ class Responses(Ragged):
     DataError
         Wrong shapes, offsets that decrease, or a coordinate that is NaN or infinite; names the
         bag and the row.
+
+    See Also
+    --------
+    as_responses : Check and align response bags.
+    TripleBasisRegressor : Predict densities from bags.
 
     Examples
     --------
@@ -121,6 +126,12 @@ def as_responses(
     DataError
         Another number of bags, another dimension, no response at all where ``n_dims`` is not
         given, or values that are not finite numbers; names the bag and the row.
+
+    See Also
+    --------
+    Responses : Bags as responses.
+    TripleBasisRegressor : Predict densities from bags.
+    as_bags : Make bags from a list of arrays.
 
     Examples
     --------

@@ -52,6 +52,11 @@ def merge_stores(
     StoreError
         As `BagStore.open` and `BagStore.create`.
 
+    See Also
+    --------
+    BagStore : Bags on disk or in object storage.
+    bagbasis.ingest.ingest_tables : Read Parquet, Arrow and CSV files.
+
     Examples
     --------
     >>> import numpy as np

@@ -24,7 +24,9 @@ SCALE = Real(gt=0, le=MOST_SCALE) | OneOf("median")
 
 @checked(scale=SCALE)
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
-    """exp(−D / 2σ²) of squared distances ρ² = D (000, eq. 2.3), in [0, 1].
+    """Turn squared distances into a Gaussian kernel matrix.
+
+    exp(−D / 2σ²) of squared distances ρ² = D (000, eq. 2.3), in [0, 1].
 
     Estimates below zero count as zero. A directed divergence gives a kernel that is not symmetric;
     average its two directions first, as `DivergenceKernel` does.
@@ -44,6 +46,12 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     ParameterError
         A scale that is neither positive nor "median".
 
+    See Also
+    --------
+    divergence_matrix : Divergences between bags.
+    median_scale : Kernel scale from distances of bags.
+    PSDRepair : Repair an indefinite kernel matrix.
+
     Examples
     --------
     >>> import numpy as np
@@ -62,7 +70,7 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
 
 
 def median_scale(D: ArrayLike) -> float:
-    """σ: the median distance √D of different bags; 1 when that is not above zero.
+    """Median distance between different bags; 1 if it is not positive.
 
     Parameters
     ----------
@@ -72,6 +80,11 @@ def median_scale(D: ArrayLike) -> float:
     ------
     DataError
         D is not square.
+
+    See Also
+    --------
+    median_bandwidth : Bandwidth from distances of points.
+    kernel_matrix : Kernel matrix from squared distances.
 
     Examples
     --------
@@ -94,7 +107,9 @@ def median_scale(D: ArrayLike) -> float:
 
 
 class DivergenceKernel(TransformerMixin, BaseEstimator):
-    """Kernel of bags from an estimated divergence, exp(−D / 2σ²), for precomputed-kernel methods.
+    """Kernel between bags from an estimated divergence.
+
+    Its values exp(−D / 2σ²) are for methods that take a precomputed kernel.
 
     The kernel of new bags with the training bags has the σ and the bandwidth of the training bags.
     "kl" and "renyi" enter as the mean of both directions. Estimates make the kernel indefinite:
@@ -115,6 +130,12 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         σ.
     bandwidth_ : float or None
         Bandwidth of the MMDs' point kernel.
+
+    See Also
+    --------
+    divergence_matrix : Divergences between bags.
+    PSDRepair : Repair an indefinite kernel matrix.
+    PrecomputedNystroem : Nyström features of a kernel matrix.
 
     Examples
     --------

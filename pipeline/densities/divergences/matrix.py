@@ -45,7 +45,9 @@ def divergence_matrix(
     progress: Progress | None = None,
     max_bytes: int | None = None,
 ) -> Floats:
-    """Estimated divergences of every bag of X from every bag of Y (000, §2.1-2.2; 001, §5).
+    """Estimate the divergence of every bag of X from every bag of Y.
+
+    Estimated divergences of every bag of X from every bag of Y (000, §2.1-2.2; 001, §5).
 
     ================ ==========================================================================
     "kl"             KL(p ‖ q) = ∫p log(p/q) in nats, p of the row and q of the column
@@ -102,6 +104,12 @@ def divergence_matrix(
     ParameterError
         A parameter that is out of range or not of this divergence.
 
+    See Also
+    --------
+    DivergenceKernel : Precomputed kernel from a divergence.
+    bagbasis.singlecell.sample_distances : Distances between samples.
+    bagbasis.HDDEmbedding : Density coefficients under a chosen density distance.
+
     Examples
     --------
     >>> import numpy as np
@@ -133,11 +141,17 @@ def divergence_matrix(
 
 
 def median_bandwidth(X: BagsLike) -> float:
-    """Median distance of up to 1,024 points spread evenly over the bags; 1 when most are the same.
+    """Median distance between up to 1,024 points of all bags; 1 if most points are equal.
 
     Parameters
     ----------
     X : Bags, or a list of arrays of shape (n_i, n_dims)
+
+    See Also
+    --------
+    median_scale : Kernel scale from distances of bags.
+    kde_at : Kernel density estimates.
+    bagbasis.MeanMapEmbedding : Kernel mean embedding.
 
     Examples
     --------

@@ -34,7 +34,9 @@ class KernelDecomposition(TransformerMixin, BaseEstimator):
 
 
 class PSDRepair(KernelDecomposition):
-    """Makes a kernel matrix positive semidefinite (Chen et al. 2009; 000, §2.4.1).
+    """Repair a kernel matrix that is not positive semidefinite.
+
+    Makes a kernel matrix positive semidefinite (Chen et al. 2009; 000, §2.4.1).
 
     ========== ================================ ====================================
     method     training matrix, K = UΛUᵀ        rows B of new bags
@@ -65,6 +67,11 @@ class PSDRepair(KernelDecomposition):
         Eigenvectors of the r eigenvalues below zero.
     kernel_ : shape (N, N)
         The training matrix, for "square" only.
+
+    See Also
+    --------
+    DivergenceKernel : Precomputed kernel from a divergence.
+    PrecomputedNystroem : Nyström features of a kernel matrix.
 
     Examples
     --------
@@ -132,7 +139,9 @@ class PSDRepair(KernelDecomposition):
 
 
 class PrecomputedNystroem(KernelDecomposition):
-    """Features whose inner products are the Nyström approximation (000, §2.4.2).
+    """Nyström features of a precomputed kernel matrix.
+
+    Features whose inner products are the Nyström approximation (000, §2.4.2).
 
     The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
     features of the latter Φ = B U |Λ|^(−½); an anchor's are those of its row of A. Directions with
@@ -163,6 +172,11 @@ class PrecomputedNystroem(KernelDecomposition):
         Of A, ascending.
     projection_ : shape (m, r)
         U |Λ|^(−½), r ≤ m directions, those of the largest |λ| first.
+
+    See Also
+    --------
+    bagbasis.NystroemFeatures : Kernel features from landmark bags.
+    DivergenceKernel : Precomputed kernel from a divergence.
 
     Examples
     --------

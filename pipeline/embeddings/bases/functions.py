@@ -26,7 +26,9 @@ def check_basis(basis: str) -> int:
 
 @checked(basis=BASIS, n_functions=Integer(1, MAX_FUNCTIONS))
 def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
-    """φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
+    """Evaluate orthonormal basis functions on [0, 1].
+
+    φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
 
     cosine: φ_0 = 1, φ_k = √2 cos(kπx) (004, eq. 2.9). trigonometric: 1, then √2 cos(2πkx) and
     √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
@@ -35,6 +37,11 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
     ------
     DataError
         Numbers beyond a million, where nothing of a phase is left.
+
+    See Also
+    --------
+    index_set : Multi-indices of a basis.
+    bagbasis.ProjectionEmbedding : Projection coefficients of a density.
 
     Examples
     --------

@@ -23,7 +23,9 @@ from .functions import BASIS, MAX_FUNCTIONS
 def index_set(
     n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
 ) -> Integers:
-    """Return indices α in lexicographic order, shape (s, n_dims), read-only.
+    """Return the multi-indices of a basis in lexicographic order.
+
+    Return indices α in lexicographic order, shape (s, n_dims), read-only.
 
     Parameters
     ----------
@@ -40,6 +42,11 @@ def index_set(
     ------
     ParameterError
         Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
+
+    See Also
+    --------
+    evaluate_basis : Evaluate orthonormal basis functions.
+    bagbasis.ProjectionEmbedding : Projection coefficients of a density.
 
     Examples
     --------

@@ -54,6 +54,11 @@ class CoefficientPCASpec(InnerSpec):
     principal_mean, principal_axes : bytes
         float64, shapes (s,) and (k, s): a bag becomes axes · (A(X) − mean).
 
+    See Also
+    --------
+    bagbasis.CoefficientPCA : Principal components of an embedding.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

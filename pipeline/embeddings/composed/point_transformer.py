@@ -50,6 +50,11 @@ class PointTransformerSpec(EmbeddingSpec):
     embedding : EmbeddingSpec
         Embedding of the points after them; its box is a box of those points.
 
+    See Also
+    --------
+    bagbasis.PointTransformer : Transform points before they are embedded.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

@@ -35,7 +35,7 @@ Collection = NDArray[Any] | Sequence[ArrayLike]
 
 @checked(X=Items, time=Boolean, lags=Integer(0))
 def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
-    """Return time series as bags: a moment is a point, a channel is a coordinate.
+    """Turn time series into bags: a time step is a point, a channel is a coordinate.
 
     The order of the moments is lost unless ``time`` or ``lags`` keep some of it.
 
@@ -61,6 +61,11 @@ def bags_of_series(X: Collection, *, time: bool = False, lags: int = 0) -> Bags:
     DataError
         A series of another shape, with other channels than the first, with a number that is not
         finite, or not longer than lags; names the series.
+
+    See Also
+    --------
+    SeriesEmbedding : Embed collections of time series.
+    bagbasis.Bags : Bags in memory.
 
     Examples
     --------
@@ -98,7 +103,7 @@ def _points(values: ArrayLike, name: str, time: bool, lags: int) -> NDArray[Any]
 
 @component
 class SeriesEmbedding(TransformerMixin, BaseEstimator):
-    """Embeddings of time series of unequal lengths: a transformer of aeon's collections.
+    """Embed time series of unequal lengths; a transformer of aeon's collections.
 
     It stands in a pipeline of scikit-learn before any estimator of vectors. It does not import
     aeon, whose releases ask for another numba than this package.
@@ -115,6 +120,11 @@ class SeriesEmbedding(TransformerMixin, BaseEstimator):
     embedding_ : Embedding
         Fitted.
     n_channels_ : int
+
+    See Also
+    --------
+    bags_of_series : Turn time series into bags.
+    bagbasis.neural.SequenceRegressor : Predict numbers from sequences.
 
     Examples
     --------

@@ -39,6 +39,11 @@ class ShrunkSpec(InnerSpec):
         float64, shape (s,) each: the mean of the bags, the variance between them, and the variance
         within them: of the embedding of a single point.
 
+    See Also
+    --------
+    bagbasis.ShrunkEmbedding : Shrink embeddings of small bags.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

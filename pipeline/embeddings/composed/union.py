@@ -48,6 +48,11 @@ PerPart = ListOf(Real(gt=0), 1)
 class UnionSpec(EmbeddingSpec):
     """Fitted joined embeddings; see `EmbeddingUnion` for the fields.
 
+    See Also
+    --------
+    bagbasis.EmbeddingUnion : Join several embeddings.
+    EmbeddingSpec : Base class of fitted embeddings.
+
     Examples
     --------
     >>> import numpy as np

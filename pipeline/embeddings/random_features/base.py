@@ -40,6 +40,11 @@ BLOCKS = ListOf(Pair(Integer(1), Real(gt=0)))
 class FeatureSpec(Protocol):
     """A fitted second basis: immutable and picklable.
 
+    See Also
+    --------
+    RandomFeatures : Base class of random features.
+    FourierSpec : Fitted random Fourier features.
+
     Examples
     --------
     >>> import numpy as np
@@ -147,11 +152,17 @@ class ArraySpec:
 
 @component
 class RandomFeatures(TransformerMixin, BaseEstimator):
-    """A transformer of rows whose inner products approximate a kernel.
+    """Base class of transformers whose inner products approximate a kernel.
 
     Attributes
     ----------
     spec_ : FeatureSpec
+
+    See Also
+    --------
+    bagbasis.RandomFourierFeatures : Random Fourier features of embeddings.
+    bagbasis.NystroemFeatures : Kernel features from landmark bags.
+    bagbasis.LearnedFourierFeatures : Random features whose frequencies are learned.
 
     Examples
     --------

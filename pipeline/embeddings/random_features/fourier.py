@@ -51,6 +51,11 @@ class FourierSpec(Saved, BegunWhole):
     With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
     block's share of the frequencies is its weight.
 
+    See Also
+    --------
+    bagbasis.RandomFourierFeatures : Random Fourier features of embeddings.
+    FeatureSpec : Base class of fitted random features.
+
     Examples
     --------
     >>> from bagbasis.embeddings import FourierSpec
@@ -132,7 +137,9 @@ class FourierSpec(Saved, BegunWhole):
 
 @random_features("fourier", FourierSpec)
 class RandomFourierFeatures(RandomFeatures):
-    """Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
+    """Random Fourier features, which approximate a Gaussian kernel between embeddings.
+
+    Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
 
     Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
     variance than the phase form of 004, eq. 3.9 (000, §3.2).
@@ -159,6 +166,11 @@ class RandomFourierFeatures(RandomFeatures):
     Attributes
     ----------
     spec_ : FourierSpec
+
+    See Also
+    --------
+    NystroemFeatures : Kernel features from landmark bags.
+    LearnedFourierFeatures : Random features whose frequencies are learned.
 
     Examples
     --------

@@ -96,7 +96,7 @@ class LabelledRows:
 
 @random_features("learned", LearnedSpec)
 class LearnedFourierFeatures(RandomFeatures):
-    """Random Fourier features whose frequencies are learnt from labels (BaNK; 004, ch. 6).
+    """Random Fourier features whose frequencies are learned from labels (BaNK; 004, ch. 6).
 
     A Dirichlet-process mixture of Gaussians is the prior of the frequencies, so any stationary
     kernel can be found; a Gibbs sweep draws the mixture, then offers each frequency another, which
@@ -133,6 +133,11 @@ class LearnedFourierFeatures(RandomFeatures):
     Attributes
     ----------
     spec_ : LearnedSpec
+
+    See Also
+    --------
+    RandomFourierFeatures : Random Fourier features of embeddings.
+    NystroemFeatures : Kernel features from landmark bags.
 
     Examples
     --------

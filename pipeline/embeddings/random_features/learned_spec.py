@@ -18,13 +18,18 @@ from .fourier import complete_sines
 
 @dataclass(frozen=True, eq=False)
 class LearnedSpec(BegunWhole, ArraySpec):
-    """Random features of frequencies that are given.
+    """Random Fourier features with given frequencies.
 
     Attributes
     ----------
     frequencies : float64, shape (n_inputs, n_features / 2)
     scale : float
         The width that learning began with.
+
+    See Also
+    --------
+    bagbasis.LearnedFourierFeatures : Random features whose frequencies are learned.
+    FeatureSpec : Base class of fitted random features.
 
     Examples
     --------

@@ -121,6 +121,11 @@ class NystroemSpec(ArraySpec):
     scale : float
     kernel : LandmarkKernel
 
+    See Also
+    --------
+    bagbasis.NystroemFeatures : Kernel features from landmark bags.
+    FeatureSpec : Base class of fitted random features.
+
     Examples
     --------
     >>> import numpy as np
@@ -238,7 +243,9 @@ class NystroemSpec(ArraySpec):
 
 @random_features("nystroem", NystroemSpec)
 class NystroemFeatures(RandomFeatures):
-    """Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
+    """Features that approximate a kernel between bags by landmark bags (Nyström).
+
+    Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
 
     ε is 1e-7 of the trace of k(L, L).
     They follow the bags that there are, where `RandomFourierFeatures` approximate the kernel

@@ -52,7 +52,7 @@ def connect(
     store: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Client:
-    """Return a Dask client, a context manager: fits and jobs run on it while it is open.
+    """Start or join a Dask cluster, on which fits and jobs run while the client is open.
 
     A cluster that was made for the client (local, slurm, pbs, gateway, kubernetes) ends with it.
 
@@ -85,6 +85,11 @@ def connect(
     ConfigError
         No such profile, a wrong key in it, a text that is no address, or a parameter for workers
         of a cluster that has its own.
+
+    See Also
+    --------
+    features : Compute the features of every bag.
+    ClusterError : A cluster that cannot be reached.
 
     Examples
     --------

@@ -87,7 +87,9 @@ class ManyWidths(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICAggregate(ManyWidths):
-    """HSIC at five widths per variable, and which pairs of them reject, corrected.
+    """HSICAgg: test at five widths per variable, corrected for multiplicity.
+
+    HSIC at five widths per variable, and which pairs of them reject, corrected.
 
     Parameters
     ----------
@@ -97,6 +99,12 @@ class HSICAggregate(ManyWidths):
         Whether the kernels' own values are taken in place of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICFuse : Default: several widths, fused.
+    bagbasis.plotting.plot_scales : Plot the contribution of each bandwidth.
 
     Examples
     --------
@@ -140,6 +148,12 @@ class HSICFuse(ManyWidths):
         Whether the kernels' own values are taken in place of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICAggregate : Several widths, corrected for multiplicity.
+    HSICu : Unbiased HSIC.
 
     Examples
     --------

@@ -81,12 +81,20 @@ class FourierPairs:
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICFourier(FeatureHSIC):
-    """HSIC_b by random Fourier features of both kernels; its state is `CrossMoments`.
+    """HSIC by random Fourier features of both kernels.
+
+    HSIC_b by random Fourier features of both kernels; its state is `CrossMoments`.
 
     Parameters
     ----------
     n_features : even int ≥ 2
         Number of random features of each variable.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICNystroem : HSIC by Nyström features.
+    HSICb : Biased HSIC.
 
     Examples
     --------
@@ -129,12 +137,18 @@ class HSICFourier(FeatureHSIC):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICNystroem(FeatureHSIC):
-    """HSIC_b by Nyström's features of both kernels.
+    """HSIC by Nyström features of both kernels.
 
     Parameters
     ----------
     n_landmarks : int ≥ 1
         Rows drawn at random, of each variable.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICFourier : HSIC by random Fourier features.
+    HSICb : Biased HSIC.
 
     Examples
     --------
@@ -184,12 +198,20 @@ class Correlation(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class KCCA(Correlation):
-    """The kernel canonical correlation of all pairs of rows, penalised: O(n³) once.
+    """Kernel canonical correlation, regularised.
+
+    The kernel canonical correlation of all pairs of rows, penalised: O(n³) once.
 
     Parameters
     ----------
     ridge : float > 0
         κ; without it the correlation is always 1. The matrices are K̃ + (n κ / 2) I.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    KCCAFourier : Kernel canonical correlation by random features.
+    RDC : Randomised dependence coefficient.
 
     Examples
     --------
@@ -224,13 +246,19 @@ class KCCA(Correlation):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class KCCAFourier(Correlation):
-    """KCCA of the kernels that random Fourier features stand for.
+    """Kernel canonical correlation by random Fourier features.
 
     Parameters
     ----------
     ridge : float > 0
     n_features : even int ≥ 2
         Number of random features of each variable.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    KCCA : Kernel canonical correlation.
+    RDC : Randomised dependence coefficient.
 
     Examples
     --------
@@ -261,7 +289,9 @@ class KCCAFourier(Correlation):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class RDC(Correlation):
-    """The randomised dependence coefficient: random sines of ranks (Lopez-Paz et al. 2013).
+    """Randomised dependence coefficient.
+
+    The randomised dependence coefficient: random sines of ranks (Lopez-Paz et al. 2013).
 
     It does not change where a coordinate is transformed monotonically.
 
@@ -271,6 +301,11 @@ class RDC(Correlation):
         Number of random features of each variable.
     scale : float > 0
         Scale of the sines' random weights.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    KCCA : Kernel canonical correlation.
 
     Examples
     --------

@@ -28,7 +28,14 @@ LEAST_BLOCK = 4  # rows of an unbiased HSIC
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICb(DependenceStatistic):
-    """‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0.
+    """Biased Hilbert-Schmidt independence criterion.
+
+    ‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICu : Unbiased HSIC.
 
     Examples
     --------
@@ -101,7 +108,15 @@ class HSICb(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICu(HSICb):
-    """HSIC without its bias, 0 on average without dependence: ⟨K, L⟩ of U-centred matrices.
+    """Unbiased Hilbert-Schmidt independence criterion.
+
+    HSIC without its bias, 0 on average without dependence: ⟨K, L⟩ of U-centred matrices.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICb : Biased HSIC.
+    HSICFuse : Default: several widths, fused.
 
     Examples
     --------
@@ -122,7 +137,15 @@ class HSICu(HSICb):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class DistanceCovariance(HSICb):
-    """The squared distance covariance: 4 HSIC_b of the kernels −‖Δ‖ / 2; no bandwidth.
+    """Squared distance covariance; it has no bandwidth.
+
+    The squared distance covariance: 4 HSIC_b of the kernels −‖Δ‖ / 2; no bandwidth.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICb : Biased HSIC.
+    EnergyDistance : Energy distance.
 
     Examples
     --------
@@ -162,12 +185,20 @@ class DistanceCovariance(HSICb):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class HSICBlock(DependenceStatistic):
-    """The mean of HSIC_u over blocks of pairs, which is normal; time n · block.
+    """HSIC averaged over blocks of pairs.
+
+    The mean of HSIC_u over blocks of pairs, which is normal; time n · block.
 
     Parameters
     ----------
     block : int ≥ 4, optional
         Pairs in a block; default √n.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICu : Unbiased HSIC.
+    HSICFourier : HSIC by random Fourier features.
 
     Examples
     --------
@@ -211,11 +242,18 @@ class HSICBlock(DependenceStatistic):
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class Lancaster(DependenceStatistic):
-    """Lancaster's interaction of three variables, (K̃ ∘ L̃ ∘ M̃)₊₊ / n².
+    """Lancaster interaction of three variables.
+
+    Lancaster's interaction of three variables, (K̃ ∘ L̃ ∘ M̃)₊₊ / n².
 
     It is 0 where one of them is independent of the two others. So each of them in turn is put in
     other orders; the largest of the three p-values is the test's, and rejects that any of the
     three is independent of the others.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    JointHSIC : Joint independence of several variables.
 
     Examples
     --------

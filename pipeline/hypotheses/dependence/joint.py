@@ -19,12 +19,20 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class JointHSIC(DependenceStatistic):
-    """dHSIC: the squared distance of the joint mean map from that of independent variables, ≥ 0.
+    """dHSIC: joint independence of several variables.
+
+    dHSIC: the squared distance of the joint mean map from that of independent variables, ≥ 0.
 
     (1/n²) Σ_ij Π_k K^k_ij + Π_k (1/n²) Σ_ij K^k_ij − (2/n) Σ_i Π_k (1/n) Σ_j K^k_ij (Pfister,
     Bühlmann, Schölkopf and Peters 2018, Definition 2.6, with all pairs). It is 0 on average only if
     no variable, and no set of them, depends on the others. Each variable but the first is put in
     other orders by itself; time and memory are quadratic in the pairs.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICb : Biased HSIC.
+    Lancaster : Interaction of three variables.
 
     Examples
     --------

@@ -232,7 +232,9 @@ def nfsic_gradient(
 @INDEPENDENCE.register
 @dataclass(frozen=True)
 class NFSIC(DependenceStatistic):
-    """λ̂ at a few pairs of locations; its state is `LocationSums`.
+    """Normalised finite set independence criterion: dependence at a few locations.
+
+    λ̂ at a few pairs of locations; its state is `LocationSums`.
 
     It finds dependence that is local and has many peaks; HSIC finds what is spread out. It is
     n / (n − 1) times a T², whose distribution "chi_square" knows n and is the more careful of two:
@@ -250,6 +252,12 @@ class NFSIC(DependenceStatistic):
     learn : float, 0 ≤ learn < 1
         Share of the units that locations and bandwidths are learnt on; the test is of the others.
         0: locations are drawn from normal distributions like those of x and y.
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICFourier : HSIC by random Fourier features.
+    FSSD : Stein discrepancy at a few locations.
 
     Examples
     --------

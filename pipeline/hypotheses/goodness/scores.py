@@ -54,7 +54,7 @@ class ScoreFunction(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MixtureScore:
-    """The score of a mixture of normal distributions; of one component: of a normal distribution.
+    """Score function of a mixture of normal distributions, or of one normal distribution.
 
     Parameters
     ----------
@@ -67,6 +67,11 @@ class MixtureScore:
     ------
     DataError
         Shapes that do not fit, or a covariance that is not positive definite.
+
+    See Also
+    --------
+    fit_test : Test goodness of fit.
+    SeriesScore : Score of an estimated density.
 
     Examples
     --------
@@ -137,7 +142,7 @@ class MixtureScore:
 
 @dataclass(frozen=True, eq=False)
 class SeriesScore:
-    """The score of one of our series densities, which stops at the walls of its box.
+    """Score function of an estimated series density, within its box.
 
     b(x) = Π_j 4 u_j (1 − u_j), u the point in the unit cube.
 
@@ -151,6 +156,12 @@ class SeriesScore:
     ------
     ParameterError
         More densities than one.
+
+    See Also
+    --------
+    fit_test : Test goodness of fit.
+    MixtureScore : Score of a mixture of normal distributions.
+    bagbasis.densities.Densities : Densities as series.
 
     Examples
     --------

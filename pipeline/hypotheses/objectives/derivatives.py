@@ -34,6 +34,10 @@ class DerivativeNorms:
     standard_errors : float64, shape (d,)
         Over bags.
 
+    See Also
+    --------
+    derivative_norms : Sensitivity to each coordinate.
+
     Examples
     --------
     >>> import numpy as np
@@ -66,7 +70,7 @@ def derivative_norms(
     step: float = 0.02,
     seed: int = 0,
 ) -> DerivativeNorms:
-    """Return the norms of a fitted model's derivatives with respect to each coordinate of points.
+    """Return how strongly a fitted model's predictions depend on each coordinate.
 
     A coordinate that does not matter has derivative 0 everywhere, however the others act together
     with it (003; Rosasco et al. 2013). All points of a bag are moved at once by ± step, with signs
@@ -91,6 +95,12 @@ def derivative_norms(
         What is no model.
     DataError
         No bags, or predictions that are no numbers.
+
+    See Also
+    --------
+    DerivativeNorms : Result of `derivative_norms`.
+    bagbasis.models.permutation_importance : Importance of each coordinate.
+    bagbasis.models.explain : Explain the prediction of one bag.
 
     Examples
     --------

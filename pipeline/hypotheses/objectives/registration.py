@@ -28,7 +28,7 @@ PER_AXIS = 7  # of the coarse grid, for each shift and the angle; three scales
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """Where each pixel of the reference lies in the other image.
+    """Result of `register_images`: where each reference pixel lies in the other image.
 
     x' = centre + scale · R(angle) (x − centre) + shift, in pixels (row, column).
 
@@ -42,6 +42,10 @@ class Registration:
     dependence : float
         Dependence of the pixels that overlap, from 0 to 1.
     measure : str
+
+    See Also
+    --------
+    register_images : Align two images.
 
     Examples
     --------
@@ -91,7 +95,7 @@ def register_images(
     max_scale: float = 1.2,
     n_features: int = 10,
 ) -> Registration:
-    """Return the rigid motion and scale at which the pixels of two images depend most.
+    """Find the rigid motion and scale at which the pixels of two images depend most.
 
     Intensities need not agree, only depend on each other: images of different sensors, of other
     contrast. Features of intensities are bounded, so that wild pixels count no more than others.
@@ -116,6 +120,10 @@ def register_images(
     ------
     DataError
         Images that are no finite numbers, constant, or smaller than 8 by 8.
+
+    See Also
+    --------
+    Registration : Result of `register_images`.
 
     Notes
     -----

@@ -35,7 +35,7 @@ EMBEDDED = 5  # cosines per coordinate of bags where no embedding is given
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The variables that were selected, and how surely.
+    """Result of `select_coordinates`: the selected variables and how stable they are.
 
     Attributes
     ----------
@@ -53,6 +53,10 @@ class Selection:
     criterion : str
     n : int
         Rows: bags with a target, or points.
+
+    See Also
+    --------
+    select_coordinates : Select informative variables.
 
     Examples
     --------
@@ -97,7 +101,7 @@ def select_coordinates(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Selection:
-    """Return the k variables that explain a target best, with little redundancy.
+    """Select the k variables that explain a target best, with little redundancy.
 
     One pass sums products of features of all variables and of the target; every criterion reads
     them alone, for all rows and without each fold. The time is n (J n_features)².
@@ -131,6 +135,12 @@ def select_coordinates(
         No target, fewer rows than three per fold, or values that cannot be used.
     ParameterError
         k is more than there are variables, or the sums need more memory than there is.
+
+    See Also
+    --------
+    Selection : Result of `select_coordinates`.
+    independence_test : Test for independence.
+    bagbasis.models.permutation_importance : Importance of each coordinate.
 
     Notes
     -----

@@ -31,7 +31,7 @@ SURE = 4.0  # times the alignment that independent components have by chance: de
 
 @component
 class IndependentSubspaces(TransformerMixin, BaseEstimator):
-    """Sources in groups: dependent within a group, independent between groups.
+    """Independent subspace analysis: sources in groups that are independent of each other.
 
     x = A s with unknown A: FastICA finds components, and those that still depend on each other (by
     HSIC of random features) make a group (the separation principle of independent subspace
@@ -56,6 +56,11 @@ class IndependentSubspaces(TransformerMixin, BaseEstimator):
     dependence_ : float64, shape (d, d)
         Between components, from 0 to 1, in the same order.
     n_features_in_ : int
+
+    See Also
+    --------
+    independence_test : Test for independence.
+    HSICu : Unbiased HSIC.
 
     Examples
     --------

@@ -30,7 +30,9 @@ LEVEL = 0.05  # at which the report counts the scales that reject
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Aggregate(ManyScales):
-    """MMDAgg: MMD² of ten widths of two kernels, and which of them reject, corrected.
+    """MMDAgg: test at ten widths of two kernels, corrected for multiplicity.
+
+    MMDAgg: MMD² of ten widths of two kernels, and which of them reject, corrected.
 
     Parameters
     ----------
@@ -40,6 +42,13 @@ class Aggregate(ManyScales):
         Whether the kernels' own values are taken in place of random features, in time and memory
         quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
         rows of two numbers in all, 4,200 of 512.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    Fuse : Several widths, fused into one statistic.
+    FuseRanks : Default: fused kernels and ranks.
+    bagbasis.plotting.plot_scales : Plot the contribution of each bandwidth.
 
     Examples
     --------

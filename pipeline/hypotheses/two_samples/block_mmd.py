@@ -57,7 +57,15 @@ class MeanOfEstimates(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class LinearMMD(MeanOfEstimates):
-    """MMD_l², the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y), O(n d).
+    """MMD over disjoint pairs, in linear time.
+
+    MMD_l², the mean of k(x, x') + k(y, y') − k(x, y') − k(x', y), O(n d).
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    BlockMMD : MMD averaged over blocks.
+    FourierMMD : MMD by random Fourier features.
 
     Examples
     --------
@@ -84,12 +92,20 @@ class LinearMMD(MeanOfEstimates):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class BlockMMD(MeanOfEstimates):
-    """The B-test: the mean of MMD_u² of blocks, O(n B d).
+    """The B-test: unbiased MMD averaged over blocks.
+
+    The B-test: the mean of MMD_u² of blocks, O(n B d).
 
     Parameters
     ----------
     block_size : int ≥ 2, optional
         B, rows of each sample in a block. Default √n, and at least two blocks.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    LinearMMD : MMD in linear time.
+    UnbiasedMMD : Unbiased MMD of all pairs.
 
     Examples
     --------

@@ -84,7 +84,14 @@ class PairStatistic(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class BiasedMMD(PairStatistic):
-    """MMD_b² of all pairs (002, eq. 2), at least 0.
+    """Biased squared MMD over all pairs of points.
+
+    MMD_b² of all pairs (002, eq. 2), at least 0.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    UnbiasedMMD : Unbiased MMD of all pairs.
 
     Examples
     --------
@@ -103,7 +110,15 @@ class BiasedMMD(PairStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class UnbiasedMMD(PairStatistic):
-    """MMD_u² of all pairs of different rows (002, eq. 13), 0 on average without a difference.
+    """Unbiased squared MMD over all pairs of points.
+
+    MMD_u² of all pairs of different rows (002, eq. 13), 0 on average without a difference.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    BiasedMMD : Biased MMD of all pairs.
+    Fuse : Several widths, fused into one statistic.
 
     Examples
     --------
@@ -123,7 +138,15 @@ class UnbiasedMMD(PairStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class EnergyDistance(PairStatistic):
-    """2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ over all pairs, at least 0: MMD_b² of −‖x − y‖.
+    """Energy distance over all pairs of points; it has no bandwidth.
+
+    2 E‖x − y‖ − E‖x − x'‖ − E‖y − y'‖ over all pairs, at least 0: MMD_b² of −‖x − y‖.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    Sliced : Sliced Wasserstein distance.
+    DistanceCovariance : Distance covariance.
 
     Examples
     --------

@@ -29,7 +29,9 @@ MOST_FREQUENCIES = 2**16  # a permutation of half a megabyte
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class FourierMMD(TwoSampleStatistic):
-    """MMD_u² from L random frequencies; an error ∝ L^(−½), time linear in rows.
+    """MMD by random Fourier features, in linear time.
+
+    MMD_u² from L random frequencies; an error ∝ L^(−½), time linear in rows.
 
     The statistic's null, permutation or mixture, holds at any L.
 
@@ -37,6 +39,12 @@ class FourierMMD(TwoSampleStatistic):
     ----------
     n_frequencies : int, default 256
         L; a sine and a cosine each.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    FastfoodMMD : MMD by Fastfood features.
+    UnbiasedMMD : Unbiased MMD of all pairs.
 
     Examples
     --------
@@ -100,7 +108,14 @@ class FourierMMD(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class FastfoodMMD(FourierMMD):
-    """`FourierMMD` with frequencies by Fastfood, dependent within blocks of 2^⌈log2 d⌉.
+    """MMD by Fastfood features, which are faster in many dimensions.
+
+    `FourierMMD` with frequencies by Fastfood, dependent within blocks of 2^⌈log2 d⌉.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    FourierMMD : MMD by random Fourier features.
 
     Examples
     --------

@@ -115,6 +115,13 @@ class Fuse(ManyScales):
         quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
         rows of two numbers in all, 4,200 of 512.
 
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    FuseRanks : Default: fused kernels and ranks.
+    Aggregate : Several widths, corrected for multiplicity.
+    bagbasis.plotting.plot_scales : Plot the contribution of each bandwidth.
+
     Examples
     --------
     >>> import numpy as np

@@ -44,7 +44,9 @@ WEIGHTS = (0.5, 0.25, 0.25)
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class FuseRanks(ManyScales):
-    """The best rank of three statistics: two fused MMD² of ten widths of two kernels, and ranks.
+    """The default two-sample statistic: the best rank of three statistics.
+
+    The best rank of three statistics: two fused MMD² of ten widths of two kernels, and ranks.
 
     MMD² of each width is divided by the kernel's norm, as by `Fuse`, and by its standard deviation
     over permutations, as by `HSICFuse`; each is joined over widths by a soft maximum. The third
@@ -61,6 +63,12 @@ class FuseRanks(ManyScales):
         Whether exact kernels are used instead of random features, in time and memory quadratic in
         rows. Default: if that takes at most five seconds of a core: up to 12,700 rows of two
         numbers in all, 4,200 of 512.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    Fuse : Several widths, fused into one statistic.
+    Aggregate : Several widths, corrected for multiplicity.
 
     Examples
     --------

@@ -179,7 +179,14 @@ class LocationStatistic(TwoSampleStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class MeanEmbeddings(LocationStatistic):
-    """ME: mean kernels at J locations, drawn from a normal with both samples' moments.
+    """ME test: differences of mean embeddings at a few locations.
+
+    ME: mean kernels at J locations, drawn from a normal with both samples' moments.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    SmoothedCharacteristicFunctions : Characteristic functions at a few frequencies.
 
     Examples
     --------
@@ -212,10 +219,17 @@ class MeanEmbeddings(LocationStatistic):
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class SmoothedCharacteristicFunctions(LocationStatistic):
-    """SCF: characteristic functions, smoothed, at J frequencies drawn from the kernel's spectrum.
+    """SCF test: smoothed characteristic functions at a few frequencies.
+
+    SCF: characteristic functions, smoothed, at J frequencies drawn from the kernel's spectrum.
 
     The features are f(x) sin vᵀx and f(x) cos vᵀx with f(x) = exp(−‖x − x̄‖² / 2τ²), τ² the mean of
     ‖x − x̄‖² over both samples.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    MeanEmbeddings : Mean embeddings at a few locations.
 
     Examples
     --------

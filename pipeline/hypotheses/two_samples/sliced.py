@@ -26,12 +26,20 @@ SPLITS_PER_PART = 16
 @TWO_SAMPLE.register
 @dataclass(frozen=True)
 class Sliced(TwoSampleStatistic):
-    """Mean squared W₂ of the rows' projections on random directions, O(n) for each permutation.
+    """Sliced Wasserstein distance: mean squared distance along random directions.
+
+    Mean squared W₂ of the rows' projections on random directions, O(n) for each permutation.
 
     Parameters
     ----------
     n_directions : int from 1 to 10,000, default 64
         Number of directions. For rows with one number there is one direction.
+
+    See Also
+    --------
+    two_sample_test : Compare two samples.
+    EnergyDistance : Energy distance.
+    bagbasis.SlicedWassersteinEmbedding : Quantiles along directions.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def ingest_anndata(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> BagStore:
-    """Make a store from annotated cells, or append to one; cells are read some at a time.
+    """Make a store from annotated cells (AnnData), or append to one, in batches of cells.
 
     Cells may come in any order. They are copied to the folder of temporary files (``TMPDIR``) and
     sorted there by their bags.
@@ -126,6 +126,12 @@ def ingest_anndata(
         that is stored by genes; whatever `TableIngest` refuses.
     ParameterError, StoreError
         As `TableIngest`.
+
+    See Also
+    --------
+    ingest_tables : Read Parquet, Arrow and CSV files.
+    bagbasis.singlecell.sample_distances : Distances between samples.
+    bagbasis.BagStore : Bags on disk or in object storage.
 
     Examples
     --------

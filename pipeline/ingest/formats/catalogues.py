@@ -154,6 +154,11 @@ def ingest_catalogue(
     ParameterError, StoreError
         As `TableIngest`.
 
+    See Also
+    --------
+    ingest_tables : Read Parquet, Arrow and CSV files.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> import numpy as np

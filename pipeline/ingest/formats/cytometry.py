@@ -139,6 +139,11 @@ class FcsIngest(FileIngest):
     StoreError
         Something is stored at the URL, or it cannot be written.
 
+    See Also
+    --------
+    ingest_tables : Read Parquet, Arrow and CSV files.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> from bagbasis.ingest import ingest_fcs

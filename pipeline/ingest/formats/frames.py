@@ -121,6 +121,12 @@ def ingest_frame(
     ParameterError, StoreError
         As `TableIngest`.
 
+    See Also
+    --------
+    ingest_tables : Read Parquet, Arrow and CSV files.
+    bagbasis.Bags : Bags in memory.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> import pandas as pd

@@ -120,6 +120,11 @@ def ingest_images(
     ParameterError, StoreError
         As `ingest_arrays`.
 
+    See Also
+    --------
+    ingest_patches : Read patches of slides.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> import numpy as np

@@ -91,6 +91,11 @@ class PatchIngest(FileIngest):
     StoreError
         Something is stored at the URL, or it cannot be written.
 
+    See Also
+    --------
+    ingest_images : Read images.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> import numpy as np

@@ -230,6 +230,11 @@ class TableIngest(FileFormat):
     ClusterError
         Workers were lost, or their disks are full.
 
+    See Also
+    --------
+    ingest_frame : Read a data frame.
+    bagbasis.BagStore : Bags on disk or in object storage.
+
     Examples
     --------
     >>> import pandas as pd

@@ -107,7 +107,7 @@ class MeansRidge:
 def judge_fit(
     model: DoubleBasis, X: BagStore, *, progress: Progress | None = None, forest: bool = False
 ) -> dict[str, Any] | None:
-    """Return how good a model is, and what it has to beat.
+    """Return the errors of a model next to those of simple baselines.
 
     It is judged on the bags that its fit held out. If it held none out, the score that chose its
     penalty is used; as the least of several scores, it is a little too good.
@@ -131,6 +131,11 @@ def judge_fit(
         constant for these bags, ``means_error`` of ridge regression on the bags' means, with
         ``forest`` also ``forest_error`` and ``forest_bags`` that it was fitted to. None where no
         labelled bag was kept out and the penalty was given.
+
+    See Also
+    --------
+    bagbasis.evaluate : Errors on labelled bags.
+    bagbasis.cross_val_score : Scores by cross-validation.
 
     Examples
     --------

@@ -57,6 +57,11 @@ class Importance:
     n_repeats : int
     subset : {"all", "holdout", "train"}
 
+    See Also
+    --------
+    permutation_importance : Importance of each coordinate.
+    bagbasis.plotting.plot_importance : Plot permutation importances.
+
     Examples
     --------
     >>> import numpy as np

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Where a fit stores its finished sums, and how often.
+    """Where, and how often, a fit stores what it has computed.
 
     If a fit is cut off for any reason and started again, it does only what is missing, and its
     model has the same bits as without the break. When used as a context manager, the checkpoints
@@ -64,6 +64,11 @@ class Checkpoints:
         Largest number of seconds of work on one core, by the cost model, between two checkpoints of
         a lane: what a lane can lose. At least one task, about a minute. Fits of few tasks keep
         every one, so that there are groups of them for all lanes.
+
+    See Also
+    --------
+    bagbasis.DoubleBasisRegressor : Predict numbers from bags.
+    bagbasis.BagStore : Bags on disk or in object storage.
 
     Notes
     -----

@@ -44,7 +44,7 @@ def features(
     random_features: RandomFeatures | None = None,
     dtype: str = "float32",
 ) -> LazyArray:
-    """Return features of every bag, a dask.array of shape (n_bags, s or D), chunked by bags.
+    """Return the features of every bag as a lazy dask.array, chunked by bags.
 
     Parameters
     ----------
@@ -54,6 +54,11 @@ def features(
     random_features : RandomFourierFeatures or NystroemFeatures, fitted or not, optional
         None gives the embeddings A themselves.
     dtype : {"float32", "float64"}
+
+    See Also
+    --------
+    connect : Run on all cores or on a cluster.
+    DoubleBasisRegressor : Predict numbers from bags.
 
     Examples
     --------

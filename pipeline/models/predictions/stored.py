@@ -61,7 +61,7 @@ FORMAT = Format("predictions", key="bagbasis_predictions")
 
 @dataclass(frozen=True)
 class PredictedBlock:
-    """Predictions of some bags of a store.
+    """Predictions for consecutive bags of a store.
 
     Attributes
     ----------
@@ -74,6 +74,10 @@ class PredictedBlock:
         The columns that were asked for, float64.
     outside : Outside
         Bags of which many points lie outside the box.
+
+    See Also
+    --------
+    iter_predictions : Predict block by block.
 
     Examples
     --------
@@ -192,7 +196,7 @@ def iter_predictions(
     subset: str = "all",
     progress: Progress | None = None,
 ) -> Iterator[PredictedBlock]:
-    """Yield blocks of predictions as they are done, on the open cluster or in this process.
+    """Yield predictions block by block, on the open cluster or in this process.
 
     Parameters
     ----------
@@ -206,6 +210,11 @@ def iter_predictions(
     ------
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
+
+    See Also
+    --------
+    write_predictions : Write predictions to a file.
+    PredictedBlock : A block of predictions.
 
     Examples
     --------
@@ -248,7 +257,7 @@ def write_predictions(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Predict every bag and write predictions with the bags' ids.
+    """Predict every bag of a store and write the predictions with the bags' ids.
 
     Bags that were removed have no row in Parquet; in Zarr theirs hold NaN, id -1 or "".
 
@@ -286,6 +295,11 @@ def write_predictions(
         stored at the URL, writing failed, or a table without ``bagbasis[tables]``.
     ParameterError
         The URL ends as no format does, or as another one.
+
+    See Also
+    --------
+    iter_predictions : Predict block by block.
+    bagbasis.evaluate : Errors on labelled bags.
 
     Examples
     --------

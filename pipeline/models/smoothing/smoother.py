@@ -60,7 +60,9 @@ CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
 
 @component
 class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
-    """The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
+    """Predict the weighted average response of similar bags (kernel smoothing).
+
+    The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
     The Kernel-Kernel estimator for reals (004, eq. 3.4) and, on coefficients of response
     densities, for distribution to distribution regression (004, eq. 3.22). Exact, and every
@@ -94,6 +96,11 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     model_ : SmootherModel
         The training bags and the bandwidth.
+
+    See Also
+    --------
+    DoubleBasisRegressor : Predict numbers from bags.
+    TripleBasisRegressor : Predict densities from bags.
 
     Notes
     -----

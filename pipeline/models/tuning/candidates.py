@@ -26,7 +26,7 @@ from .search import Search
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the models compared.
+    """One of the models that a search compares.
 
     Attributes
     ----------
@@ -37,6 +37,12 @@ class Candidate:
     features : FeatureMap
     first : Embedding
         The embedding itself, not fitted.
+
+    See Also
+    --------
+    Search : The candidates to compare.
+    Score : Score of a candidate on one rung.
+    bagbasis.tune : Search embeddings, widths and penalties.
 
     Examples
     --------

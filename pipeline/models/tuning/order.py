@@ -62,6 +62,11 @@ class RunOrder:
 class Rung:
     """The first ``n_blocks`` blocks, ``n_bags`` bags, on which candidates are compared.
 
+    See Also
+    --------
+    Search : The candidates to compare.
+    Tuning : Result of `tune`.
+
     Examples
     --------
     >>> import numpy as np

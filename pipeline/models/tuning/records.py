@@ -17,7 +17,7 @@ FORMAT = Format("state of a tune")
 
 @dataclass(frozen=True)
 class Score(Saved):
-    """A candidate on the bags of one rung.
+    """Score of one candidate on the bags of one rung.
 
     Attributes
     ----------
@@ -29,6 +29,12 @@ class Score(Saved):
     alpha : float
         The best penalty; ``alphas`` and ``errors`` are the whole path.
     seconds : float
+
+    See Also
+    --------
+    Tuning : Result of `tune`.
+    Candidate : A compared model.
+    Rung : A stage of the search.
 
     Examples
     --------
@@ -56,7 +62,7 @@ class Score(Saved):
 
 @dataclass(frozen=True)
 class Lead:
-    """By how much the winner leads a candidate on the bags held out.
+    """Paired difference in score between the winner and a candidate, on held-out bags.
 
     Attributes
     ----------
@@ -65,6 +71,11 @@ class Lead:
         Error of the candidate less that of the winner.
     standard_error : float
         Standard error of the gap, over bags, or over the groups of ``holdout``.
+
+    See Also
+    --------
+    Tuning : Result of `tune`.
+    Score : Score of a candidate on one rung.
 
     Examples
     --------
@@ -87,7 +98,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What `tune` found.
+    """Result of `tune`.
 
     Attributes
     ----------
@@ -106,6 +117,11 @@ class Tuning:
     judged : dict or None
         The winner's error on the bags of the holdout, which no choice has seen, beside the best
         constant, ridge on the bags' means and a random forest: what `judge_fit` returns.
+
+    See Also
+    --------
+    bagbasis.tune : Search embeddings, widths and penalties.
+    Search : The candidates to compare.
 
     Examples
     --------

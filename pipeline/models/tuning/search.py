@@ -21,7 +21,7 @@ DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
 @dataclass(frozen=True)
 class Search:
-    """Candidates, and the rungs they are compared on.
+    """The candidates that `tune` compares, and the rungs it compares them on.
 
     Random features that learn from labels are compared as the Gaussian ones they begin with, and
     learn in the winner's last fit: `EmbeddingUnion` with ``join="sum"`` is none for them.
@@ -52,6 +52,12 @@ class Search:
     choose : bool, default False
         Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
         2,000 bags nothing else is compared, as a tenth held out would be a few bags.
+
+    See Also
+    --------
+    bagbasis.tune : Search embeddings, widths and penalties.
+    Candidate : A compared model.
+    Rung : A stage of the search.
 
     Examples
     --------

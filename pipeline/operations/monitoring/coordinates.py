@@ -18,7 +18,7 @@ ROUNDING = 1e-12  # of a coordinate's largest value: what varies by less is cons
 
 @dataclass(frozen=True)
 class CoordinateShift(Saved):
-    """How one coordinate's mean and spread in a bag differ between the two sets.
+    """Difference in the mean and spread of one coordinate between two sets of bags.
 
     Attributes
     ----------
@@ -33,6 +33,11 @@ class CoordinateShift(Saved):
         permutation: small ones are not chance, however many coordinates there are.
     reference_spread, new_spread, spread_shift, spread_p_value : float
         The same of the standard deviation of a bag's points.
+
+    See Also
+    --------
+    DriftResult : Result of `drift_test`.
+    drift_test : Compare two sets of bags.
 
     Examples
     --------

@@ -61,6 +61,10 @@ class DriftPrediction:
     threshold : float
         The distance that chance exceeds with probability alpha.
 
+    See Also
+    --------
+    DriftDetector : Monitor new data against a reference.
+
     Examples
     --------
     >>> import numpy as np
@@ -97,7 +101,7 @@ class DriftPrediction:
 
 @component
 class DriftDetector(BaseEstimator):
-    """Detect drift of new data from a reference, of which only a summary of fixed size is kept.
+    """Detect drift of new data from a reference; only a fixed-size summary of it is kept.
 
     The test is MMD-FUSE (`two_sample_test`): ten widths of two kernels, exact permutations. What is
     kept is a few megabytes, however many rows the reference has.
@@ -122,6 +126,12 @@ class DriftDetector(BaseEstimator):
     Attributes
     ----------
     reference_ : Reference
+
+    See Also
+    --------
+    drift_test : Compare two sets of bags.
+    DriftPrediction : Result of `DriftDetector.predict`.
+    bagbasis.plotting.plot_drift : Plot drift p-values over time.
 
     Examples
     --------

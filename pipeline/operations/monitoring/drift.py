@@ -69,6 +69,11 @@ class DriftResult(Saved):
     scales : mapping of str to list
         Of "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
 
+    See Also
+    --------
+    drift_test : Compare two sets of bags.
+    CoordinateShift : Shift of one coordinate.
+
     Examples
     --------
     >>> import numpy as np
@@ -170,7 +175,7 @@ def drift_test(
     progress: Callable[[int, int], None] | None = None,
     statistic: str = "fuse",
 ) -> DriftResult:
-    """Test whether two sets of bags come from one distribution of bags; the bag is the unit.
+    """Test whether two sets of bags follow the same distribution of bags.
 
     Points of one bag are alike, so a test that pools the points of a set sees drift in every
     two sets of bags (at α = 0.05 in most of them, without any). Here each bag is one vector, its
@@ -228,6 +233,12 @@ def drift_test(
         A store that cannot be read.
     ParameterError
         A parameter outside its range.
+
+    See Also
+    --------
+    DriftDetector : Monitor new data against a reference.
+    bagbasis.hypotheses.two_sample_test : Compare two samples.
+    DriftResult : Result of `drift_test`.
 
     Notes
     -----

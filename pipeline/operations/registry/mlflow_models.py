@@ -67,6 +67,11 @@ def log_model(model: Logged, name: str = "model") -> ModelInfo:
     ModelError
         The model is not fitted, MLflow is not installed, or it refuses.
 
+    See Also
+    --------
+    Registry : Versioned models under one URL.
+    bagbasis.models.save_model : Save a fitted model.
+
     Examples
     --------
     >>> import numpy as np

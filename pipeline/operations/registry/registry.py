@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """A registered model.
+    """A registered model: its name, URL, dates and report.
 
     Attributes
     ----------
@@ -78,6 +78,10 @@ class ModelRecord:
         What was given to `Registry.register`.
     damage : str or None
         Why its description cannot be read; the arrays are not looked at.
+
+    See Also
+    --------
+    Registry : Versioned models under one URL.
 
     Examples
     --------
@@ -127,12 +131,18 @@ COLUMNS = ("model", "", "registered", "estimator", "bags fitted", "error by fold
 
 
 class Registry:
-    """Models under one URL, on any filesystem that fsspec knows; nothing is ever deleted.
+    """Versioned models under one URL, on any file system of fsspec.
 
     Parameters
     ----------
     url : str or path
         Nothing is read or written before a method needs it; the first `register` makes it.
+
+    See Also
+    --------
+    ModelRecord : A registered model.
+    log_model : Log a model to MLflow.
+    retrain : Retrain and promote models.
 
     Examples
     --------

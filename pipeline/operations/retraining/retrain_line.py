@@ -74,6 +74,11 @@ class RoundResult:
           ``drift``: where the bags differ, see `drift_test`
         - ``bag_passes``: bags that went through the bases, by purpose
 
+    See Also
+    --------
+    retrain : Retrain and promote models.
+    Round : History of a past round.
+
     Examples
     --------
     >>> import numpy as np
@@ -121,7 +126,7 @@ class RoundResult:
 def retrain(
     spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
 ) -> RoundResult:
-    """Finish a round that was cut off, then do one if there are enough new bags.
+    """Train and judge a new model if there are enough new bags, and promote it if it is better.
 
     Parameters
     ----------
@@ -142,6 +147,12 @@ def retrain(
     StoreError
         A store that was replaced or shrunk, or a damaged state.
     DataError, ModelError, ParameterError, ClusterError
+
+    See Also
+    --------
+    Retraining : Settings of `retrain`.
+    RoundResult : Result of `retrain`.
+    Registry : Versioned models under one URL.
 
     Notes
     -----

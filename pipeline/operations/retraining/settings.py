@@ -58,7 +58,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Window:
-    """Restrict training to the newest bags: a number of them, or those of the last ``days`` days.
+    """Restrict training to the newest bags, by number or by age in days.
 
     By default all bags are used.
 
@@ -71,6 +71,10 @@ class Window:
         So many bags, labelled or not, held out or not.
     days : float in (0, 36525], optional
         The bags that a round of so many days found first.
+
+    See Also
+    --------
+    Retraining : Settings of `retrain`.
 
     Examples
     --------
@@ -109,7 +113,7 @@ def window_start(
 
 @dataclass(frozen=True)
 class DriftGate:
-    """The tests of the new bags against the last window; see `drift_gates`.
+    """Drift tests of the new bags against the last window; see `drift_gates`.
 
     Parameters
     ----------
@@ -136,6 +140,11 @@ class DriftGate:
         "e_process": bets on new bags against bags that are kept as a reference, see
         `wealth_gates`. Then alpha is the chance of a false alarm in all rounds to come, and
         horizon, n_permutations and statistic do not count.
+
+    See Also
+    --------
+    Retraining : Settings of `retrain`.
+    drift_test : Compare two sets of bags.
 
     Examples
     --------
@@ -195,7 +204,7 @@ class Spending(Saved):
 @renamed_fields
 @dataclass(frozen=True)
 class Retraining:
-    """A line of models that follows a growing store, round by round; see `retrain`.
+    """Settings of `retrain`: data, model, window, gates and rules of promotion.
 
     Parameters
     ----------
@@ -232,6 +241,12 @@ class Retraining:
         estimator, target, holdout and sample_weight are.
     sample_weight : str, optional
         Column of the store: how much each bag counts in the models.
+
+    See Also
+    --------
+    retrain : Retrain and promote models.
+    Window : Restrict training to recent bags.
+    DriftGate : Drift checks before a model is promoted.
 
     Examples
     --------

@@ -47,7 +47,7 @@ S = TypeVar("S", bound=Saved)
 
 @dataclass(frozen=True)
 class Round(Saved):
-    """One round, as later ones and the pictures need it.
+    """Record of one round of retraining.
 
     Attributes
     ----------
@@ -71,6 +71,11 @@ class Round(Saved):
         Level of each of these gates.
     wealth : dict
         For each gate that bets, the logarithm to base 10 of its capital.
+
+    See Also
+    --------
+    RoundResult : Result of `retrain`.
+    retrain : Retrain and promote models.
 
     Examples
     --------
