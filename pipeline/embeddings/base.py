@@ -8,10 +8,10 @@ an estimator, a saved model or a caller makes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,6 @@ from ..core import (
 )
 from ..core.arrays import Floats, Integers
 from ..core.errors import DataError, ParameterError
-from ..core.saved import Saved
 from ..core.sklearn_bases import BaseEstimator, TransformerMixin, UnfittedError, of_bags
 from ..data.bags.bags import Bags, as_bags
 from ..data.bags.box import BOUNDS, Box
@@ -51,6 +50,7 @@ from .bases.coefficients import kernel_arguments
 from .description import Description
 from .launching import embed_by
 from .refusals import check_dims, refuse_outside
+from .transforms import NO_ARRAYS, Arrays, Transform
 
 SHARE = "share of the box's side"  # what messages call a bandwidth
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
@@ -139,7 +139,7 @@ def _unfitted(name: str) -> UnfittedError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingSpec(Saved, ABC):
+class EmbeddingSpec(Transform):
     """A fitted embedding of bags in a box: immutable, small, picklable.
 
     Attributes
@@ -173,10 +173,6 @@ class EmbeddingSpec(Saved, ABC):
 
     out_of_box: OutOfBox = "clip"
     box: Box
-    array_names: ClassVar[tuple[str, ...]] = ()
-    """Fields that a saved model keeps as arrays beside `to_dict`, see `arrays`."""
-    kind_name: ClassVar[str]
-    """Name under which the embedding is registered."""
     nesting: ClassVar[int] = 0
     """Level of the embedding: it may be inside embeddings of higher levels."""
 
@@ -205,12 +201,6 @@ class EmbeddingSpec(Saved, ABC):
         """Columns of each marginal, shape (n_groups, g)."""
         sets = list(combinations(range(self.n_dims), self.group_size))
         return np.array(sets, dtype=np.int64)
-
-    if TYPE_CHECKING:  # at run time an inherited property would shadow a field of this name
-
-        @property
-        def n_features(self) -> int:
-            """Length s of the embedding."""
 
     @property
     def blocks(self) -> tuple[tuple[int, float], ...]:
@@ -328,23 +318,15 @@ class EmbeddingSpec(Saved, ABC):
             return bags.sizes
         return bags.sizes - (self.count_outside(bags) if outside is None else outside)
 
-    def arrays(self) -> dict[str, Floats]:
-        """Return the arrays that `to_dict` leaves out to keep reports short."""
-        return {}
-
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able description, equal for equal specs alone."""
         return {**super().to_dict(), "box": self.box.bounds}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the inverse of `to_dict`.
-
-        Raises
-        ------
-        ParameterError
-            Other fields than the spec's, or values that it refuses.
-        """
+    @override
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
+        # ParameterError for other fields than the spec's
+        values = {**values, **{name: arrays.get(name) for name in cls.array_names}}
         if not cls.OMITTED.keys() & values.keys():  # fields that came together are there together
             values = {**cls.OMITTED, **values}
         if set(values) != {field.name for field in fields(cls)}:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -25,6 +25,7 @@ from .kernels.hdd_kernels import POWERS
 from .kernels.spread_kernels import CHUNK, spread_bags
 from .launching import embed_by
 from .refusals import check_dims, refuse_outside
+from .transforms import NO_ARRAYS, Arrays
 
 MAX_FLOOR = 1e6  # of a density, in units of the uniform one: what float32 holds the squares of
 MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
@@ -222,13 +223,13 @@ class HDDSpec(MarginalSpec):
 
     @classmethod
     @override
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         # reads what versions with ``method`` wrote, too
         fields = dict(values)
         if fields.pop("n_integration", None) is not None:
             raise ParameterError(DIRECT_IS_GONE)
         fields.pop("seed", None)  # of the integration points
-        return super().from_dict(fields)
+        return super().from_dict(fields, arrays)
 
     def _estimates(
         self, bags: Bags, dtype: np.dtype[Any]

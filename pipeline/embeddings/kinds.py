@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeVar, dataclass_transform
 
-from numpy.typing import NDArray
-
-from ..core import ComponentRegistry, check_parameters, component
+from ..core import ComponentRegistry, check_parameters
 from ..core.errors import ModelError, ParameterError, shown
 from .base import Embedding, EmbeddingSpec
+from .transforms import NO_ARRAYS, Arrays, register_estimator
 
 E = TypeVar("E", bound=Embedding[Any])
-Arrays = Mapping[str, NDArray[Any]]
 
 INNER = "embedding"  # the field that holds the inner embedding of another one
 
@@ -44,16 +42,13 @@ def embedding(
     short_names
         Further names, and the parameters that each of them stands for.
     """
+    register: Callable[[type[E]], type[E]] = register_estimator(EMBEDDINGS, name, spec, short_names)
 
-    def register(cls: type[E]) -> type[E]:
-        made = component(cls)
-        made.spec_kind = spec
-        for kind in (made, spec):
-            kind.kind_name, kind.nesting = name, nesting
-        EMBEDDINGS.add(name, made, short_names)
-        return made
+    def register_level(cls: type[E]) -> type[E]:
+        cls.nesting = spec.nesting = nesting
+        return register(cls)
 
-    return register
+    return register_level
 
 
 def is_below(kind: type[Embedding[Any] | EmbeddingSpec], nesting: int) -> bool:
@@ -67,7 +62,7 @@ def with_name(spec: EmbeddingSpec) -> dict[str, Any]:
 
 
 def from_name(
-    values: Mapping[str, Any], arrays: Arrays | None = None, nesting: int | None = None
+    values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS, nesting: int | None = None
 ) -> EmbeddingSpec:
     """Return the inverse of `with_name` and of `EmbeddingSpec.arrays`.
 
@@ -83,10 +78,9 @@ def from_name(
     if not known:
         raise ModelError(f"unknown embedding {name!r}; this version knows {list(EMBEDDINGS)}")
     kind = EMBEDDINGS[name].spec_kind
-    fields |= {key: (arrays or {}).get(key) for key in kind.array_names}
     if isinstance(fields.get(INNER), Mapping):
         fields[INNER] = from_name(fields[INNER], arrays, kind.nesting)
-    return kind.from_dict(fields)
+    return kind.from_dict(fields, arrays)
 
 
 def names_of_arrays(values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..core import Instance, MappingOf, NameIn, Open, Text, checked
 from .base import Embedding, EmbeddingSpec
 from .kinds import EMBEDDINGS, from_name, with_name
+from .transforms import NO_ARRAYS
 
 
 def named_embedding(name: str) -> Embedding[Any]:
@@ -75,4 +76,4 @@ def spec_from_dict(
     >>> spec_from_dict(spec_to_dict(spec)) == spec
     True
     """
-    return from_name(values, arrays)
+    return from_name(values, arrays or NO_ARRAYS)

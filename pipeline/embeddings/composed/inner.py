@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ from ...core.arrays import Floats
 from ...core.errors import ParameterError, shown
 from ..base import EmbeddingSpec
 from ..kinds import is_below, with_name
+from ..transforms import NO_ARRAYS, Arrays
 
 ITEM = 8  # bytes of a number in double
 
@@ -87,15 +89,17 @@ class InnerSpec(EmbeddingSpec):
 
     @classmethod
     @override
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         # ParameterError for arrays of another spec
         fields = {name: value for name, value in values.items() if name not in cls.described}
-        for name in set(cls.array_names) & set(fields):
-            if isinstance(fields[name], np.ndarray):
-                fields[name] = np.ascontiguousarray(fields[name], np.float64).tobytes()
+        packed: dict[str, Any] = {
+            name: np.ascontiguousarray(array, np.float64).tobytes()
+            for name, array in arrays.items()
+            if name in cls.array_names and isinstance(array, np.ndarray)
+        }
         if not set(values) >= set(cls.described):
             raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
-        spec = super().from_dict(fields)
+        spec = super().from_dict(fields, packed)
         if [values[name] for name in cls.described] != [getattr(spec, n) for n in cls.described]:
             raise ParameterError(f"the {cls.made} are not those that the description is of")
         return spec

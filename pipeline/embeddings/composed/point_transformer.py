@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Self
@@ -28,6 +28,7 @@ from ..description import Description
 from ..kinds import check_inner, embedding, from_params, is_below, with_name
 from ..projection import ProjectionEmbedding
 from ..refusals import check_dims
+from ..transforms import NO_ARRAYS, Arrays
 from .point_maps import PointMap, PointStep, fit_steps, transformer_of
 from .row_moments import RowMoments, measure_moments, seconds_per_row
 
@@ -169,11 +170,11 @@ class PointTransformerSpec(EmbeddingSpec):
 
     @classmethod
     @override
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         steps = values.get("steps")
         if isinstance(steps, list):
             values = {**values, "steps": tuple(map(PointStep.from_dict, steps))}
-        return super().from_dict(values)
+        return super().from_dict(values, arrays)
 
 
 @embedding("point_transformer", PointTransformerSpec, nesting=4)

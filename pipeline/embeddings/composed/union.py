@@ -33,6 +33,7 @@ from ..description import Description
 from ..hdd import HDDEmbedding
 from ..kinds import embedding, from_name, from_params, is_below, with_name
 from ..moments import MomentsEmbedding
+from ..transforms import NO_ARRAYS, Arrays
 
 JOINS = {"product": " × ", "sum": " + "}  # of the kernels, and how a description says it
 PART_BYTES = 8  # of a number of a part, which is embedded by itself and then copied
@@ -140,13 +141,13 @@ class UnionSpec(EmbeddingSpec):
 
     @classmethod
     @override
-    def from_dict(cls, values: dict[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         if "parts" in values:
             values = {
                 **values,
                 "parts": tuple(from_name(part, nesting=LEVEL) for part in values["parts"]),
             }
-        return super().from_dict(values)
+        return super().from_dict(values, arrays)
 
 
 @embedding("union", UnionSpec, nesting=LEVEL)

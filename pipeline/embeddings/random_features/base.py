@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
+from typing_extensions import override
 
 from ...core import Integer, ListOf, OneOf, Pair, RandomSeed, Real, component
+from ...core.arrays import Floats
 from ...core.errors import ParameterError
 from ...core.sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ...data.store.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ...execution.costs import Cost
 from ...execution.keepers import StateKeeper
 from ...execution.passes import check_memory
-from .completion import Completion
+from ..transforms import Transform
+from .completion import WHOLE, Completion
 from .spectrum_evidence import SpectrumSums
 
 SCALES = 1e-30, 1e30  # beyond, embeddings divided by the width may overflow float32
@@ -31,14 +34,20 @@ FEWER = "take fewer features, or transform fewer rows at a time"
 
 SampleRows = Callable[[int], NDArray[Any]]
 """Gives about so many rows; called only where something is chosen from data."""
-Arrays = Mapping[str, NDArray[Any]]
 Blocks = tuple[tuple[int, float], ...]
 """Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
 BLOCKS = ListOf(Pair(Integer(1), Real(gt=0)))
 
 
-class FeatureSpec(Protocol):
+class FeatureSpec(Transform):
     """A fitted second basis: immutable and picklable.
+
+    Attributes
+    ----------
+    n_inputs : int
+        Length s of its input.
+    scale : float
+        Width σ of the kernel.
 
     See Also
     --------
@@ -57,55 +66,32 @@ class FeatureSpec(Protocol):
     64
     """
 
-    @property
-    def n_inputs(self) -> int:
-        """Length s of its input."""
-        ...
+    if TYPE_CHECKING:  # at run time an inherited property would shadow a field of this name
 
-    @property
-    def n_features(self) -> int:
-        """Length D of its output."""
-        ...
+        @property
+        def n_inputs(self) -> int:
+            """Length s of its input."""
 
-    @property
-    def scale(self) -> float:
-        """Width σ of the kernel."""
-        ...
+        @property
+        def scale(self) -> float:
+            """Width σ of the kernel."""
 
+    @abstractmethod
     def cost_in(self, precision: str) -> Cost:
         """Return what features of a row take; their own block is the caller's."""
-        ...
 
+    @abstractmethod
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
-        ...
 
     @property
     def completion(self) -> Completion:
         """The completion of begun features, done once for the sums of any number of rows."""
-        ...
+        return WHOLE
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write features v into ``out`` as `transform` does z; the completion makes z of them."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description, equal for equal specs alone."""
-        ...
-
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays that a saved model keeps beside the description."""
-        ...
-
-    @classmethod
-    def array_names(cls) -> tuple[str, ...]:
-        """Return the names of `arrays`."""
-        ...
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> Self:
-        """Make the spec that `to_dict` and `arrays` described."""
-        ...
+        self.transform(embeddings, out)
 
 
 class LabelledSums(Protocol):
@@ -121,7 +107,7 @@ class LabelledSums(Protocol):
         ...
 
 
-class ArraySpec:
+class ArraySpec(FeatureSpec):
     """A `FeatureSpec` that holds arrays; two are equal if all their bits are."""
 
     @property
@@ -129,9 +115,21 @@ class ArraySpec:
     def plain(self) -> object:
         """Everything besides the arrays; its ``repr`` tells all of it."""
 
-    @abstractmethod
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays that a saved model keeps beside the description."""
+    @override
+    def arrays(self) -> dict[str, Floats]:
+        return {name: getattr(self, name) for name in self.array_names}
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a description has besides what every one has."""
+        return {}
+
+    @override
+    def to_dict(self) -> dict[str, Any]:
+        # the digest stands for the arrays
+        names = ("n_inputs", "n_features", "scale", "digest")
+        own = {name: getattr(self, name) for name in names}
+        return {"name": self.kind_name, **self.described, **own}
 
     def __eq__(self, other: object) -> bool:
         """Return whether all bits are the same."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from ...core.arrays import Floats
@@ -63,20 +62,3 @@ class Completion:
 
 WHOLE = Completion(0, np.empty((0, 0)))
 """Of features that `begin` writes whole."""
-
-
-class BegunWhole:
-    """The part of a `FeatureSpec` whose features are not completed later."""
-
-    @property
-    def completion(self) -> Completion:
-        """The completion of begun features, done once for the sums of any number of rows."""
-        return WHOLE
-
-    def begin(self, embeddings: NDArray[np.generic], out: NDArray[np.generic]) -> None:
-        """Write features v into ``out`` as `transform` does z; the completion makes z of them."""
-        self.transform(embeddings, out)
-
-    def transform(self, embeddings: NDArray[np.generic], out: NDArray[np.generic]) -> None:
-        """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
-        raise NotImplementedError

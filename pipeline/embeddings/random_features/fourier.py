@@ -14,21 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 from ...core import Integer, OneOf, RandomSeed, check_parameters, keep_checked
 from ...core.arrays import Floats
 from ...core.errors import ParameterError
-from ...core.saved import Saved
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply
 from .base import (
     BLOCKS,
-    Arrays,
     Blocks,
+    FeatureSpec,
     KernelWidth,
     LabelledSums,
     RandomFeatures,
     SampleRows,
     check_blocks,
 )
-from .completion import BegunWhole
 from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
 from .kernels.fourier_kernels import sine_cosine
 from .kernels.hadamard_kernels import structured_products
@@ -45,7 +43,7 @@ Structure = Annotated[str, OneOf("dense", "hadamard")]
 
 
 @dataclass(frozen=True)
-class FourierSpec(Saved, BegunWhole):
+class FourierSpec(FeatureSpec):
     """Fitted random features; frequencies are drawn again, never sent.
 
     With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
@@ -119,20 +117,6 @@ class FourierSpec(Saved, BegunWhole):
             split_blocks(self), drawn, strict=bool(self.blocks)
         ):
             _multiply(np.ascontiguousarray(rows[:, inputs]), frequencies, out[:, places])
-
-    def arrays(self) -> dict[str, Floats]:
-        """Return nothing: frequencies are drawn again."""
-        return {}
-
-    @classmethod
-    def array_names(cls) -> tuple[str, ...]:
-        """Return the names of `arrays`."""
-        return ()
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FourierSpec:
-        """Make the spec that `to_dict` described."""
-        return cls(**values)
 
 
 @random_features("fourier", FourierSpec)

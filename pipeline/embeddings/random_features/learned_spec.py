@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 from typing_extensions import override
@@ -11,13 +12,13 @@ from typing_extensions import override
 from ...core.arrays import Floats
 from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.products import multiply
-from .base import Arrays, ArraySpec
-from .completion import BegunWhole
+from ..transforms import NO_ARRAYS, Arrays
+from .base import ArraySpec
 from .fourier import complete_sines
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedSpec(BegunWhole, ArraySpec):
+class LearnedSpec(ArraySpec):
     """Random Fourier features with given frequencies.
 
     Attributes
@@ -42,6 +43,7 @@ class LearnedSpec(BegunWhole, ArraySpec):
 
     frequencies: Floats
     scale: float
+    array_names = ("frequencies",)
 
     @property
     def n_inputs(self) -> int:
@@ -72,23 +74,9 @@ class LearnedSpec(BegunWhole, ArraySpec):
         multiply(a, omega, out[:, : self.n_features // 2])
         complete_sines(out)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description; the digest stands for the frequencies."""
-        names = ("n_inputs", "n_features", "scale", "digest")
-        return {"name": "learned", **{name: getattr(self, name) for name in names}}
-
+    @classmethod
     @override
-    def arrays(self) -> dict[str, Floats]:
-        return {"frequencies": self.frequencies}
-
-    @classmethod
-    def array_names(cls) -> tuple[str, ...]:
-        """Return the names of `arrays`."""
-        return ("frequencies",)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> LearnedSpec:
-        """Make the spec that `to_dict` and `arrays` described; ValueError if they differ."""
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         spec = cls(arrays["frequencies"], values["scale"])
         if spec.to_dict() != values:
             raise ValueError("the frequencies are not those that the description is of")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from ...execution.costs import SECONDS_PER_PRODUCT, Cost
 from ...execution.passes import check_memory
 from ...execution.pool import even_edges, run_kernel
 from ...execution.products import multiply, multiply_by_triangle
-from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, SampleRows, check_blocks
+from ..transforms import NO_ARRAYS, Arrays
+from .base import ArraySpec, Blocks, LabelledSums, RandomFeatures, SampleRows, check_blocks
 from .completion import WHOLE, Completion
 from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
 from .kernels.landmark_kernels import gaussian_values
@@ -143,6 +145,7 @@ class NystroemSpec(ArraySpec):
     whitening: Floats
     scale: float
     kernel: LandmarkKernel
+    array_names = ("landmarks", "whitening")
 
     @property
     def n_inputs(self) -> int:
@@ -213,26 +216,15 @@ class NystroemSpec(ArraySpec):
         np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
         self.kernel.write(scaled, typed.landmarks, out)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description; the digest stands for the arrays."""
-        names = ("n_inputs", "n_features", "scale", "digest")
-        values = {name: getattr(self, name) for name in names}
-        kernel = {"kernel": self.kernel.name, "nu": self.kernel.nu}
-        blocks = [list(block) for block in self.kernel.blocks]
-        return {"name": "nystroem", **kernel, "blocks": blocks, **values}
-
+    @property
     @override
-    def arrays(self) -> dict[str, Floats]:
-        return {"landmarks": self.landmarks, "whitening": self.whitening}
+    def described(self) -> dict[str, Any]:
+        blocks = [list(block) for block in self.kernel.blocks]
+        return {"kernel": self.kernel.name, "nu": self.kernel.nu, "blocks": blocks}
 
     @classmethod
-    def array_names(cls) -> tuple[str, ...]:
-        """Return the names of `arrays`."""
-        return ("landmarks", "whitening")
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> NystroemSpec:
-        """Make the spec that `to_dict` and `arrays` described; ValueError if they differ."""
+    @override
+    def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         blocks = check_blocks(values["blocks"], values["n_inputs"])
         kernel = LandmarkKernel(values["kernel"], values["nu"], blocks)
         spec = cls(arrays["landmarks"], arrays["whitening"], values["scale"], kernel)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TypeVar, dataclass_transform
 
-from ...core import ComponentRegistry, NameIn, component
+from ...core import ComponentRegistry, NameIn
+from ..transforms import register_estimator
 from .base import FeatureSpec, RandomFeatures
 
 F = TypeVar("F", bound=RandomFeatures)
@@ -28,14 +29,7 @@ def random_features(name: str, spec: type[FeatureSpec]) -> Callable[[type[F]], t
     spec
         Class of what `RandomFeatures.resolve` returns.
     """
-
-    def register(cls: type[F]) -> type[F]:
-        made = component(cls)
-        made.spec_kind, made.kind_name = spec, name
-        RANDOM_FEATURES.add(name, made)
-        return made
-
-    return register
+    return register_estimator(RANDOM_FEATURES, name, spec)
 
 
 def named_features(name: str) -> RandomFeatures:

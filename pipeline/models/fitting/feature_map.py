@@ -21,11 +21,12 @@ from ...data.store.sampling import RunSample
 from ...embeddings.base import ChoiceSample, Embedding, EmbeddingSpec
 from ...embeddings.composed.point_transformer import PointTransformerSpec
 from ...embeddings.kinds import names_of_arrays
-from ...embeddings.random_features.base import Arrays, FeatureSpec, RandomFeatures, SampleRows
+from ...embeddings.random_features.base import FeatureSpec, RandomFeatures, SampleRows
 from ...embeddings.random_features.completion import WHOLE, Completion
 from ...embeddings.random_features.learned_spec import LearnedSpec
 from ...embeddings.random_features.registered import DEFAULT_FEATURES, RANDOM_FEATURES
 from ...embeddings.registered import spec_from_dict, spec_to_dict
+from ...embeddings.transforms import Arrays
 from ...execution.costs import Cost
 from ...execution.lanes import lane
 from ...execution.progress import Progress
@@ -180,7 +181,7 @@ class FeatureMap:
         """Return the names of the `arrays` of a map that `to_dict` described."""
         first = names_of_arrays(values["embedding"])
         second = values[SECOND_BASIS]
-        return first if second is None else (*first, *_spec_kind(second).array_names())
+        return first if second is None else (*first, *_spec_kind(second).array_names)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FeatureMap:
