@@ -110,8 +110,11 @@ def _names_extra(name: str, error: BaseException | None, debug: bool) -> bool:
 
 
 def extra_with(module: str) -> str | None:
-    """Return our extra that installs a module; None if none does."""
-    wanted = re.compile(rf'{module.partition(".")[0]}\b(?!-).* extra == "(\w+)"')
+    """Return our extra that installs a module; None if none does, as for a module of ours."""
+    package = module.partition(".")[0]
+    if package == __name__.partition(".")[0]:
+        return None
+    wanted = re.compile(rf'{package}\b(?!-).* extra == "(\w+)"')
     matches = map(wanted.match, requires("bagbasis") or ())
     return next((match[1] for match in matches if match), None)
 

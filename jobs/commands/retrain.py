@@ -135,7 +135,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def exit_code(report: dict[str, Any]) -> int:
-    """Of a call that ended well."""
+    """Return the exit code of a call that ended well."""
     return CHAMPION_KEPT if report["decision"] in ("kept", "overtaken") else 0
 
 

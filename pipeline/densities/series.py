@@ -138,7 +138,7 @@ class Densities:
 
     @property
     def volume(self) -> float:
-        """Of the box, in the units of the data."""
+        """Volume of the box, in the units of the data."""
         return box_volume(self.box)
 
     @property
@@ -272,7 +272,7 @@ class Densities:
         than p is (Gajek 1986). c is solved for exactly on a midpoint grid of ``grid`` a dimension
         (default `resolution`; with more than three dimensions on 2^14 quasi-random points): on
         it the theorem holds to rounding, elsewhere as far as the grid resolves p. c is negative
-        where p integrates to less than one. Of valid densities it is that of their series.
+        where p integrates to less than one. A valid density has the c of its series.
         """
         n = self.resolution if grid is None else check_grid(grid)
         if self.n_dims <= MOST_DIMS:

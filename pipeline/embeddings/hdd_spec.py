@@ -264,7 +264,7 @@ class HDDSpec(MarginalSpec):
 
     @property
     def _products_per_point(self) -> int:
-        """Of one marginal; one that is spread takes as long as four in a row."""
+        """Products per point of one marginal; one that is spread takes as long as four in a row."""
         if self.n_coefficients is not None:
             return self.n_coefficients**self.group_size
         return 4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size

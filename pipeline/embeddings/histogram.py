@@ -72,7 +72,7 @@ class HistogramSpec(MarginalSpec):
 
     @property
     def exponent(self) -> float:
-        """Of the real power: features are √w h^{exponent + iλ}."""
+        """Exponent of the real power: features are √w h^{exponent + iλ}."""
         return 1.0 if MEASURES[self.distance] is None else 0.5
 
     @property

@@ -18,7 +18,8 @@ from ..data.labelled.labelled import ROWS_PER_BLOCK
 from ..data.store.plan import Range, split_evenly
 from ..data.store.reading import PARTITION_BYTES
 
-# Of float32 numbers in a matrix product, on one core: the right order, not the right number.
+# Seconds per product of two float32 numbers in a matrix product, on one core: the right order, not
+# the right number.
 SECONDS_PER_PRODUCT = 1e-11
 SPLIT_EVERY = 16
 

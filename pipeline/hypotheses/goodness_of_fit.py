@@ -134,8 +134,8 @@ class KSD(FitStatistic):
 
 EXACT_POINTS = 1000  # of which all pairs take a second, as waves do
 
-# Of learnt locations, which are where few points are: of 28 and 35 tested numbers p ≤ .05 in 8 % of
-# tests (400 data sets each), of 70 in 5 %.
+# Learnt locations are where few points are: with 28 and 35 tested numbers p ≤ .05 in 8 % of tests
+# (400 data sets each), with 70 in 5 %.
 LEAST_TESTED = 60
 
 

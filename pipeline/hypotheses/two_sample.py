@@ -106,7 +106,7 @@ def two_sample_test(
         differ (Gaussian kernel; not of "me" and "scf"). Rows have to fit in memory then.
     null : str, optional
         See the table. "permutation" is exact at any number of units; the others are limits for
-        many. Of 100 units "normal" of mmd_block rejects too seldom (at α = .05 in 2.4 % without a
+        many. With 100 units "normal" of mmd_block rejects too seldom (at α = .05 in 2.4 % without a
         difference); "chi_square" in 4.2 to 5 %, as it is the distribution of Hotelling's T², a
         scaled F, which is χ²(J) of many. "wild_bootstrap" is for two series, whose neighbours
         depend on each other; time is the order of the rows, or of the groups' labels.

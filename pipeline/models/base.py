@@ -311,7 +311,7 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def versions_(self) -> dict[str, str]:
-        """Of a loaded model: the packages that saved it."""
+        """Versions of the packages that saved a loaded model."""
         return self.model_.versions
 
     @property

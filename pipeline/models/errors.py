@@ -32,7 +32,7 @@ class ErrorSample:
     index : int64, shape (n,)
         Positions of the bags, ascending.
     true, predicted : float64, shape (n, number of targets)
-        True and predicted values of the first nine targets. Of a class its code; the predicted one
+        True and predicted values of the first nine targets. A class is its code; the predicted one
         is followed by the share that the model gives it, in [0, 1], by the Brier score, Σ
         (share − truth)² over classes, by the weight of the bag, and, with at most 50 classes, by
         the share of each class.
@@ -116,7 +116,7 @@ class Errors:
 
     @property
     def weight(self) -> float:
-        """Of the bags; their number where they have no weights."""
+        """Total weight of the bags; their number where they have no weights."""
         return self.n if self.weights is None else self.weights
 
     def __add__(self, other: Self) -> Errors:

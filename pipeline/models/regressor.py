@@ -213,7 +213,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         progress : callable (bags done, bags in all), optional
         checkpoints : URL, path or `Checkpoints`, optional
             Where the sums of a store's bags are kept while the pass runs: the same fit started
-            again goes on from there. Of a URL they are removed when the fit has ended.
+            again goes on from there. Those at a URL are removed when the fit has ended.
 
         Raises
         ------

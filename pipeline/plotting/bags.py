@@ -33,7 +33,7 @@ def plot_bag(
 ) -> Axes:
     """Draw the points of a bag over a density estimate of its coordinates.
 
-    A bag of one coordinate is a histogram. Of more than two coordinates the first two are drawn.
+    A bag of one coordinate is a histogram. The first two of more than two coordinates are drawn.
 
     Parameters
     ----------

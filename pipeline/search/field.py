@@ -118,7 +118,7 @@ class Field:
 
     @property
     def variance(self) -> Floats:
-        """Of each component of f at each place, shape (n_places,)."""
+        """Variance of each component of f at each place, shape (n_places,)."""
         return self.covariance.diagonal().clip(0)  # rounding of many updates
 
     def gain(self, place: int) -> Floats:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from bagbasis import BagStore
 from bagbasis.jobs import doctor
 from bagbasis.jobs.cli import cli
+from bagbasis.jobs.shell import extra_with
 from bagbasis.jobs.terminal import column_texts
 from tests.jobs.running import settings
 
@@ -158,3 +159,15 @@ def test_completion(shell, monkeypatch):
         cli, [], env={"_BAGS_COMPLETE": "bash_complete", **words}, prog_name="bags"
     )
     assert "model.alpha=" in told.output
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("matplotlib.pyplot", "plots"),
+        ("bagbasis.data.gone", None),  # a broken installation: no extra mends it
+        ("nowhere", None),
+    ],
+)
+def test_the_extra_of_a_missing_module(module, extra):
+    assert extra_with(module) == extra

@@ -71,5 +71,5 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def exit_code(report: dict[str, Any]) -> int:
-    """Of a call that ended well."""
+    """Return the exit code of a call that ended well."""
     return DRIFT if report["is_drift"] else 0

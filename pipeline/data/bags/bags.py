@@ -477,7 +477,7 @@ class Bags(Ragged):
         ----------
         frame : table
             Table of pandas (the id may be in its index) or polars (also lazy), of Arrow or
-            ``pyarrow.dataset``, or an xarray.Dataset. Of a groupby each group is a bag.
+            ``pyarrow.dataset``, or an xarray.Dataset. Each group of a groupby is a bag.
         id_column : str or list of str, optional
             Rows of one bag have the same. None for a groupby alone.
         coordinates : list of str, optional

@@ -180,7 +180,7 @@ class Holdout:
 
 
 HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
-"""Of functions that fit: a fraction of the bags, what `Holdout` is made of, or one."""
+"""What functions that fit take: a fraction of the bags, the fields of a `Holdout`, or one."""
 NO_HOLDOUT = Holdout()
 
 HoldoutLike = float | Mapping[str, Any] | Holdout

@@ -157,7 +157,7 @@ class SearchableBags:
 
 
 Statistic = Callable[[Block, SearchableBags, int], Floats]
-"""Of the bags p of a block against bag j of q: one value for each p."""
+"""Statistic of the bags p of a block against bag j of q: one value for each p."""
 
 
 def directed_matrix(

@@ -60,7 +60,7 @@ class InnerSpec(EmbeddingSpec):
 
     @property
     def digest(self) -> str:
-        """Of the arrays."""
+        """Digest of the arrays."""
         joined = b"".join(getattr(self, name) for name in self.array_names)
         return hashlib.sha256(joined).hexdigest()[:32]
 

@@ -33,7 +33,7 @@ from .point_maps import PointMap, PointStep, fit_steps, transformer_of
 from .row_moments import RowMoments, measure_moments, seconds_per_row
 
 # Coordinates from which points that are scaled alone have no scatter: 2,212 points of 5,863 took
-# six seconds a pass. Of fewer, variances have the bits that they had in earlier versions.
+# six seconds a pass. With fewer, variances have the bits that they had in earlier versions.
 VARIANCES_ALONE = 1024
 POINTS_AT_ONCE = 2**14  # whose transformed coordinates are held
 SECONDS_PER_NUMBER = 5e-9  # of a coordinate that is copied, mapped and checked

@@ -61,4 +61,4 @@ class Completion:
 
 
 WHOLE = Completion(0, np.empty((0, 0)))
-"""Of features that `begin` writes whole."""
+"""Completion of features that `begin` writes whole."""

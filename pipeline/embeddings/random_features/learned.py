@@ -28,8 +28,8 @@ from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_pen
 
 logger = logging.getLogger(__name__)
 
-# Of the width that is given: sweeps begin where the evidence is largest, for from a width that is
-# far off they hardly move.
+# Multiples of the width that is given: sweeps begin where the evidence is largest, for from a width
+# that is far off they hardly move.
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
 ROWS_PER_BLOCK = 4096  # of `fit`

@@ -31,11 +31,12 @@ from .landmarks import choose_by_cholesky, choose_spread
 from .registered import random_features
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
-# Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come
+# Share of the trace of the landmarks' kernel that is added to its diagonal: eigenvalues below come
 # from the rounding of float32 kernel values, and whitening would blow them up.
 SHIFT = 1e-7
-# Of kernel values, in double, that are worked on at a time. A quarter of it stays in a cache, and
-# takes one thread 8 % less time; two threads, which wait for each other more often, take twice it.
+# Bytes of kernel values, in double, that are worked on at a time. A quarter of it stays in a cache,
+# and takes one thread 8 % less time; two threads, which wait for each other more often, take twice
+# it.
 BLOCK_BYTES = 2**25
 SECONDS_PER_VALUE = 1e-9  # of a kernel's exponential
 SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is no matrix product

@@ -1,9 +1,9 @@
 """HSIC at 25 pairs of widths: each corrected, `hsic_agg`; joined, `hsic_fuse`.
 
-Of few pairs by the kernels' own values (Schrab et al. 2023). Of many in linear time: HSIC is the
-mean, over frequencies ω of one kernel's spectrum and υ of the other's, of
-|E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of
-widths (Schrab et al. 2022; 003 for HSIC).
+Few pairs are tested by the kernels' own values (Schrab et al. 2023), many in linear time: HSIC is
+the mean, over frequencies ω of one kernel's spectrum and υ of the other's, of |E e^{i(ωx + υy)} − E
+e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of widths (Schrab et al.
+2022; 003 for HSIC).
 """
 
 from __future__ import annotations

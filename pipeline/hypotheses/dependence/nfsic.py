@@ -32,9 +32,9 @@ from .pairs import INDEPENDENCE, DependenceStatistic, PairMap, Pairs
 
 SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
-# Of the search: without it bandwidths shrink until a few pairs alone are near a location, whose
-# number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7 %, by
-# the distribution of Σ̂ alone.
+# Ridge of the search: without it bandwidths shrink until a few pairs alone are near a location,
+# whose number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7
+# %, by the distribution of Σ̂ alone.
 LEARNING_RIDGE = 1e-2
 MOST_EXPECTED = 2.0  # times Σ̂: then p ≤ .05 in 29 % of tests of 100 pairs of rare zeros and ones
 # From so many bags of a store on the χ² distribution is near enough, and takes one pass. Of

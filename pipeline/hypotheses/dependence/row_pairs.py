@@ -114,7 +114,7 @@ class RowPair:
         return (self.X**2).mean(axis=0), (self.Y**2).mean(axis=0)
 
     def standard_error(self) -> float:
-        """Of HSIC_b over new pairs of rows, to first order; see `GramSums.standard_error`."""
+        """Return the standard error of HSIC_b; see `GramSums.standard_error`."""
         influence = np.einsum("ij,ij->i", self.X @ (self.X.T @ self.Y / len(self.X)), self.Y)
         return float(2 * influence.std(ddof=1) / len(self.X) ** 0.5)
 

@@ -84,7 +84,7 @@ class SteinSums:
 
     @property
     def standard_error(self) -> float:
-        """Of the statistic over new points, to first order."""
+        """Return the standard error of the statistic over new points, to first order."""
         n = len(self.rows)
         return float(2 * (self.rows / (n - 1)).std(ddof=1) / n**0.5)
 
@@ -183,7 +183,7 @@ class SteinMoments(Sums):
         return weights
 
     def standard_error(self) -> float:
-        """Of FSSD² over new points, to first order: 2 (μᵀ Σ μ / n)^½."""
+        """Return the standard error of FSSD² over new points: 2 (μᵀ Σ μ / n)^½."""
         mean = self.first / self.n
         variance = float(mean @ self.second @ mean) / self.n - float(mean @ mean) ** 2
         return 2.0 * max(0.0, variance / self.n) ** 0.5

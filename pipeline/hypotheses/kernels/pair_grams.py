@@ -167,7 +167,7 @@ class GramSums:
 
     @property
     def standard_error(self) -> float:
-        """Of Σ_ij A_ij B_ij / n² over new pairs of rows, to first order.
+        """Return the standard error of Σ_ij A_ij B_ij / n² over new pairs of rows, to first order.
 
         The influence of a pair of rows on ‖C‖² is 2 (Σ_j A_ij B_ij / n − ‖C‖²).
         """

@@ -31,7 +31,7 @@ def generator_of(seed: int, use: str) -> np.random.Generator:
 def near_rows(rows: Floats) -> Floats:
     """Return the rows that are not far from all others: at most ten times the median distance.
 
-    Distances are those from the median of each coordinate. Of heavy tails the largest few rows
+    Distances are those from the median of each coordinate. In heavy tails the largest few rows
     have nearly all of the variance, and a normal distribution with that has no place where rows
     are.
     """

@@ -62,7 +62,7 @@ def centred_variance(sizes: Integers, correlation_length: float) -> float:
 
 
 def wild_degrees(n: int, correlation_length: float) -> float:
-    """Of freedom, at least 1, of the variance of a mean of n numbers that `wild_waves` estimate."""
+    """Return the degrees of freedom, at least 1, of the variance that `wild_waves` give."""
     lags = np.arange(1 - n, n)
     return max(1.0, n / float(np.exp(-((lags / max(0.1, correlation_length)) ** 2)).sum()) - 1)
 

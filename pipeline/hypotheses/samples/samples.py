@@ -352,7 +352,7 @@ def resolve_embedding(
 
 
 Rows = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
-"""Of each sample: its rows, their positions in the data, and how many were given."""
+"""Each sample by name: its rows, their positions in the data, and how many were given."""
 
 
 def _pooled(data: Mapping[str, SampleLike], kinds: Mapping[str, bool]) -> Rows:

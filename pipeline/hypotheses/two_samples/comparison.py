@@ -114,13 +114,13 @@ class TwoSamples:
 
     @property
     def spread_seed(self) -> int:
-        """Of what spreads a null as an estimated variance does; waves have the two before."""
+        """Seed of the draws that spread a null as an estimated variance does."""
         return self.seed + 2
 
     def wild_waves(self) -> tuple[Floats, float]:
         """Return these weights before an estimated variance spreads them, and its degrees.
 
-        Shape (n_permutations, n_units). Of a sample of n rows they are waves about their mean over
+        Shape (n_permutations, n_units). For a sample of n rows they are waves about their mean over
         n, times what makes up for the variance that the mean takes.
         """
         shape = self.n_permutations, self.first.n_units + self.second.n_units

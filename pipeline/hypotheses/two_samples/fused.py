@@ -37,16 +37,16 @@ BOTH = "gaussian and laplacian"
 EXACT_SECONDS = 5.0  # of one core: kernels of all pairs of 12,700 rows of the plane
 EXACT_UNITS = 512  # whose sums of 20 kernels are 42 MB; 1,024 find no more, in twice the time
 EXACT_ROWS = 400  # of `fuse_rows`, whose callers say how many frequencies there are
-# Of the soft maximum, times √(n(n − 1)): of ten widths of a kernel one or two see a fine
-# difference, and 1 lets the others hide it. Of 100 perturbed uniforms of the plane 4
-# finds 41 %, 1 finds 36 %; of mixtures and of the line they find as many (of 40 each).
+# Sharpness of the soft maximum, times √(n(n − 1)). One or two of ten widths of a kernel see a fine
+# difference, and a sharpness of 1 lets the others hide it. In 100 perturbed uniforms of the plane 4
+# finds 41 %, 1 finds 36 %; in mixtures and on the line they find as many (of 40 each).
 SHARPNESS = 4.0
 CHOICE_ROWS = 512  # that widths and norms are chosen on: 130,000 distances
 MOST_FREQUENCIES = 4096  # of each kernel: a permutation of 1.3 MB
 STAGED_UNITS = 256  # where up to a million permutations follow: buckets cost no power that is seen
-# Of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is about √2 of
-# scores. Of 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and this 48; of
-# lines, circles, spreads and eight dimensions both find as many.
+# Sharpness of the soft maximum of standard scores. That of MMD-FUSE, √(n(n − 1)) over norms, is
+# about √2 for scores. In 50 samples of 200 pairs whose sines of two periods depend, √2 finds 41 and
+# this 48; for lines, circles, spreads and eight dimensions both find as many.
 SHARPNESS_OF_SCORES = 4 * 2**0.5
 LEAST_SPREAD = 1e-12  # over permutations, of statistics of kernels of size 1: less is rounding
 SPREAD = 1e-6  # of features in single precision, of norm 1: less is rounding

@@ -28,9 +28,9 @@ from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
 from .hotelling import TSquared, hotelling, hotelling_slopes, moments
 from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
 
-# Of "chi_square": with 20 units of ten features against 150 p ≤ .01 in 2 % of tests (400 data sets)
-# of Cauchy numbers, with 10 of five features in 2 %, of lognormal numbers in 3 %. From these bounds
-# on it is .4 to 2.2 %, 1 % on average, and p ≤ .05 in 2 to 7 %, 5 % on average.
+# Limits of "chi_square": 20 units of ten features against 150 have p ≤ .01 in 2 % of tests (400
+# data sets) of Cauchy numbers, 10 units of five features in 2 %, and in 3 % for lognormal numbers.
+# From these bounds on it is .4 to 2.2 %, 1 % on average, and p ≤ .05 in 2 to 7 %, 5 % on average.
 LEAST_PER_FEATURE = 3  # units of the smaller sample …
 MOST_TIMES = 2  # … unless the larger has at most so many times as many
 

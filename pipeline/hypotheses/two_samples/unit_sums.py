@@ -153,7 +153,7 @@ class UnitSums:
 
     @cached_property
     def _totals(self) -> Floats:
-        """Of all units, shape (K, w)."""
+        """Sums over all units, shape (K, w)."""
         totals: Floats = self.blocks.sum(axis=1)
         return totals
 

@@ -1,6 +1,6 @@
 """Cells and their annotations, read a range of cells at a time: AnnData objects and their files.
 
-A file is ``.h5ad`` (HDF5) or AnnData-Zarr, at a path or a URL. Of it only names, the codes of
+A file is ``.h5ad`` (HDF5) or AnnData-Zarr, at a path or a URL. Only names, the codes of
 categories and the places of non-zeros are in memory.
 """
 

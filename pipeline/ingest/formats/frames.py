@@ -95,7 +95,7 @@ def ingest_frame(
         Arrow table, batch, reader or data set, a DuckDB relation, an awkward array of records, an
         xarray data set (its dimensions are columns), a data set (one split) of HuggingFace's, or
         anything else with Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its
-        coordinates are lists. Of a groupby by names of columns (pandas, polars) each group is a
+        coordinates are lists. Each group of a groupby by names of columns (pandas, polars) is a
         bag.
     url : str or path
         The store to write.

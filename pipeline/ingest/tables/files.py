@@ -73,7 +73,7 @@ class TableFile:
         All columns in their order, and Arrow's names of their types, of lists those of their items;
         `UNTYPED` in CSV, where all is text.
     n_rows : int
-        Exact for Parquet, an estimate for CSV. Of lists the items of all rows.
+        Exact for Parquet, an estimate for CSV. For columns of lists, the items of all rows.
     groups : tuple of int
         Rows in each row group of a Parquet file.
     has_checksums : bool

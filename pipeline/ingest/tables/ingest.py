@@ -119,7 +119,7 @@ class TableIngest(FileFormat):
     ----------
     points : str, path or list of str
         Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.feather``, ``.arrow``, ``.ipc``,
-        ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. Of a folder all but
+        ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. In a folder all but
         CSV is read; Arrow and JSON are copied to the folder of temporary files. A column may also
         be told by the names of folders, as in ``st=JFK/part.parquet``. On a cluster a compressed
         file has to fit in a worker's memory, and so has a CSV file with line breaks within quotes,
@@ -129,7 +129,7 @@ class TableIngest(FileFormat):
     id_column : str or list of str
         Column of the bag's id: whole numbers, text, or dates, whose text it is. The ids of CSV
         files are integers if all are written as Python writes them (so that 007 is text), else
-        text. Of several columns an id is their values with a slash between them, as in 2020/JFK.
+        text. The id of several columns is their values with a slash between them: 2020/JFK.
     coordinates : list of str or mapping from name to str
         Coordinates in the order they shall have. Each is a column, or an expression of DuckDB over
         the columns of a row: ``"ln(pressure)"``, or with a name

@@ -26,7 +26,7 @@ class FoldStatistics(Sums):
 
     @property
     def n_bytes(self) -> int:
-        """Of the large arrays."""
+        """Bytes of the large arrays."""
         return sum(part.n_bytes for part in self.parts)
 
     @property
@@ -57,7 +57,7 @@ class FitStatistics(Sums):
 
     @property
     def mean_targets(self) -> Floats:
-        """Of the bags fitted, those of validation included; shape (k,)."""
+        """Mean targets of the bags fitted, those of validation included; shape (k,)."""
         parts = [part for part in (self.train, self.validation) if part is not None]
         exponents = np.max([part.exponents for part in parts], axis=0)
         total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
@@ -66,12 +66,12 @@ class FitStatistics(Sums):
 
     @property
     def weight(self) -> float:
-        """Of the bags fitted; their number where they have no weights."""
+        """Total weight of the bags fitted; their number where they have no weights."""
         return self.train.weight + (self.validation.weight if self.validation else 0)
 
     @property
     def n_bytes(self) -> int:
-        """Of the large arrays."""
+        """Bytes of the large arrays."""
         parts = [part for part in (self.train, self.validation) if part is not None]
         return sum(part.n_bytes for part in parts) + (self.folds.n_bytes if self.folds else 0)
 

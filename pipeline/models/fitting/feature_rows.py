@@ -69,7 +69,7 @@ class RowBlock:
 
     @property
     def n_bytes(self) -> int:
-        """Of its arrays."""
+        """Bytes of its arrays."""
         n_bytes_of_z = 0 if self.z is None else self.z.nbytes
         return self.y.nbytes + self.embeddings.nbytes + n_bytes_of_z
 

@@ -28,8 +28,8 @@ AUTO = "auto"  # the embedding, or the way to choose a penalty, that is chosen f
 GCV, FOLDS = "gcv", "folds"  # the ways to choose a penalty that hold no bags out
 FEW_BAGS = 4096  # four per landmark; of 3,000 whose noise differs GCV's error is 1 % larger
 MOST_TARGETS = 2**16  # columns: all genes of a genome; every pass, report and answer has them all
-# Of a fit that is given no random features. Twice as many random frequencies had more error on
-# digits, mixtures, filters and groups (`bags experiment embeddings`), and took more time.
+# Landmarks of a fit that is given no random features. Twice as many random frequencies had more
+# error on digits, mixtures, filters and groups (`bags experiment embeddings`), and took more time.
 MOST_LANDMARKS = 1024
 FEWER_TARGETS = "fit some of the columns at a time (target=[...]), with one embedding for all fits"
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
@@ -78,9 +78,9 @@ class FitParameters:
         With at most 4,096 bags "auto" is "folds", and so is "gcv" with ``embedding="auto"``, as in
         versions that had no "auto". With a baseline and for densities "auto" is "gcv".
 
-        GCV takes all bags for equally noisy, and for equally far from the others. Of few bags in
-        many features the noisiest are often the farthest: the penalty is then a thousandth of
-        what it should be, and squared errors are up to twice as large.
+        GCV takes all bags for equally noisy, and for equally far from the others. With few bags
+        and many features the noisiest bags are often the farthest: the penalty is then a thousandth
+        of what it should be, and squared errors are up to twice as large.
         """
         if not isinstance(self.alpha, str) or self.alpha not in (AUTO, GCV):
             return self.alpha

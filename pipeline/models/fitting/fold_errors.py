@@ -30,8 +30,8 @@ MOST_REPEATS = 4
 # A kernel whose error in the first repeat is this many times a rival's, and worse by this many
 # standard errors, cannot win: other repeats, which take most of the time, are not judged.
 BEHIND, ERRORS_BEHIND = 1.25, 3.0
-# Of fewer bags the least error is often that of a penalty far too small: the largest penalty within
-# one standard error is taken.
+# With fewer bags the least error is often that of a penalty far too small: the largest penalty
+# within one standard error is taken.
 FEW = 100
 
 

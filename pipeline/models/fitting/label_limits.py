@@ -27,7 +27,7 @@ from .problem import Problem
 
 LEAST_LABELS = 20  # fewer have no quartiles to speak of
 # Interquartile ranges beyond the quartiles (Tukey 1977): between the fences a label is outside,
-# beyond the outer one far outside. Of a normal distribution one in 430,000 is far outside.
+# beyond the outer one far outside. One in 430,000 labels of a normal distribution is far outside.
 INNER_FENCE, OUTER_FENCE = 1.5, 3.0
 MOST_FAR = 0.1  # of all labels: more of them are a part of the distribution
 # The far labels of a long tail follow on many that are outside. Outliers stand apart: there are at

@@ -119,7 +119,7 @@ def _names(kind: type[RidgeStatistics | RidgeRows]) -> list[str]:
 
 
 def _digest(array: NDArray[Any]) -> str:
-    """Of the values, their type and their shape."""
+    """Return a digest of the values, their type and their shape."""
     digest = hashlib.blake2b(f"{array.dtype.str}{array.shape}".encode(), digest_size=16)
     digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -33,7 +33,7 @@ from .fit_parameters import FitParameters
 from .solver import check_solver
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
-"""Of bags in memory: targets, or one response per bag."""
+"""Labels of bags in memory: targets, or one response per bag."""
 
 Groups = str | ArrayLike | None
 """Groups of bags that are not independent: a column of a store, or one value per bag."""

@@ -21,8 +21,8 @@ from .accumulate import FitStatistics
 from .feature_rows import BLOCK_BYTES, FeatureRows, RowBlock
 from .plan import FitPlan
 
-# Of the rows that go through both products of a step: cached for one column, and for many of them
-# enough that products of matrices are fast.
+# Sizes of the rows that go through both products of a step: cached for one column, and for many of
+# them enough that products of matrices are fast.
 SLICE_BYTES, WIDE_BYTES, WIDE = 2**20, 2**24, 4
 SECONDS_PER_NUMBER = 3e-10  # of a row that is multiplied twice: memory is read
 

@@ -17,8 +17,9 @@ from ...core.arrays import Floats, Integers
 from ..model_state import OptionalPart
 
 PENALTIES = np.logspace(-2, 4, 7)  # of standardised means: from hardly any to all but all
-# Of shares about equal ones, before any error is seen. From .06 to .18 errors of sets of a hundred
-# bags are about the same (`bags experiment real-bags`). More follows noise; 0 keeps what is bad.
+# Spread of the shares about equal ones, before any error is seen. From .06 to .18 errors of sets of
+# a hundred bags are about the same (`bags experiment real-bags`). More follows noise; 0 keeps what
+# is bad.
 SPREAD = 0.12
 ALIKE = 1e-12  # of all errors: below, members are the same but for rounding
 

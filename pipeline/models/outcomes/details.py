@@ -108,7 +108,7 @@ class ErrorSums(Protocol):
 
     @property
     def mean(self) -> Rows:
-        """Of the encoded labels."""
+        """Mean of the encoded labels."""
         ...
 
     @property
@@ -118,7 +118,7 @@ class ErrorSums(Protocol):
 
     @property
     def exponents(self) -> Integers:
-        """Of the units of the three."""
+        """Exponents of the units of the three."""
         ...
 
     @property
@@ -128,7 +128,7 @@ class ErrorSums(Protocol):
 
     @property
     def weight(self) -> float:
-        """Of the bags."""
+        """Total weight of the bags."""
         ...
 
     @property
@@ -138,7 +138,7 @@ class ErrorSums(Protocol):
 
     @property
     def scores(self) -> Rows:
-        """Of each that is scored."""
+        """Scores of each bag that is scored."""
         ...
 
 

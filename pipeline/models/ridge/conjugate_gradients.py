@@ -113,7 +113,7 @@ class Iterate(KeptState):
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Of which columns the objective hardly falls any more, shape (c,)."""
+        """Whether the objective hardly falls any more for each column, shape (c,)."""
         small = self.falls.sum(axis=0) <= TOLERANCE * np.maximum(self.objective, 0.0)
         return small | (self.product <= 0)
 

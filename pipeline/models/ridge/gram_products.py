@@ -22,7 +22,7 @@ from .statistics_kernels import add_panels, add_triangle, unpack_centred
 # of 512 columns that takes a fifth of the time, of 1,024 a tenth.
 PANEL = 1024
 # Chunks of a full block of rows, where there are 1, 2 or 3 panels: about a dozen parts, which are
-# enough for eight cores. Of more panels the pairs are enough.
+# enough for eight cores. With more panels the pairs are enough.
 CHUNKS = (8, 4, 2)
 SECONDS_PER_SUM = 5e-10  # of two numbers of a large triangle: memory is read
 STRIPE = 64  # rows of the triangle that one thread adds up at a time

@@ -78,7 +78,7 @@ class RidgeMoments(Sums):
 
     @property
     def n_bytes(self) -> int:
-        """Of the large arrays."""
+        """Bytes of the large arrays."""
         return self.cross.nbytes
 
     @property

@@ -40,7 +40,7 @@ ROUNDING = 1e-6  # columns with a lesser share of variance in their squares are 
 
 
 class Beside(NamedTuple):
-    """Of columns A: λ₀, the degrees of freedom tr WA of a ridge on them alone, Wy and WZ."""
+    """A ridge on columns A alone: λ₀, its degrees of freedom tr WA, Wy and WZ."""
 
     alpha: float
     df: float
@@ -95,7 +95,7 @@ class PartialSummary:
 
     @property
     def trace(self) -> float:
-        """Of ZᵀZ."""
+        """Trace of ZᵀZ."""
         return self.left.trace
 
     def part(self, size: int) -> Rows:

@@ -21,8 +21,8 @@ HIGHEST = 2.0  # exponent of n: larger penalties leave nothing but the mean
 # for them are so long that the rounding of float32 features shows in predictions.
 LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 
-# Share of the score: a smaller gain from one penalty to the next counts as none. Of 1,000 bags the
-# score itself is known to 5 %.
+# Share of the score: a smaller gain from one penalty to the next counts as none. With 1,000 bags
+# the score itself is known to 5 %.
 LEVEL = 1e-2
 # Or of the variance of the labels, which scores are in units of: where a model leaves nearly
 # nothing unexplained, less is no matter to warn of.

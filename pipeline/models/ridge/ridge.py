@@ -26,7 +26,7 @@ from .summary import Summary
 ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
 FOLD_BYTES = 2**30  # of the solvers of all folds
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
-# Shares of the rows that must be left as degrees of freedom. Of sums the residuals are differences,
+# Shares of the rows that must be left as degrees of freedom. Residuals of sums are differences,
 # with a rounding of 1e-13 of the squares, which the score divides by the square of this share.
 LEAST_FREEDOM, LEAST_FREEDOM_OF_SUMS = 1e-9, 1e-5
 # Products whose rounding is a larger share of the trace are in float32.

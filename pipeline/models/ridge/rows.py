@@ -69,7 +69,7 @@ class RidgeRows:
 
     @property
     def n_bytes(self) -> int:
-        """Of the rows, and of their copy in double while they are solved."""
+        """Bytes of the rows, and of their copy in double while they are solved."""
         return self.z.nbytes + self.y.nbytes + 8 * self.z.size
 
     def __add__(self, other: RidgeRows) -> RidgeRows:

@@ -17,7 +17,7 @@ class Summary(Protocol):
 
     @property
     def exponents(self) -> Integers:
-        """Of the targets' units, shape (k,); see `units.units_of`."""
+        """Exponents of the targets' units, shape (k,); see `units.units_of`."""
 
     @property
     def n(self) -> int:
@@ -37,7 +37,7 @@ class Summary(Protocol):
 
     @property
     def n_bytes(self) -> int:
-        """Of its arrays."""
+        """Bytes of its arrays."""
 
     @property
     def sum_z(self) -> Floats:
@@ -49,7 +49,7 @@ class Summary(Protocol):
 
     @property
     def trace(self) -> float:
-        """Of ZᵀZ."""
+        """Trace of ZᵀZ."""
 
     @property
     def is_finite(self) -> bool:

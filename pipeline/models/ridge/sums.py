@@ -42,7 +42,7 @@ class RidgeStatistics(RidgeMoments):
 
     @property
     def n_bytes(self) -> int:
-        """Of the large arrays."""
+        """Bytes of the large arrays."""
         return self.gram.nbytes + self.cross.nbytes
 
     @property
@@ -57,7 +57,7 @@ class RidgeStatistics(RidgeMoments):
 
     @property
     def diagonal(self) -> Floats:
-        """Of ZᵀZ, shape (D,)."""
+        """Diagonal of ZᵀZ, shape (D,)."""
         row = np.arange(self.n_features)
         return self.gram[row * self.n_features - row * (row - 1) // 2]
 

@@ -104,7 +104,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
 
     Notes
     -----
-    Bags given in memory are embedded once and kept. Of a store nothing is kept, unless
+    Bags given in memory are embedded once and kept. Nothing of a store is kept, unless
     ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
     cluster if there is one.
 

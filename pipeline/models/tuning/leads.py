@@ -26,7 +26,7 @@ from .scoring import CachedBags, CachedBatch, block_ranges
 
 @dataclass(frozen=True, eq=False)
 class Losses(Sums):
-    """Of a candidate on the bags held out.
+    """Losses of a candidate on the bags held out.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class Search:
         trees cannot be grown, as rows do not fit in memory, the model's report says why, and the
         ridge is taken. None: the estimator's own.
     choose : bool, default False
-        Begin with the embedding and width that ``embedding="auto"`` chooses by folds. Of at most
+        Begin with the embedding and width that ``embedding="auto"`` chooses by folds. With at most
         2,000 bags nothing else is compared, as a tenth held out would be a few bags.
 
     See Also
@@ -89,11 +89,11 @@ class Search:
     def auto(cls, n_dims: int = 1) -> Self:
         """Return a search that also chooses the embedding.
 
-        It begins with what ``embedding="auto"`` chooses. Of more than 2,000 bags it compares this
+        It begins with what ``embedding="auto"`` chooses. With more than 2,000 bags it compares this
         with ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced Wasserstein,
         for points of more than three coordinates (``n_dims``) with what "auto" tries there, and
-        joins them, and compares ridge, trees and their stack as the winner's head. Of fewer the
-        head is the stack.
+        joins them, and compares ridge, trees and their stack as the winner's head. With fewer
+        the head is the stack.
         """
         kernels: list[Embedding[Any]] = [
             MomentsEmbedding(),

@@ -191,8 +191,8 @@ def drift_test(
     Parameters
     ----------
     reference, new : Bags, list of arrays, BagStore, or (BagStore, start, stop)
-        At least two bags each, in the units of the data. Of a set of more than 4,096 bags, 32
-        evenly spread runs of 128 are looked at. With four bags in all the p-value cannot fall
+        At least two bags each, in the units of the data. In a set of more than 4,096 bags, 32
+        evenly spread runs of 128 are compared. With four bags in all the p-value cannot fall
         below 1/3, with 3 and 3 below 1/10, with 4 and 4 below 1/35.
     embedding : embedding, its spec, or None
         A fitted one or a spec (that of a model) is used as it is; one that is not fitted is given

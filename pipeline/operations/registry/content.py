@@ -12,7 +12,7 @@ import zarr
 from ...data.storage.zarr_reading import checked_array
 from ...models.saving import ATTRIBUTE
 
-# Of a fit's report and its parts, and of a network's parameters: they differ between runs of a fit.
+# Keys of a fit's report and its parts, and of a network's parameters, that differ between runs.
 VOLATILE = ("seconds", "n_bags_resumed", "n_steps_resumed")
 PLACES = ("checkpoints", "checkpoint")  # the latter in models of before 1.0
 

@@ -116,7 +116,7 @@ class GateResults:
 
     @property
     def p_values(self) -> dict[str, float]:
-        """Of each gate."""
+        """P-value of each gate."""
         return {name: result.p_value for name, result in self.gates.items()}
 
     def alarms(self) -> list[str]:

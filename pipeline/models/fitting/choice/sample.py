@@ -22,8 +22,8 @@ N_RUNS = 32  # evenly spread, as other samples of bags are
 MOST_LABELS = 2**20  # bags whose labels are looked for
 BUDGET_SECONDS = 6.0  # of a core, for the points; a tenth of the fit where that is more
 SHARE_OF_FIT = 0.1
-# Of a core, in order of magnitude: a point in all embeddings that are tried, and per coordinate;
-# a point and a bag in the fit itself.
+# Seconds of a core, in order of magnitude: a point in all embeddings that are tried, and per
+# coordinate; a point and a bag in the fit itself.
 SECONDS_PER_POINT, SECONDS_PER_COORDINATE = 1.5e-5, 5e-7
 SECONDS_PER_FITTED_POINT, SECONDS_PER_FITTED_BAG = 1.5e-6, 5e-5
 
