@@ -19,7 +19,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 from bagbasis import (
     DoubleBasisRegressor,
@@ -29,7 +28,7 @@ from bagbasis import (
     evaluate,
 )
 from bagbasis.datasets import generate, make_dataset
-from bagbasis.models import write_predictions
+from bagbasis.models import read_predictions, write_predictions
 
 N_BAGS = 2_000  # or 1_000_000
 N_FEATURES = 256  # or 2_048
@@ -57,7 +56,7 @@ print(evaluate(model, store, subset="holdout"))
 write_predictions(
     model, store, folder / "predictions.parquet", columns=["lower", "upper"], coverage=0.9
 )
-table = pd.read_parquet(folder / "predictions.parquet").sort_values("id")
+table = read_predictions(folder / "predictions.parquet")
 truth = np.ravel(store.targets())
 low, high = table["lower"].to_numpy(), table["upper"].to_numpy()
 print(table.head(3).to_string(index=False))

@@ -28,6 +28,9 @@ from .loading import (
 from .predictions.features import (
     features as features,
 )
+from .predictions.reading import (
+    read_predictions as read_predictions,
+)
 from .predictions.stored import (
     PredictedBlock as PredictedBlock,
     iter_predictions as iter_predictions,

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bagbasis import BagStore, load_model
 from bagbasis.core.errors import InterruptedStoreError, StoreError
-from bagbasis.data.storage.files import names_in, storage_errors
-from bagbasis.data.storage.zarr_reading import array_of
-from bagbasis.data.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
-from bagbasis.models.predictions.stored import FORMAT
+from bagbasis.data.storage.files import names_in
+from bagbasis.data.storage.zarr_stores import exists, is_empty, is_taken
+from bagbasis.models import read_predictions
 from bagbasis.operations import Registry
 
 N_ROUNDS = 3  # of the line that is looked at
@@ -91,24 +89,8 @@ def predictions_at(url: str, format: str) -> str | None:
     """A hash of written predictions and their ids."""
     if not is_taken(url):
         return None
-    if format == "parquet":
-        table = pd.read_parquet(url).sort_values("id")
-        return digest(*(table[name] for name in table))
-    with storage_errors(url, "cannot be read"):
-        if not attributes_of(url).get(FORMAT.key):
-            raise StoreError(f"{url}: the predictions are not whole")
-        return digest(*(_whole(url, name) for name in ("ids", "predictions")))
-
-
-def _whole(url: str, name: str) -> Any:
-    """All of an array of predictions; StoreError for damage, and for a chunk that is not there."""
-    try:
-        array = array_of(read_group(url), name)
-        if array.nchunks_initialized < array.nchunks:  # zarr would read NaN
-            raise StoreError(f"{url}: chunks of {name} are missing")
-        return array[:]
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{url}: {name} is damaged ({error})") from error
+    table = read_predictions(url)
+    return digest(*(table[name] for name in table))
 
 
 def changes_of(place: Place) -> list[str]:

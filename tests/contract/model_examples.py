@@ -164,6 +164,7 @@ MODEL_EXAMPLES: dict[str, Example] = {
         {"model": w.regressor, "store": w.store},
     ),
     "load_model": lambda w: (models.load_model, {"url": w.model_url}),
+    "read_predictions": lambda w: (models.read_predictions, {"url": w.predictions_url}),
     "save_model": lambda w: (
         models.save_model,
         {"model": w.regressor, "url": w.new()},

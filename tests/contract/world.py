@@ -24,7 +24,7 @@ from bagbasis import (
 )
 from bagbasis.densities import Densities
 from bagbasis.embeddings import index_set
-from bagbasis.models import Errors
+from bagbasis.models import Errors, write_predictions
 from bagbasis.operations import Registry
 
 N = 12
@@ -111,6 +111,12 @@ class World:
     def model_url(self) -> str:
         url = str(self.new())
         self.regressor.save(url)
+        return url
+
+    @cached_property
+    def predictions_url(self) -> str:
+        url = str(self.new())
+        write_predictions(self.regressor, self.store, url)
         return url
 
     @cached_property

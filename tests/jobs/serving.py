@@ -20,9 +20,9 @@ class Server:
 
     certificate = None
 
-    def __init__(self, *args: Any):
+    def __init__(self, *args: Any, python: Any = sys.executable):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bagbasis.jobs", "serve", *map(str, args), "--port=0", "--json"],
+            [python, "-m", "bagbasis.jobs", "serve", *map(str, args), "--port=0", "--json"],
             cwd=CONFIGS.parent,
             stdout=subprocess.PIPE,
             text=True,
@@ -51,8 +51,8 @@ class Server:
 
 
 @contextmanager
-def serving(*args: Any) -> Iterator[Server]:
-    server = Server(*args)
+def serving(*args: Any, python: Any = sys.executable) -> Iterator[Server]:
+    server = Server(*args, python=python)
     try:
         yield server
     finally:

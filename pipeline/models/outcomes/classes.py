@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from ...core.errors import DataError
+from ...core.errors import DataError, ParameterError
 from ...core.saved import read_saved
 from ...data.bags.bags import Bags, as_bags
 from ...data.labelled.alignment import aligned
@@ -203,6 +203,11 @@ class Classes(Outcome):
         assert prediction.probabilities is not None
         columns = {self.names[0] if self.names else "prediction": prediction.values}
         for j, name in enumerate(self.class_names or self.classes):
+            if f"p_{name}" in columns:
+                raise ParameterError(
+                    f"target {self.names[0]!r} has the name of the column with the probabilities "
+                    f"of class {name!r}; rename one of them"
+                )
             columns[f"p_{name}"] = prediction.probabilities[:, j]
         return columns
 

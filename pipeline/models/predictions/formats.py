@@ -1,4 +1,4 @@
-"""Which format predictions are written in, by the name of the place, and CSV."""
+"""Which format predictions are written in, by the name of the place; their table, and CSV."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from ...core.errors import ModelError, ParameterError, needing_extra, shown, warn
+from ...core.saved import Format
 from ...data.storage.files import writing
 from ...data.storage.urls import filesystem
+from ..outcomes.base import Outcome, Prediction
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+FORMAT = Format("predictions", key="bagbasis_predictions")
+N_PREDICTED = "n_predicted"  # how many bags were predicted; earlier versions did not write it
+COLUMNS = "columns"  # the names of a table's columns, kept a second time in Parquet
+ID = "id"  # the column of a table with the bags' ids
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # begins a cell that spreadsheet programs run
 FORMATS = ("zarr", "parquet", "csv")
 ENDINGS = {".zarr": "zarr", ".parquet": "parquet", ".csv": "csv"}
@@ -45,6 +53,16 @@ def format_of(url: str, given: str | None, default: str = "zarr") -> str:
 
 def _ending_of(format: str) -> str:
     return next(ending for ending, written in ENDINGS.items() if written == format)
+
+
+def table_of(outcome: Outcome, ids: NDArray[Any], prediction: Prediction) -> dict[str, Any]:
+    """Return the columns of a table of predictions."""
+    return {ID: ids.tolist(), **outcome.columns(prediction), **outcome.more_columns(prediction)}
+
+
+def attrs_of(frame: DataFrame, n_predicted: int) -> dict[str, Any]:
+    """Return what a Parquet file repeats: its columns, and how many bags all files hold."""
+    return {N_PREDICTED: n_predicted, COLUMNS: frame.columns.tolist()}
 
 
 def pandas_for(url: str) -> ModuleType:

@@ -25,7 +25,6 @@ from ...core import (
     checked,
 )
 from ...core.errors import ModelError, ParameterError, StoreError
-from ...core.saved import Format
 from ...data.bags.arrow_arrays import arrow_stream
 from ...data.labelled.labelled import Batch, LabelledBags
 from ...data.storage.files import storage_errors
@@ -53,10 +52,19 @@ from ..fitted_model import (
 )
 from ..outcomes.base import Layout, Prediction
 from .features import prediction_ranges
-from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
+from .formats import (
+    FORMAT,
+    FORMATS,
+    ID,
+    N_PREDICTED,
+    attrs_of,
+    check_csv,
+    format_of,
+    pandas_for,
+    table_of,
+    write_csv,
+)
 from .outside import Outside, counting_outside
-
-FORMAT = Format("predictions", key="bagbasis_predictions")
 
 
 @dataclass(frozen=True)
@@ -145,9 +153,11 @@ class _WrittenPredictions(_Predictions):
         store: BagStore,
         place: str,
         format: str,
+        n_predicted: int,
     ) -> None:
         super().__init__(model, columns)
         self._store, self._place, self._format = store, place, format
+        self._n_predicted = n_predicted
 
     def finish(self) -> PredictedBlock:
         block = super().finish()
@@ -160,19 +170,13 @@ class _WrittenPredictions(_Predictions):
             for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
                 group[name].oindex[block.rows] = values  # type: ignore[union-attr]
         else:
-            columns = _table(self._model, ids, block)
+            columns = table_of(self._model.outcome, ids, block.as_prediction)
             frame = pandas_for(self._place).DataFrame(columns)
+            frame.attrs = attrs_of(frame, self._n_predicted)
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
                 frame.to_parquet(file, index=False, write_page_checksum=True)
         return replace(NOTHING, outside=block.outside)  # no predictions travel back
-
-
-def _table(model: FittedModel, ids: NDArray[Any], block: PredictedBlock) -> dict[str, Any]:
-    """Return the columns of a table of predictions."""
-    columns = model.outcome.columns(block.as_prediction)
-    columns |= model.outcome.more_columns(block.as_prediction)
-    return {"id": ids.tolist(), **columns}
 
 
 def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
@@ -294,7 +298,12 @@ def write_predictions(
         Not fitted, columns that the model does not have, bags of another dimension, something is
         stored at the URL, writing failed, or a table without ``bagbasis[tables]``.
     ParameterError
-        The URL ends as no format does, or as another one.
+        The URL ends as no format does, or as another one; or a table would have two columns of one
+        name.
+
+    See Also
+    --------
+    read_predictions : Reads them as one table, whatever their format.
 
     See Also
     --------
@@ -307,13 +316,12 @@ def write_predictions(
     >>> rng = np.random.default_rng(0)
     >>> y = rng.uniform(0.5, 2.0, 80)
     >>> X = [rng.normal(0, s, (30, 2)) for s in y]
-    >>> import pandas as pd
     >>> from bagbasis import BagStore, DoubleBasisRegressor
-    >>> from bagbasis.models import write_predictions
+    >>> from bagbasis.models import read_predictions, write_predictions
     >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
     >>> write_predictions(DoubleBasisRegressor('moments').fit(store), store, 'y.parquet')
-    >>> pd.read_parquet('y.parquet').shape[0]
-    80
+    >>> read_predictions('y.parquet').shape
+    (80, 2)
     """
     url = normalize_url(url)
     format = format_of(url, format)
@@ -321,6 +329,8 @@ def write_predictions(
         pandas_for(url)
     fitted = model_of(model)
     check_predictable(fitted, store, "all")
+    if format != "zarr":
+        _check_names(fitted)
     wanted = MoreColumns(tuple(columns), coverage)
     more = check_columns(fitted, wanted)
     if format == "csv":
@@ -333,12 +343,13 @@ def write_predictions(
     ):
         ranges = _ranges(fitted, LabelledBags(store))
         _prepare(fitted, more, store, place, format, ranges[0][1] if ranges else 1)
-        collector = partial(_WrittenPredictions, fitted, wanted, store, place, format)
+        n = int(LabelledBags(store).present().sum())
+        collector = partial(_WrittenPredictions, fitted, wanted, store, place, format, n)
         for _ in _predict(collector, fitted, LabelledBags(store), progress):
             pass
         if format == "zarr":
             group = open_group(zarr_store(place), "r+")
-            group.update_attributes(_attributes(fitted, store))
+            group.update_attributes(_attributes(fitted, store) | {N_PREDICTED: n})
 
 
 def _write_csv(
@@ -358,7 +369,7 @@ def _write_csv(
             if len(block.rows):
                 start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
                 ids = store.ids(start, stop)[block.rows - start]
-                blocks.append((start, _table(model, ids, block)))
+                blocks.append((start, table_of(model.outcome, ids, block.as_prediction)))
         write_csv(url, blocks)
 
 
@@ -394,6 +405,16 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     coordinates = {} if fitted is None else {"coordinates": list(fitted)}
     values = {"target_names": names, "data_url": store.url, **coordinates, **described}
     return FORMAT.stamp(values)
+
+
+def _check_names(model: FittedModel) -> None:
+    """Raise ParameterError if a table of predictions would have two columns of one name."""
+    prediction = model.with_columns(PredictedRows.none(model.outcome.n_targets), NO_COLUMNS)
+    if ID in model.outcome.columns(prediction):
+        raise ParameterError(
+            f"target {ID!r}: a table of predictions has the bags' ids in a column of that name; "
+            "write Zarr, or rename the target"
+        )
 
 
 def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
