@@ -12,8 +12,6 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import resources
-from importlib.metadata import requires
 from pathlib import Path
 from types import ModuleType
 from typing import TypeGuard
@@ -56,6 +54,8 @@ def import_job(name: str) -> ModuleType:
 
 def packaged_config(job: str) -> Path:
     """Return the YAML file of a job that the package contains, with every key explained."""
+    from importlib import resources
+
     return Path(str(resources.files("bagbasis.configs") / f"{job}.yaml"))
 
 
@@ -111,6 +111,8 @@ def _names_extra(name: str, error: BaseException | None, debug: bool) -> bool:
 
 def extra_with(module: str) -> str | None:
     """Return our extra that installs a module; None if none does, as for a module of ours."""
+    from importlib.metadata import requires
+
     package = module.partition(".")[0]
     if package == __name__.partition(".")[0]:
         return None

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeVar
@@ -128,8 +127,12 @@ def _warn_of_name(owner: str, old: str, new: str) -> None:
     warn_caller(FutureWarning(f"{owner}: {old} is now called {new} (the old name goes in 1.1)"))
 
 
-class MovedModules(MetaPathFinder, Loader):
-    """Finds a module of before at its new place; asked only for what no other finder knows."""
+class MovedModules:
+    """Finds a module of before at its new place; asked only for what no other finder knows.
+
+    It has the methods of a finder and of a loader. Their base classes of ``importlib.abc`` are not
+    imported: that would take as long as the rest of ``import bagbasis``.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -138,7 +141,7 @@ class MovedModules(MetaPathFinder, Loader):
         package, _, name = fullname.partition(".")
         if package != __name__.partition(".")[0] or name not in MOVED:
             return None
-        return ModuleSpec(fullname, self)
+        return ModuleSpec(fullname, self)  # type: ignore[arg-type]  # a loader by its methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module at the new place, with a warning that names it."""
