@@ -1,5 +1,4 @@
-"""Networks are small and compiled for a handful of calls: most of the work of optimising what is
-compiled is spared, which takes several times as long as the calls."""
+"""Small networks take longer to compile than to run: here they are compiled with few optimisations."""
 
 from __future__ import annotations
 
@@ -7,9 +6,11 @@ import jax
 import pytest
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")  # a package is a folder with __init__.py for pytest
 def _compiled_soon():
+    """Other tests compare networks with those of other processes, so none compiled here remains."""
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", before)
+    jax.clear_caches()
