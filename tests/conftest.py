@@ -1,7 +1,8 @@
 """What all tests share: no property is timed, for machines may be slow or busy; processes are
 forked from a server that has imported the library once; the order of files keeps cores busy;
 what is imported and collected is no garbage, and nobody looks for any in it; files lie in memory,
-where there is room: a new store syncs twenty of them, and a disk takes its time for each."""
+where there is room: a new store syncs twenty of them, and a disk takes its time for each; what a
+test draws does not depend on the tests before it."""
 
 import atexit
 import gc
@@ -11,6 +12,7 @@ import tempfile
 import warnings
 
 import dask
+import numpy as np
 import pytest
 from distributed.utils import get_mp_context
 from hypothesis import settings
@@ -86,11 +88,26 @@ def kernel(shell):
     return shell
 
 
-def pytest_collection_finish():
-    """Leave half a million objects, which stay to the end, out of all later searches."""
+AS_IMPORTED = pytest.StashKey[list[tuple[np.random.Generator, dict]]]()  # generators, and states
+
+
+def pytest_collection_finish(session):
+    """Remember the states of generators; leave half a million objects, which stay to the end, out
+    of all later searches for garbage."""
+    for module in {item.getparent(pytest.Module) for item in session.items} - {None}:
+        drawn = [one for one in vars(module.obj).values() if isinstance(one, np.random.Generator)]
+        module.stash[AS_IMPORTED] = [(one, one.bit_generator.state) for one in drawn]
     gc.freeze()
     gc.enable()
     atexit.register(gc.unfreeze)  # libraries take leave of their objects; pytest has looked by then
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Generators of a test's module begin each test as they were when it was imported."""
+    module = item.getparent(pytest.Module)
+    for generator, state in [] if module is None else module.stash[AS_IMPORTED]:
+        generator.bit_generator.state = state
 
 
 def pytest_collection_modifyitems(items):

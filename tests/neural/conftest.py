@@ -1,4 +1,4 @@
-"""Small networks take longer to compile than to run: here they are compiled with few optimisations."""
+"""Small networks take longer to compile than to run: most optimisations are left out here."""
 
 from __future__ import annotations
 

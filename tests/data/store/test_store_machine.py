@@ -93,7 +93,7 @@ class StoreMachine(RuleBasedStateMachine):
             free = sorted(set(range(-5, first + 10)) - set(numbers))
             ids = self.rng.permutation(free)[: len(sizes)].tolist()
         else:
-            ids = [uuid.uuid4().hex[:8] for _ in sizes]
+            ids = [self.rng.bytes(8).hex() for _ in sizes]
         given = {"bags": bags, "targets": targets, "ids": None if kind == "default" else ids}
         responses = None
         if self.store.response_dims is not None and self.rng.random() < 0.8:
