@@ -34,9 +34,33 @@ from tests.models.tuning.problems import (
 from tests.oracles.labelled import labelled_bags, stored
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store that no test appends to."""
+    return stored(tmp_path_factory.mktemp("tune") / "s.zarr", BAGS, Y)
+
+
 @pytest.fixture
-def store(tmp_path):
+def own_store(tmp_path):
+    """The same store for one test alone."""
     return stored(tmp_path / "s.zarr", BAGS, Y)
+
+
+class Halved:
+    """A tune in two rungs: its result, the passes it took, its calls of progress."""
+
+    def __init__(self, store):
+        self.progress = []
+        with pytest.MonkeyPatch.context() as patch:
+            self.embedded, self.passes = Embedded(patch), counted_passes(patch)
+            self.result = tune(
+                estimator(), store, search=SEARCH, progress=lambda *at: self.progress.append(at)
+            )
+
+
+@pytest.fixture(scope="module")
+def halved(store):
+    return Halved(store)
 
 
 @pytest.mark.long
@@ -61,9 +85,9 @@ def test_one_rung_is_brute_force(store):
 
 
 @pytest.mark.long
-def test_halving_finds_the_best_of_all(store):
-    """The winner after three rungs is the best by brute force, and each rung kept its best."""
-    result = tune(estimator(), store, search=SEARCH)
+def test_halving_finds_the_best_of_all(store, halved):
+    """The winner after two rungs is the best by brute force, and each rung kept its best."""
+    result = halved.result
     assert [rung.n_candidates for rung in result.rungs] == [9, 3]
     full = []
     for candidate in result.candidates:
@@ -76,10 +100,10 @@ def test_halving_finds_the_best_of_all(store):
 
 
 @pytest.mark.long
-def test_statistics_add_up_over_rungs(store, monkeypatch):
+def test_statistics_add_up_over_rungs(store, halved, monkeypatch):
     """A rung's errors are those of its bags in one pass, whether the statistics of the rung
     before were held or had to be let go."""
-    held = tune(estimator(), store, search=SEARCH)
+    held = halved.result
     monkeypatch.setattr(halving, "HELD_STATISTICS_BYTES", 0)
     passes = counted_passes(monkeypatch)
     again = tune(estimator(), store, search=SEARCH)
@@ -123,12 +147,10 @@ def counted_passes(monkeypatch):
 
 
 @pytest.mark.long
-def test_each_bag_is_embedded_once_an_embedding(store, monkeypatch):
+def test_each_bag_is_embedded_once_an_embedding(halved):
     """However many σ's and rungs: as many bags as the furthest rung of the embedding has."""
-    embedded = Embedded(monkeypatch)
-    passes = counted_passes(monkeypatch)
-    result = tune(estimator(), store, search=SEARCH)
-    assert len(passes) == 9 + 3
+    result, embedded = halved.result, halved.embedded
+    assert len(halved.passes) == 9 + 3
     assert embedded.most == 1
     for e in range(3):
         mine = [c for c, candidate in enumerate(result.candidates) if candidate.embedding == e]
@@ -141,19 +163,43 @@ def test_each_bag_is_embedded_once_an_embedding(store, monkeypatch):
 
 
 @pytest.mark.long
-def test_cache_is_used_rebuilt_and_bounded(store, tmp_path, monkeypatch):
-    """A kept cache spares the embedding; an append or another spec makes it anew; nothing of the
-    losers, or of other counts, stays."""
-    folder = Path(f"{store.url}.cache")
-    search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
+def test_progress_covers_each_rung_and_the_fit(halved):
+    """It starts at 0 for each rung and for the fit, and reaches the end of each."""
+    seen = halved.progress
+    totals = list(dict.fromkeys(total for _, total in seen))
+    first, second = halved.result.rungs
+    assert totals == [9 * first.n_bags, 3 * (second.n_bags - first.n_bags), N]
+    for total in totals:
+        done = [n for n, of in seen if of == total]
+        assert (done[0], done[-1]) == (0, total)
+        assert done == sorted(done)
+
+
+@pytest.mark.long
+def test_cache_is_used_mended_rebuilt_and_bounded(own_store, monkeypatch):
+    """A kept cache spares the embedding, but of blocks that are cut or lost; an append or another
+    spec makes it anew; nothing of the losers, or of other counts, stays."""
+    store, folder = own_store, Path(f"{own_store.url}.cache")
+    search = replace(
+        SEARCH,
+        embeddings=[ProjectionEmbedding(n_per_dim=4)],
+        scale_multipliers=(1.0,),
+        first_bags=N,
+    )
     tune(estimator(), store, search=search)
     assert not folder.exists()
-    tune(estimator(), store, search=search, keep_cache=True)
+    first = tune(estimator(), store, search=search, keep_cache=True)
     kept = {path.name for path in folder.iterdir()}
     assert len(kept) == 2, "coefficients and targets"
+    blocks = kept_blocks(folder)
+    blocks[1].write_bytes(blocks[1].read_bytes()[:-20])
+    blocks[3].unlink()
     embedded = Embedded(monkeypatch)
-    first = tune(estimator(), store, search=search, keep_cache=True)
-    assert not embedded.counts
+    for n_embedded in (2 * 32, 0):
+        again = tune(estimator(), store, search=search, keep_cache=True)
+        assert errors_of(again) == errors_of(first)
+        assert len(embedded.counts) == n_embedded
+        embedded.counts.clear()
     other = replace(search, embeddings=[*search.embeddings, ProjectionEmbedding(n_per_dim=2)])
     both = tune(estimator(), store, search=other, keep_cache=True)
     assert embedded.of(both.candidates[-1].features.embedding) == N == len(embedded.counts)
@@ -169,23 +215,9 @@ def test_cache_is_used_rebuilt_and_bounded(store, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_damaged_blocks_are_embedded_again(store, monkeypatch):
-    """A cut and a lost block of a kept cache change nothing but which bags are embedded."""
-    search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
-    first = tune(estimator(), store, search=search, keep_cache=True)
-    blocks = kept_blocks(f"{store.url}.cache")
-    blocks[1].write_bytes(blocks[1].read_bytes()[:-20])
-    blocks[3].unlink()
-    embedded = Embedded(monkeypatch)
-    again = tune(estimator(), store, search=search, keep_cache=True)
-    assert errors_of(again) == errors_of(first)
-    assert len(embedded.counts) == 2 * 32
-
-
-@pytest.mark.long
-def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
+def test_killed_tune_goes_on(own_store, halved, tmp_path, monkeypatch):
     """What was scored before an interrupt is not scored again, and the result is the same."""
-    whole = tune(estimator(), store, search=SEARCH)
+    store, whole = own_store, halved.result
     run = halving.score_statistics
     passes = []
 
@@ -216,8 +248,9 @@ def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_records_of_other_data_are_dropped(store, tmp_path, monkeypatch):
+def test_records_of_other_data_are_dropped(own_store, tmp_path, monkeypatch):
     """After an append every score is taken again; a file that is no state is refused."""
+    store = own_store
     checkpoints = tmp_path / "state"
     search = replace(SEARCH, scale_multipliers=(1.0,))
     tune(estimator(), store, search=search, checkpoints=checkpoints)
@@ -235,7 +268,7 @@ def test_classes_are_compared_by_their_one_hot_error(tmp_path):
     """A classifier's score is the squared error of its one-hot columns."""
     classes = np.digitize(Y, [-0.3, 0.5]).astype(float)
     store = stored(tmp_path / "s.zarr", BAGS, classes)
-    search = replace(SEARCH, embeddings=[ProjectionEmbedding(n_per_dim=4)], first_bags=N)
+    search = Search([ProjectionEmbedding(n_per_dim=4)], scale_multipliers=(1.0, 2.0), first_bags=N)
     result = tune(estimator(DoubleBasisClassifier), store, search=search)
     one_hot = (classes[:, None] == np.unique(classes)).astype(float)
     for c, candidate in enumerate(result.candidates):
@@ -302,20 +335,6 @@ def test_several_kinds_of_embedding_are_compared(store):
     )
     assert [candidate.embedding for candidate in result.candidates] == [0, 0, 1, 1, 2, 2]
     assert set(result.scores[0]) == set(range(6))
-
-
-@pytest.mark.long
-def test_progress_covers_each_rung_and_the_fit(store):
-    """It starts at 0 for each rung and for the fit, and reaches the end of each."""
-    seen = []
-    result = tune(estimator(), store, search=SEARCH, progress=lambda *at: seen.append(at))
-    totals = list(dict.fromkeys(total for _, total in seen))
-    first, second = result.rungs
-    assert totals == [9 * first.n_bags, 3 * (second.n_bags - first.n_bags), N]
-    for total in totals:
-        done = [n for n, of in seen if of == total]
-        assert (done[0], done[-1]) == (0, total)
-        assert done == sorted(done)
 
 
 @pytest.mark.parametrize(

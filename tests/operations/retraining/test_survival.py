@@ -33,21 +33,35 @@ def base(tmp_path_factory):
     return folder
 
 
+def copied(folder, to, base):
+    """The retraining with a copy of the folder's registry and state; the store is shared."""
+    for name in ("registry", "registry.retrain"):
+        shutil.copytree(folder / name, to / name)
+    return spec(to, data_url=str(base / "bags.zarr"))
+
+
 @pytest.fixture
 def given(base, tmp_path):
-    """A copy of it; the store is shared."""
-    for name in ("registry", "registry.retrain"):
-        shutil.copytree(base / name, tmp_path / name)
-    return spec(tmp_path, data_url=str(base / "bags.zarr"))
+    return copied(base, tmp_path, base)
 
 
 @pytest.fixture(scope="module")
 def undisturbed(base, tmp_path_factory):
     """The report of the second round when nobody dies."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    for name in ("registry", "registry.retrain"):
-        shutil.copytree(base / name, folder / name)
-    return retrained(spec(folder, data_url=str(base / "bags.zarr")))[0].report
+    return retrained(copied(base, tmp_path_factory.mktemp("undisturbed"), base))[0].report
+
+
+@pytest.fixture(scope="module")
+def dead(base, tmp_path_factory):
+    """A line whose second round was decided when its process was killed."""
+    folder = tmp_path_factory.mktemp("dead")
+    killed(copied(base, folder, base), "decided")
+    return folder
+
+
+@pytest.fixture
+def decided(base, dead, tmp_path):
+    return copied(dead, tmp_path, base)
 
 
 # ---------------------------------------------------------------------- what processes do
@@ -176,11 +190,10 @@ def test_champion_changed_between_death_and_return(given, caplog):
 
 
 @pytest.mark.long
-def test_new_bags_since_the_death(base, given, tmp_path):
+def test_new_bags_since_the_death(base, decided, tmp_path):
     """A call that finishes a round goes on with the bags that came since."""
     shutil.copytree(base / "bags.zarr", tmp_path / "bags.zarr")
     given = spec(tmp_path)
-    killed(given, "decided")
     grow(BagStore.open(given.data_url), 30)
     rounds = []
     outcome = retrain(given, lambda report, _: rounds.append(report["number"]))
@@ -208,51 +221,43 @@ def test_report_that_could_not_be_written(given):
 
 
 @pytest.mark.long
-def test_two_at_once(given):
-    """The second says that another is running, and did nothing; after it died the way is free."""
+def test_two_at_once(given, tmp_path):
+    """The second says that another is running, and did nothing; one with a state of its own is not
+    in the way; after the first died the way is free."""
     with running(retrain_and_stop, given, "counting") as (process, pipe):
         assert pipe.poll(60)
         with pytest.raises(BusyError, match="another retraining is running; nothing was done"):
             retrain(given)
+        other = retrain(replace(given, state_url=str(tmp_path / "other")))
+        assert other.report["new_line"] == "first round"
         process.kill()
         process.join()
     assert retrain(given).decision == "promoted"
 
 
 @pytest.mark.long
-def test_another_folder_is_another_line(given, tmp_path):
-    """Retrainings with states of their own do not stand in each other's way."""
-    other = replace(given, state_url=str(tmp_path / "other"))
-    with running(retrain_and_stop, given, "counting") as (_, pipe):
-        assert pipe.poll(60)
-        assert retrain(other).report["new_line"] == "first round"
-
-
-@pytest.mark.long
-def test_champion_changed_while_the_round_ran(given):
+def test_champion_changed_while_the_round_ran(decided):
     """A round whose champion was changed before it could promote says so: in its decision, its
     report, the rounds and the picture; the model is registered and nothing is promoted."""
-    registry = Registry(given.registry_url)
+    registry = Registry(decided.registry_url)
     first = registry.current()
-    killed(given, "decided")
     other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
     registry.promote(other)
     published = []
-    outcome = retrain(given, lambda *what: published.append(what))
+    outcome = retrain(decided, lambda *what: published.append(what))
     assert outcome.decision == outcome.report["decision"] == "overtaken"
     assert outcome.report["reasons"][0].endswith(f"it stays {other}")
     assert [one.decision for one in published[0][1]] == ["promoted", "overtaken"]
     assert registry.current() == other != first
     assert lines_of(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
     assert exit_code(outcome.report) == 3
-    assert retrain(given).decision == "nothing"
+    assert retrain(decided).decision == "nothing"
 
 
 @pytest.mark.long
-def test_champion_changed_right_before_the_promotion(given, monkeypatch):
+def test_champion_changed_right_before_the_promotion(decided, monkeypatch):
     """Between the look at the registry and the promotion: it does not replace another's, either."""
-    killed(given, "decided")
-    registry, check = Registry(given.registry_url), Registry._check
+    registry, check = Registry(decided.registry_url), Registry._check
     other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
 
     def be_overtaken(ours, name):
@@ -261,16 +266,15 @@ def test_champion_changed_right_before_the_promotion(given, monkeypatch):
         check(ours, name)
 
     monkeypatch.setattr(Registry, "_check", be_overtaken)
-    assert retrain(given).decision == "overtaken"
+    assert retrain(decided).decision == "overtaken"
     assert registry.current() == other
 
 
 @pytest.mark.long
-def test_registry_that_lost_its_champion_while_the_round_ran(given):
+def test_registry_that_lost_its_champion_while_the_round_ran(decided):
     """An older registry in its place is a champion that was changed, too: nothing is promoted."""
-    killed(given, "decided")
-    Path(given.registry_url, POINTER).unlink()
-    outcome = retrain(given)
+    Path(decided.registry_url, POINTER).unlink()
+    outcome = retrain(decided)
     assert outcome.decision == "overtaken"
     assert outcome.report["reasons"][0].endswith("there is none now")
-    assert Registry(given.registry_url).current() is None
+    assert Registry(decided.registry_url).current() is None
