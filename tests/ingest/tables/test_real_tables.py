@@ -23,8 +23,6 @@ from tests.ingest.long_tables import (
     write,
 )
 
-pytestmark = pytest.mark.usefixtures("client")
-
 N_BAGS = 40
 
 
@@ -265,10 +263,8 @@ def test_daily_tables_are_appended(tmp_path, ingest_cut):
         ({}, {"mode": "overwrite", "box": {"share": 0.1}}, ParameterError, ("quantile",)),
     ],
 )
-def test_what_can_not_be_appended_changes_nothing(change, options, error, words, tmp_path, client):
+def test_what_can_not_be_appended_changes_nothing(change, options, error, words, tmp_path):
     """One line that names it, and the store is as it was."""
-    if client is not None:
-        return  # these are refused before a client is used
     frame, url = table_of(range(6)), tmp_path / "s.zarr"
     given = {"targets": ["size", "kind"], **COLUMNS}
     ingest_tables(write(frame, tmp_path / "a.csv"), url, **given)

@@ -29,8 +29,6 @@ from tests.ingest.long_tables import (
     write,
 )
 
-pytestmark = pytest.mark.usefixtures("client")
-
 INTEGER_IDS = [*range(-3, 20), 2**62, 10**3]
 TEXT_IDS = ["b10", "b9", "B1", "ö", "a b", "7", "007"]
 
@@ -223,19 +221,18 @@ def test_names_that_differ_in_case_or_are_duckdbs_own(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("numbers", "text"),
+    ("numbers", "text", "client"),
     [
-        ("float16", "string"),
-        ("int8", "large_string"),
-        ("uint64", "categories"),
-        ("decimal128(5, 2)", "string"),
-        ("double", "categories"),
+        ("float16", "string", "here"),
+        ("int8", "large_string", "here"),
+        ("uint64", "categories", "cluster"),
+        ("decimal128(5, 2)", "string", "here"),
+        ("double", "categories", "here"),
     ],
+    indirect=["client"],
 )
 def test_every_type_of_numbers_and_text(numbers, text, tmp_path, client):
     """As pandas, Polars and others write them, dictionaries (categories) among them."""
-    if client is not None and text != "categories":
-        return  # the columns are the same text by then
     words = pa.array(["b", "a", "b"])
     words = words.dictionary_encode() if text == "categories" else words.cast(text)
     number = pa.decimal128(5, 2) if numbers.startswith("decimal") else pa.type_for_alias(numbers)
@@ -310,10 +307,10 @@ def test_a_killed_ingest_commits_nothing_and_runs_again(tmp_path, client):
     assert_holds_responses(store, answers)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("client", ["cluster"], indirect=True)
 def test_a_worker_that_dies_changes_nothing(tmp_path, ingest_cut, client):
     """The workers hold the sorted rows on their disks; what one takes along is made again."""
-    if client is None:
-        return
     frame = table_of(range(40))
     victims = list(client.run(os.getpid).values())[:1]
 

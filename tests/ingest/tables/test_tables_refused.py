@@ -1,4 +1,8 @@
-"""Long tables that cannot be used: one clear error each, and nothing left behind."""
+"""Long tables that cannot be used: one clear error each, and nothing left behind.
+
+On a cluster too (``on_both``) where the engine decides: what rows of several pieces say together,
+and what is left when writing ends early.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from bagbasis.data.storage.zarr_writer import WriterStore
 from bagbasis.ingest.tables import ingest_tables
 from tests.ingest.long_tables import COLUMNS, assert_holds, write
 
-pytestmark = pytest.mark.usefixtures("client")
+on_both = pytest.mark.usefixtures("client")
 
 
 def good(**changes):
@@ -129,6 +133,7 @@ def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, ingest_cut, ref
 
 
 @pytest.mark.parametrize("ids", [[1, 2, None, 1, 2, 3], ["x", "y", None, "x", "y", "z"]])
+@on_both
 def test_a_missing_id(ids, path, refused):
     """In Parquet, a missing integer is found by its row as well as a missing text."""
     frame = good(bag=ids)
@@ -193,6 +198,7 @@ def test_an_unreadable_file(path, tmp_path, refused):
 
 
 @pytest.mark.long
+@on_both
 def test_a_file_cut_off(tmp_path, refused):
     """A Parquet file without its end, a Parquet file with a damaged page, a gzip cut short."""
     parquet = write(good(), tmp_path / "p.parquet")
@@ -221,6 +227,7 @@ def test_no_rows(path, refused):
 
 
 @pytest.mark.long
+@on_both
 def test_a_target_that_varies_within_a_bag(path, refused):
     """The bag and both values, for numbers, labels and a value that is there only sometimes."""
     write(good(), path)
@@ -258,6 +265,7 @@ def test_free_text_is_no_class(path, refused):
 
 
 @pytest.mark.long
+@on_both
 def test_a_target_table_with_a_repeated_id(path, tmp_path, refused):
     """Both rows are named, in whatever files they are."""
     points = write(good(), tmp_path / "points.parquet")
@@ -293,6 +301,7 @@ def answers(**changes):
 
 
 @pytest.mark.long
+@on_both
 def test_responses_of_an_unknown_bag(path, tmp_path, refused):
     """An id that no point has is named with its file and row, wherever it sorts."""
     points = write(good(), tmp_path / "points.parquet")
@@ -347,6 +356,7 @@ def test_parameters_out_of_range(path, refused):
 
 
 @pytest.mark.long
+@on_both
 def test_a_store_that_is_there_is_kept(path, tmp_path):
     """It is replaced only on request, and then not before all rows were found to be good."""
     url = tmp_path / "s.zarr"
@@ -373,6 +383,7 @@ def test_what_is_there_and_is_no_store_is_never_replaced(path, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("calls", range(5))
+@on_both
 def test_writing_that_fails_leaves_nothing(calls, path, monkeypatch, refused):
     """A disk that is full at once, when the store is made for good, and before the commit."""
     sync, left = WriterStore.sync, [calls]
@@ -387,6 +398,7 @@ def test_writing_that_fails_leaves_nothing(calls, path, monkeypatch, refused):
     refused(write(good(), path), "No space left on device", error=StoreError)
 
 
+@on_both
 def test_an_interrupt_leaves_nothing(path, tmp_path):
     """Control-C while the points are written."""
     url = tmp_path / "s.zarr"
