@@ -36,20 +36,32 @@ def bags_of(n=60, d=2, seed=0, size=20):
     return Bags.from_list(points), np.log(spread)
 
 
+@pytest.fixture(scope="module")
+def chosen():
+    """The default with few random features, fitted to `bags_of`."""
+    return DoubleBasisRegressor(random_features=SMALL).fit(*bags_of())
+
+
+@pytest.fixture(scope="module")
+def by_default():
+    return DoubleBasisRegressor().fit(*bags_of())
+
+
+def tried(model):
+    """The names of what a choice has tried."""
+    return {one["name"] for one in model.report_["choice"]["tried"]}
+
+
 @pytest.mark.long
-def test_the_default_chooses_and_says_what_it_tried():
-    bags, y = bags_of()
-    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+def test_the_default_chooses_and_says_what_it_tried(chosen):
+    model = chosen
     found = model.report_["choice"]
-    tried = found["tried"]
     assert json.loads(json.dumps(found)) == found
-    assert found["chosen"] == tried[0]["name"]
-    assert tried[0]["error"] == min(one["error"] for one in tried)
-    assert {"moments", "mean map", "sliced Wasserstein", "projection", "js"} <= {
-        one["name"] for one in tried
-    }
-    assert all(one["standard_error"] > 0 for one in tried)
-    assert tried[0]["error"] < 0.3
+    assert found["chosen"] == found["tried"][0]["name"]
+    assert found["tried"][0]["error"] == min(one["error"] for one in found["tried"])
+    assert {"moments", "mean map", "sliced Wasserstein", "projection", "js"} <= tried(model)
+    assert all(one["standard_error"] > 0 for one in found["tried"])
+    assert found["tried"][0]["error"] < 0.3
     assert model.features_.second.scale > 0
     assert model.embedding == "auto"
 
@@ -63,26 +75,24 @@ def test_none_is_the_projection_of_before():
 
 
 @pytest.mark.long
-def test_the_fit_is_that_of_the_embedding_and_width_chosen():
+def test_the_fit_is_that_of_the_embedding_and_width_chosen(chosen):
     """Given by hand, what was chosen has the same bits."""
-    bags, y = bags_of()
-    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    (bags, y), model = bags_of(), chosen
     width = model.report_["choice"]["tried"][0]["width"]
     names = {one.name: one for one in short_list(2)}
     name, _, scale = model.report_["choice"]["chosen"].partition(", ")
     first, *others = (names[part] for part in name.split(" + "))
-    chosen = first.plus(others[0]) if others else first
-    chosen = chosen.on(scale) if scale else chosen
+    embedding = first.plus(others[0]) if others else first
+    embedding = embedding.on(scale) if scale else embedding
     second = clone(SMALL).set_params(scale_multiplier=width)
-    again = DoubleBasisRegressor(chosen.made(), second, alpha="folds").fit(bags, y)
+    again = DoubleBasisRegressor(embedding.made(), second, alpha="folds").fit(bags, y)
     np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
 @pytest.mark.long
-def test_few_bags_choose_the_penalty_by_folds(monkeypatch):
+def test_few_bags_choose_the_penalty_by_folds(chosen, monkeypatch):
     """Beyond some thousands GCV serves; what was asked for in another way is kept."""
-    bags, y = bags_of()
-    of_few = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+    (bags, y), of_few = bags_of(), chosen
     given = DoubleBasisRegressor(random_features=SMALL, alpha=[0.1, 1.0]).fit(bags, y)
     monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FEW_BAGS", len(bags) - 1)
     of_many = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
@@ -115,13 +125,11 @@ def test_noise_that_differs_from_bag_to_bag_does_not_cost_the_default_much(monke
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
-def test_the_second_basis_of_a_choice_is_landmarks(kind):
-    """With as many landmarks as bags it is the kernel itself; what is given is kept."""
+def test_the_second_basis_of_a_choice_is_landmarks(kind, by_default):
+    """With as many landmarks as bags it is the kernel itself."""
     bags, y = bags_of()
-    y = y > 0 if kind is DoubleBasisClassifier else y
-    model = kind().fit(bags, y)
-    tried = model.report_["choice"]["tried"]
-    assert len(tried) > len(kind(random_features=SMALL).fit(bags, y).report_["choice"]["tried"])
+    model = kind().fit(bags, y > 0) if kind is DoubleBasisClassifier else by_default
+    assert any(name.startswith("linear") for name in tried(model))
     second = model.features_.second
     assert isinstance(second, NystroemSpec)
     rows = np.empty((len(bags), second.n_inputs))
@@ -130,9 +138,11 @@ def test_the_second_basis_of_a_choice_is_landmarks(kind):
     second.transform(rows, z)
     kernel = second.kernel(rows / second.scale, rows / second.scale)
     np.testing.assert_allclose(z @ z.T, kernel, atol=1e-4)
-    given = kind(random_features=RandomFourierFeatures()).fit(bags, y)
-    assert isinstance(given.features_.second, FourierSpec)
-    assert kind("moments").fit(bags, y).features_.second.n_features == 2048
+
+
+def test_random_features_that_are_given_are_kept(chosen):
+    assert isinstance(chosen.features_.second, FourierSpec)
+    assert DoubleBasisRegressor("moments").fit(*bags_of()).features_.second.n_features == 2048
 
 
 def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypatch):
@@ -146,7 +156,7 @@ def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 30, 500, 2000])
+@pytest.mark.parametrize("d", [1, 3, 4, 30, 2000])
 def test_every_dimension_has_a_default(d):
     bags, y = bags_of(24, d, size=6)
     model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
@@ -232,7 +242,7 @@ def test_classes_and_densities_choose_too():
 
 
 @pytest.mark.long
-def test_a_linear_model_is_taken_where_it_is_best():
+def test_a_linear_model_is_taken_where_it_is_best(by_default):
     """Of labels that are linear in means; where random features are given, none is tried."""
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(80, 12))
@@ -243,14 +253,12 @@ def test_a_linear_model_is_taken_where_it_is_best():
     assert found["chosen"] == "linear in means"
     assert model.features_.second is None
     given = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
-    assert not any(one["name"].startswith("linear") for one in given.report_["choice"]["tried"])
-    curved = DoubleBasisRegressor().fit(*bags_of())
-    names = {one["name"] for one in curved.report_["choice"]["tried"]}
-    assert {"linear in means", "linear in moments", "extremes"} <= names
-    assert not curved.report_["choice"]["chosen"].startswith("linear in means")
+    assert not any(name.startswith("linear") for name in tried(given))
+    assert {"linear in means", "linear in moments", "extremes"} <= tried(by_default)
+    assert not by_default.report_["choice"]["chosen"].startswith("linear in means")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_extremes_are_chosen_where_one_point_decides(seed):
     """One point of eighty beyond the others makes a bag's class."""
     rng = np.random.default_rng(seed)
@@ -291,14 +299,12 @@ def test_an_outlier_does_not_keep_others_from_being_told_apart():
     points = bags.points.copy()
     points[0] = 1e4
     model = DoubleBasisRegressor(random_features=SMALL).fit(Bags(points, bags.offsets), y)
-    names = {one["name"] for one in model.report_["choice"]["tried"]}
-    assert any(name.endswith(("standardised", "tails drawn in")) for name in names)
+    assert any(name.endswith(("standardised", "tails drawn in")) for name in tried(model))
     assert model.score(bags[1:], y[1:]) > 0.7
 
 
-def test_it_is_saved_and_its_parameter_is_auto(tmp_path):
-    bags, y = bags_of()
-    model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
+def test_it_is_saved_and_its_parameter_is_auto(chosen, tmp_path):
+    (bags, _), model = bags_of(), chosen
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
     assert loaded.embedding == "auto"
@@ -379,11 +385,9 @@ def test_a_fit_with_the_number_of_points_is_like_any_other(tmp_path):
 
 
 @pytest.mark.long
-def test_the_number_of_points_is_left_out_where_it_does_not_help():
+def test_the_number_of_points_is_left_out_where_it_does_not_help(by_default):
     """It is not tried where all bags have as many points, and not taken without a clear gain."""
-    bags, y = bags_of()
-    tried = DoubleBasisRegressor().fit(bags, y).report_["choice"]["tried"]
-    assert not any(SIZE in one["name"] for one in tried)
+    assert not any(SIZE in name for name in tried(by_default))
     arrays, y = sized(lambda bag: bag[:, 0].mean(), least=60, most=90)
     found = DoubleBasisRegressor().fit(arrays, y).report_["choice"]
     assert SIZE not in found["chosen"]
@@ -427,15 +431,14 @@ def test_the_logarithm_of_a_scale_over_decades_is_learnt():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["normal", "one-hot", "shifted", "constant", "all zero"])
-def test_roots_are_not_tried_where_points_do_not_spread_over_decades(kind):
+@pytest.mark.parametrize("kind", ["one-hot", "shifted", "constant", "all zero"])
+def test_roots_are_not_tried_where_points_do_not_spread_over_decades(kind, chosen):
     bags, y = bags_of()
     arrays = {
-        "normal": list(bags),
         "one-hot": [np.eye(3)[(bag[:, 0] > 0).astype(int)] for bag in bags],
         "shifted": [bag + 1990 for bag in bags],
         "constant": [np.column_stack([bag, np.full(len(bag), 5.0)]) for bag in bags],
         "all zero": [np.column_stack([bag, np.zeros(len(bag))]) for bag in bags],
     }[kind]
-    tried = DoubleBasisRegressor(random_features=SMALL).fit(arrays, y).report_["choice"]["tried"]
-    assert not any("roots" in one["name"] for one in tried)
+    model = DoubleBasisRegressor(random_features=SMALL).fit(arrays, y)
+    assert not any("roots" in name for name in tried(model) | tried(chosen))
