@@ -72,12 +72,11 @@ def stores(tmp_path_factory):
 def alone(stores):
     """What one process makes of it, before there is any cluster."""
     assert current_client() is None
-    result = {}
+    result, store = {}, stores[None]
     for precision in ("float64", "float32"):
-        for chunk_points, store in stores.items():
-            model = regressor(precision).fit(store, holdout=0.1)
-            fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
-            result[precision, chunk_points] = (model, fit.run().train)
+        model = regressor(precision).fit(store, holdout=0.1)
+        fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
+        result[precision] = (model, fit.run().train)
     return result
 
 
@@ -97,21 +96,14 @@ def close(a, b, rtol):
         np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
 
 
-@pytest.mark.parametrize("chunk_points", [50, None])
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("precision", "chunk_points"), [("float64", 50), ("float64", None), ("float32", 50)]
+)
 def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
     """Statistics, model and predictions on two workers are those of one process, for any chunks:
     in double to 1e-12, in float32 to its rounding."""
-    check_fit_and_back(stores[chunk_points], alone, precision)
-
-
-def test_compiling_in_a_worker_is_said(cluster, tmp_path):
-    """The client hears of a kernel that a worker compiles, and nothing of one in the cache."""
-    assert compiled_twice(kernel_file(tmp_path)) == (["compiling kernels (once)"], [])
-
-
-def check_fit_and_back(store, alone, precision):
-    model, statistics = alone[precision, None]
+    store = stores[chunk_points]
+    model, statistics = alone[precision]
     fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
     close(fit.run().train, statistics, 1e-12 if precision == "float64" else 2e-7)
     seen = []
@@ -133,6 +125,11 @@ def check_fit_and_back(store, alone, precision):
     np.testing.assert_allclose(
         lazy.compute(), model.predict(BAGS), rtol=0, atol=1e-9 if precision == "float64" else 1e-4
     )
+
+
+def test_compiling_in_a_worker_is_said(cluster, tmp_path):
+    """The client hears of a kernel that a worker compiles, and nothing of one in the cache."""
+    assert compiled_twice(kernel_file(tmp_path)) == (["compiling kernels (once)"], [])
 
 
 def test_classifier_and_features(cluster, stores):
@@ -301,16 +298,7 @@ def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     fitted = regressor()
     bags = GatedBags(store, Targets(("y",)))
     kill_a_worker(cluster, gate, lambda: fitted.fit(bags, holdout=0.1))
-    model, _ = alone["float64", 50]
+    model, _ = alone["float64"]
     np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=0, atol=1e-9)
     assert fitted.report_["n_bags_fitted"] == model.report_["n_bags_fitted"]
     assert fitted.report_["n_points_seen"] == model.report_["n_points_seen"]
-
-
-def test_four_workers(cluster, stores, alone):
-    """Nor does it matter that there are four workers."""
-    cluster.cluster.scale(4)
-    cluster.wait_for_workers(4)
-    assert len(set(cluster.run(os.getpid).values())) == 4
-    for precision in ("float64", "float32"):
-        check_fit_and_back(stores[50], alone, precision)
