@@ -44,7 +44,7 @@ def run_and_report(
     if path is not None:
         check_report_place(path)
         if JOBS[name].page:
-            check_report_place(page_url(path), is_page)
+            check_report_place(page_url(path), is_report_page)
     with _logged() as warned:
         report: dict[str, Any] = job.run(config, console)
     if path is not None:
@@ -123,7 +123,7 @@ def _logged() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def is_page(content: bytes) -> bool:
+def is_report_page(content: bytes) -> bool:
     """Return whether a file was made from the template ``page.html``."""
     return b'name="generator" content="bagbasis report"' in content[:1024]
 

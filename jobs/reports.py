@@ -57,11 +57,11 @@ def _check_extras() -> None:
 
 
 def _write(name: str, url: str | os.PathLike[str], parts: list[Part]) -> None:
-    from .files import check_report_place, is_page, make_folder_of, write_page
+    from .files import check_report_place, is_report_page, make_folder_of, write_page
     from .page import render
 
     place = normalize_url(url)
-    check_report_place(place, is_page)
+    check_report_place(place, is_report_page)
     make_folder_of(place)
     write_page(place, render(name, parts, {}))
 

@@ -23,7 +23,7 @@ from bagbasis.models.verdict import rounded
 
 from ..pictures.densities import draw_bags, draw_densities
 from ..pictures.errors_page import MEASURES, SUBSETS, class_rows, measures
-from ..pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
+from ..pictures.evaluation import draw_confusion, draw_judged_predictions, draw_residuals
 from ..terminal import Terminal
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class TargetView:
         columns = zip(errors.sample.true.T, errors.sample.predicted.T, strict=True)
         what = [np.column_stack(pair) for pair in columns], names, list(by_target.values())
         return [
-            draw_predictions(out_dir / "predictions.png", *what),
+            draw_judged_predictions(out_dir / "predictions.png", *what),
             draw_residuals(out_dir / "residuals.png", *what),
         ]
 
@@ -169,7 +169,7 @@ class DensityView:
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
         """Draw, for a few bags, the predicted density beside the response's and the bag's own."""
-        rows = spread_bags(errors, n_pictured)
+        rows = evenly_spread(errors, n_pictured)
         batch = next(read_pairs(self.store, rows).batches())
         spec = self.model.response_spec_
         kinds = {"response": batch.labels.present}
@@ -202,7 +202,7 @@ class DensityView:
         smoother = KernelSmoother(embedding=first, response_embedding=model.response_embedding).fit(
             training, holdout=model.holdout_, progress=progress
         )
-        bags = read_pairs(self.store, spread_bags(errors, n))
+        bags = read_pairs(self.store, evenly_spread(errors, n))
         begun = time.perf_counter()
         smoothed = evaluate_together([smoother.model_], bags)[0]
         done = time.perf_counter()
@@ -242,7 +242,7 @@ def choose_view(
     return view
 
 
-def spread_bags(errors: Errors, n: int) -> NDArray[np.int64]:
+def evenly_spread(errors: Errors, n: int) -> NDArray[np.int64]:
     """Choose up to n of the bags evaluated, evenly spread."""
     index = errors.sample.index
     return index[np.linspace(0, len(index) - 1, min(n, len(index))).astype(np.int64)]

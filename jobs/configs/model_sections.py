@@ -24,7 +24,7 @@ from .sections import (
     build,
     build_features,
     build_or_auto,
-    named_embedding,
+    embedding_section,
     with_parameters,
 )
 
@@ -53,7 +53,7 @@ class ModelSection(Section):
         default="regression", description="what is predicted: numbers, classes or densities"
     )
     embedding: EmbeddingSection = Field(
-        default_factory=lambda: named_embedding(AUTO),
+        default_factory=lambda: embedding_section(AUTO),
         description="first basis: from a bag to a vector; auto: chosen from the data, with "
         "task: densities a projection",
     )
@@ -80,7 +80,7 @@ class ModelSection(Section):
         """Replace the embedding by another one with its defaults; None changes nothing."""
         if name is None:
             return self
-        return self.model_copy(update={"embedding": named_embedding(name)})
+        return self.model_copy(update={"embedding": embedding_section(name)})
 
     def check_target(self, target: str | list[str] | None) -> None:
         """Raise ConfigError for a target beside task: densities."""

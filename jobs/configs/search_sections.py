@@ -17,8 +17,8 @@ from .sections import (
     DEFAULT,
     INNER,
     NAMED,
+    embedding_section,
     is_automatic,
-    named_embedding,
     title_of,
     with_parameters,
     without_method,
@@ -141,7 +141,7 @@ def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Sect
     if "name" in values:  # then the others have their defaults, as in a model's section
         base = _named(f"{key}.name", values["name"])
     elif is_automatic(base):  # as in a model's section, whose keys without a name are of this kind
-        base = named_embedding(DEFAULT)
+        base = embedding_section(DEFAULT)
     kind, fields = type(base), type(base).model_fields
     try:
         values = without_method({**values, "name": _kind(base)})
@@ -197,7 +197,7 @@ def _named(key: str, name: object) -> Section:
             f"key {key!r} is {name!r}; expected one of {', '.join(NAMED)}"
             f"{closest(str(name), list(NAMED))}"
         )
-    return named_embedding(name)
+    return embedding_section(name)
 
 
 def _kind(section: Section) -> str:

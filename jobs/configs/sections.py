@@ -226,7 +226,7 @@ def automatic_features() -> Any:  # noqa: ANN401 - a kind of `FeaturesSection` w
 
 
 @lru_cache
-def named_embedding(name: str) -> Section:
+def embedding_section(name: str) -> Section:
     """Return the section of an embedding with its defaults; see `NAMED`."""
     if name == AUTO:
         return _AUTOMATIC()

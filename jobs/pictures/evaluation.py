@@ -19,7 +19,7 @@ from matplotlib.ticker import (
 from numpy.typing import NDArray
 
 from bagbasis.data.storage.files import writing
-from bagbasis.plotting.predictions import draw_predictions as draw_pairs, errors_in_words
+from bagbasis.plotting.predictions import draw_predictions, errors_in_words
 from bagbasis.plotting.style import BLUE, GREY, ORANGE, drawable, label_of
 
 DOTS_PER_INCH = 120  # of the PNG files
@@ -75,7 +75,7 @@ def _labels_of_numbers(figure: Figure) -> Iterator[Text]:
                 yield from (label for tick in ticks for label in (tick.label1, tick.label2))
 
 
-def draw_predictions(
+def draw_judged_predictions(
     path: str | os.PathLike[str],
     pairs: Sequence[Array],
     names: Sequence[str],
@@ -92,7 +92,7 @@ def draw_predictions(
     """
     figure, axes = _panels(len(pairs), 5.0)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
-        draw_pairs(axis, pair[:, 0], pair[:, 1], name)
+        draw_predictions(axis, pair[:, 0], pair[:, 1], name)
         axis.set_title(errors_in_words(error), fontsize=10)
     figure.suptitle(f"Predicted against true targets of {_which(pairs, errors)}")
     return save_figure(figure, path)
@@ -104,7 +104,7 @@ def draw_residuals(
     names: Sequence[str],
     errors: Sequence[dict[str, Any]],
 ) -> Path:
-    """Draw the histogram of predicted − true, one panel per target; see `draw_predictions`."""
+    """Draw the histogram of predicted − true, a panel per target; see `draw_judged_predictions`."""
     figure, axes = _panels(len(pairs), 3.8)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
         n_bins = int(np.clip(len(pair) ** 0.5, 5, MOST_BINS))  # of few bags more are noise

@@ -73,7 +73,7 @@ class RunState:
     report: dict[str, Any] | None
 
 
-def read_state(url: str) -> RunState:
+def read_run_state(url: str) -> RunState:
     """Read the state of the run in this folder; RunError where there is none."""
     record = read_record(url)
     state = read_object(f"{url}/{STATE}") or {}

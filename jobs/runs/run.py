@@ -16,7 +16,7 @@ from bagbasis.data.storage.urls import local_path, normalize_url
 from bagbasis.execution.notebook import bar_html, in_notebook
 
 from .launchers import WITHDRAWALS
-from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
+from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_run_state
 from .roots import ROOT_VARIABLE, roots_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Run:
 
     def state(self) -> RunState:
         """Read how it stands."""
-        return read_state(self.url)
+        return read_run_state(self.url)
 
     def status(self) -> Status:
         """Read whether the run waits, runs or has ended, and how."""

@@ -116,7 +116,7 @@ def is_iterable(value: object) -> bool:
     return Items.accepts(value)
 
 
-def is_table(value: object) -> bool:
+def has_columns(value: object) -> bool:
     """Return whether a value is a table, whose items are the names of its columns."""
     return hasattr(value, "columns")
 
@@ -124,7 +124,7 @@ def is_table(value: object) -> bool:
 def _listed(value: object) -> list[Any]:
     """Return items that are in an order: lists, arrays, pandas' indexes, the keys of a dict."""
     is_ordered = isinstance(value, KeysView) or not isinstance(value, (Set, Mapping, str, bytes))
-    is_ordered = is_ordered and not is_table(value)
+    is_ordered = is_ordered and not has_columns(value)
     if isinstance(value, Collection) and is_iterable(value) and is_ordered:
         return list(value)
     raise UnfitError

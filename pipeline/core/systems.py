@@ -241,7 +241,7 @@ def _while_read(rename: Callable[[], object]) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def exchange(one: Path, other: Path) -> bool:
+def exchange_paths(one: Path, other: Path) -> bool:
     """Swap two names in one step; return False if the kernel or the filesystem cannot.
 
     Raises

@@ -25,7 +25,7 @@ from ..core import (
     component,
 )
 from ..core.arrays import Floats, Integers
-from ..core.containers import is_table
+from ..core.containers import has_columns
 from ..core.errors import DataError
 from ..core.held_out_choice import as_good_as_best, simplest_within
 from ..core.sklearn_bases import BaseEstimator, UnfittedError
@@ -383,7 +383,7 @@ class _Density:
 def _is_points(X: object) -> bool:
     """Return whether ``X`` is a matrix, vector or table of points, not a list of bags."""
     if not isinstance(X, np.ndarray):
-        return is_table(X) or (hasattr(X, "dtype") and np.ndim(X) == 1)  # type: ignore[arg-type]
+        return has_columns(X) or (hasattr(X, "dtype") and np.ndim(X) == 1)  # type: ignore[arg-type]
     return X.ndim < 3 and (X.dtype != object or X.size == 0 or np.ndim(X.flat[0]) == 0)
 
 

@@ -31,7 +31,7 @@ from .density_checks import (
     in_unit_cube,
 )
 from .rejection import MOST_CELLS, draw_series
-from .series_values import blocks, l2_distances, midpoints, series_at, series_on_lattice
+from .series_values import l2_distances, midpoints, row_blocks, series_at, series_on_lattice
 from .valid_densities import MOST_DIMS, default_grid, thresholds
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class Densities:
         check_bytes(n, self.n_dims, len(self))
         out = np.empty((len(self), n**self.n_dims))
         series = self.indices, self.basis
-        for rows in blocks(len(self), out.shape[1], VALUES_PER_BLOCK):
+        for rows in row_blocks(len(self), out.shape[1], VALUES_PER_BLOCK):
             values = series_on_lattice(self.coefficients[rows], *series, midpoints(n))
             out[rows] = self._cut(values, rows)
         out /= self.volume

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from ..core.arrays import Floats, Integers
-from .series_values import blocks, midpoints, series_at, series_on_lattice
+from .series_values import midpoints, row_blocks, series_at, series_on_lattice
 
 MOST_DIMS = 3  # beyond, a grid fine enough has too many cells
 MOST_CELLS = 2**18  # of a grid by default: 2 MiB of values per density
@@ -38,7 +38,7 @@ def thresholds(coefficients: Floats, indices: Integers, basis: str, grid: int) -
     n_dims = indices.shape[1]
     n_values = grid**n_dims if n_dims <= MOST_DIMS else 2**LOG2_POINTS
     out = np.empty(len(coefficients))
-    for rows in blocks(len(coefficients), n_values, VALUES_PER_BLOCK):
+    for rows in row_blocks(len(coefficients), n_values, VALUES_PER_BLOCK):
         if n_dims <= MOST_DIMS:
             values = series_on_lattice(coefficients[rows], indices, basis, midpoints(grid))
         else:

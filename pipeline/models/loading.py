@@ -25,7 +25,7 @@ from .saving import (
     VERSIONS,
     params_from_dict,
     read_model_arrays,
-    read_state,
+    read_model_state,
     state_of,
 )
 from .triple_basis import TripleBasisRegressor
@@ -99,7 +99,7 @@ def is_network(url: str | os.PathLike[str]) -> bool:
         If no model exists at ``url``, or it is of an unsupported format version.
     """
     url = normalize_url(url)
-    return NETWORK in read_one(url, lambda: read_state(url), last=GROUP)
+    return NETWORK in read_one(url, lambda: read_model_state(url), last=GROUP)
 
 
 def read_network(url: str, values: Mapping[str, Any]) -> list[NDArray[np.float64]]:
@@ -136,7 +136,7 @@ def saved_state(url: str | os.PathLike[str]) -> tuple[ModelState, dict[str, str]
 
 
 def _saved_state(url: str) -> tuple[ModelState, dict[str, str]]:
-    values = read_state(url)
+    values = read_model_state(url)
     if NETWORK not in values:
         model = _made(url, values)
         return state_of(model), model.versions_
@@ -147,7 +147,7 @@ def _saved_state(url: str) -> tuple[ModelState, dict[str, str]]:
 
 
 def _load(url: str) -> DoubleBasis:
-    values = read_state(url)
+    values = read_model_state(url)
     if NETWORK in values:
         raise ModelError(
             f"{url}: is a network, {values.get('estimator')}; load it with "

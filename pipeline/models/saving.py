@@ -171,7 +171,7 @@ def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
     return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
 
 
-def read_state(url: str) -> dict[str, Any]:
+def read_model_state(url: str) -> dict[str, Any]:
     """Return the state of a saved model from its attributes.
 
     Raises

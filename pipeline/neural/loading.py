@@ -13,7 +13,7 @@ from ..data.storage.folders import read_one
 from ..data.storage.urls import normalize_url
 from ..data.storage.zarr_stores import attributes_of
 from ..models.loading import PythonFunction, read_network, unreadable
-from ..models.saving import ATTRIBUTE, read_state
+from ..models.saving import ATTRIBUTE, read_model_state
 from .bag_density import BagDensity
 from .bag_networks import LabelledNetwork, NetworkClassifier, NetworkRegressor
 from .estimator import NeuralEstimator
@@ -77,7 +77,7 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
 
 def _load_folder(url: str) -> NeuralEstimator:
     """Return the estimator that `save_model` wrote."""
-    values = read_state(url)
+    values = read_model_state(url)
     kind = KINDS.get(str(values.get("estimator")))
     if kind is None:
         raise ModelError(f"{url}: is no network; load it with bagbasis.load_model")

@@ -33,7 +33,7 @@ from bagbasis.data.labelled.labels import Targets
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.execution.tasks import current_client
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.jobs.configs.sections import build, named_embedding
+from bagbasis.jobs.configs.sections import build, embedding_section
 from bagbasis.models import write_predictions
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.reals import Reals
@@ -73,7 +73,7 @@ def measured(store: BagStore, name: str) -> list[str]:
     client = current_client()
     clock = time.perf_counter()
     model = DoubleBasisRegressor(
-        build(named_embedding(name)), RandomFourierFeatures(n_features=N_FEATURES), alpha="gcv"
+        build(embedding_section(name)), RandomFourierFeatures(n_features=N_FEATURES), alpha="gcv"
     ).fit(store, holdout=0.01)
     fitted = time.perf_counter()
     where = OUTPUT / f"million-{name}.parquet"

@@ -57,8 +57,8 @@ texts = sorted(str(one.message) for one in told)
 assert "broken" in texts[0] and "update or uninstall wavelets" in texts[0], texts
 assert "'moments' of wavelets" in texts[1] and "left out" in texts[1], texts
 from bagbasis.core.errors import ParameterError
-from bagbasis.jobs.configs.sections import build, named_embedding
-section = named_embedding("centre")
+from bagbasis.jobs.configs.sections import build, embedding_section
+section = embedding_section("centre")
 assert section.power == 1.0
 assert build(section).power == 1.0
 bags = list(np.random.default_rng(0).random((30, 5, 2)))

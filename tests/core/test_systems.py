@@ -219,7 +219,7 @@ def test_what_a_process_is_not_told(monkeypatch):
     assert systems.c_library() is not None
     monkeypatch.setattr(ctypes, "CDLL", cdll)
     assert systems.c_library() is None
-    assert not systems.exchange(Path("a"), Path("b"))
+    assert not systems.exchange_paths(Path("a"), Path("b"))
     monkeypatch.setattr(systems, "resource", None)
     assert systems.resident_limit() is None
     assert memory_limit() > 2**20

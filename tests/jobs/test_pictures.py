@@ -14,7 +14,11 @@ from bagbasis.embeddings import SeriesShape
 from bagbasis.jobs.pictures import densities, evaluation, scales, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.errors_page import probability_table, reliability
-from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
+from bagbasis.jobs.pictures.evaluation import (
+    draw_confusion,
+    draw_judged_predictions,
+    draw_residuals,
+)
 from bagbasis.jobs.pictures.rounds import draw_rounds
 from bagbasis.jobs.pictures.tuning import draw_tuning
 from bagbasis.models import Rung, Score
@@ -54,7 +58,7 @@ def test_predictions_of_any_kind_are_drawn(tmp_path, kind):
     predicted = true + 0.1 * rng.normal(size=len(true))
     errors = real_errors(true[:, None], predicted[:, None]).values()
     what = [np.column_stack([true, predicted])], ["y"], list(errors.values())
-    assert_picture(draw_predictions(tmp_path / "p.png", *what))
+    assert_picture(draw_judged_predictions(tmp_path / "p.png", *what))
     assert_picture(draw_residuals(tmp_path / "r.png", *what))
 
 
@@ -65,7 +69,7 @@ def test_many_targets_are_drawn_in_panels(tmp_path):
     errors = real_errors(np.tile(true[:, None], 12), np.tile(true[:, None] + 0.1, 12)).values()
     pairs = [np.column_stack([true, true + 0.1])] * 9
     what = pairs, list(errors), list(errors.values())
-    assert_picture(draw_predictions(tmp_path / "p.png", *what))
+    assert_picture(draw_judged_predictions(tmp_path / "p.png", *what))
 
 
 @pytest.mark.long
@@ -158,7 +162,9 @@ def test_one_prediction_stretches_no_axis(monkeypatch):
     predicted = true + np.tile([-0.5, 0.5], 100)
     predicted[:3] = [-40.0, 90.0, -1.0]
     errors = real_errors(true[:, None], predicted[:, None]).values()
-    figure = draw_predictions("p", [np.stack([true, predicted], 1)], ["y"], [*errors.values()])
+    figure = draw_judged_predictions(
+        "p", [np.stack([true, predicted], 1)], ["y"], [*errors.values()]
+    )
     [axis] = figure.axes
     assert axis.get_xlim() == pytest.approx((1 - 0.54, 10 + 0.54))
     assert axis.get_ylim() == pytest.approx((-1.25 - 0.54, 12.25 + 0.54))

@@ -16,7 +16,7 @@ from bagbasis.core.errors import ConfigError, ModelError
 from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.search_sections import default_search, embeddings_of, labels_of
-from bagbasis.jobs.configs.sections import EMBEDDINGS, named_embedding
+from bagbasis.jobs.configs.sections import EMBEDDINGS, embedding_section
 from bagbasis.jobs.pictures.model_part import compare_judged
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import judge_fit
@@ -300,7 +300,7 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
 
 def test_lists_are_alternatives_but_for_parameters_that_are_lists():
     """Scalars are fixed, lists are tried in all combinations, and box is a list by itself."""
-    base = named_embedding("projection")
+    base = embedding_section("projection")
     box = [[0, 2], [0, 3]]
     given = {"n_per_dim": [4, "auto"], "basis": ["cosine", "legendre"], "box": box, "marginals": 1}
     found = embeddings_of(given, base)
@@ -316,7 +316,7 @@ def test_lists_are_alternatives_but_for_parameters_that_are_lists():
 
 def test_named_sections_start_from_their_own_defaults():
     """A section in a list that has a name takes nothing from the model's; one without, all."""
-    base = embeddings_of([{"name": "projection", "max_norm": 5}], named_embedding("moments"))[0]
+    base = embeddings_of([{"name": "projection", "max_norm": 5}], embedding_section("moments"))[0]
     named, unnamed = embeddings_of([{"name": "js", "floor": [0.1]}, {"basis": "legendre"}], base)
     assert (named.distance, named.floor) == ("js", 0.1)
     assert (unnamed.max_norm, unnamed.basis) == (5, "legendre")
@@ -328,7 +328,7 @@ def test_named_sections_start_from_their_own_defaults():
 @pytest.mark.parametrize("method", ["fast", ["fast"]])
 def test_the_method_that_hdd_once_had_is_read(method):
     """In a search as in a model: left out where it is the one that stays, else refused."""
-    base, given = named_embedding("js"), {"method": method, "floor": [0.1]}
+    base, given = embedding_section("js"), {"method": method, "floor": [0.1]}
     for search in (given, [{"name": "js", **given}]):
         assert [section.floor for section in embeddings_of(search, base)] == [0.1]
     with pytest.raises(ConfigError, match=r"embedding\.method': this version does not have"):
@@ -338,7 +338,7 @@ def test_the_method_that_hdd_once_had_is_read(method):
 @pytest.mark.parametrize("name", sorted(EMBEDDINGS))
 def test_every_embedding_has_a_default_search(name):
     """Values that its section accepts, its own among them."""
-    base = named_embedding(name)
+    base = embedding_section(name)
     found = embeddings_of(None, base)
     assert base in found
     assert len(found) == max([1, *map(len, default_search(base).values())])
@@ -347,13 +347,13 @@ def test_every_embedding_has_a_default_search(name):
 
 def test_default_search_goes_around_what_is_set():
     """A number is taken with 0.7 and 1.4 times it, whole numbers stay whole."""
-    assert default_search(embeddings_of({"max_norm": 6.0}, named_embedding("projection"))[0]) == {
+    assert default_search(embeddings_of({"max_norm": 6.0}, embedding_section("projection"))[0]) == {
         "max_norm": [4.2, 6.0, 8.4]
     }
-    assert default_search(named_embedding("projection")) == {"n_per_dim": [7, 10, 14]}
-    assert default_search(named_embedding("js")) == {"bandwidth": ["auto", 0.02, 0.03, 0.05]}
+    assert default_search(embedding_section("projection")) == {"n_per_dim": [7, 10, 14]}
+    assert default_search(embedding_section("js")) == {"bandwidth": ["auto", 0.02, 0.03, 0.05]}
     pca = {"name": "coefficient_pca", "embedding": "tv", "n_components": [0.9]}
-    (share,) = embeddings_of([pca], named_embedding("js"))
+    (share,) = embeddings_of([pca], embedding_section("js"))
     assert default_search(share) == {}
     found = embeddings_of([{**pca, "n_components": [8, 16]}], share)
     of_tv = "coefficient_pca of tv, n_components"

@@ -110,15 +110,15 @@ def test_model_that_is_replaced_while_it_is_read(url, fitted, monkeypatch, n_fea
     """The reader gets the new model, and not the old one's state with the new one's arrays."""
     other = regressor(n_features=n_features, alpha=7.0).fit(BAGS, Y)
     fitted.save(url)
-    read_state = loading.read_state
+    read_state = loading.read_model_state
 
     def replaced(place):
         state = read_state(place)
-        monkeypatch.setattr(loading, "read_state", read_state)
+        monkeypatch.setattr(loading, "read_model_state", read_state)
         other.save(url, overwrite=True)
         return state
 
-    monkeypatch.setattr(loading, "read_state", replaced)
+    monkeypatch.setattr(loading, "read_model_state", replaced)
     loaded = load_model(url)
     assert loaded.alpha_ == 7.0
     np.testing.assert_array_equal(loaded.predict(BAGS), other.predict(BAGS))
@@ -191,7 +191,7 @@ class Crash(BaseException):
 
 
 @pytest.mark.parametrize("error", [Crash(), OSError(28, "No space left on device"), KeyError("k")])
-@pytest.mark.parametrize("step", ["arrays", "attributes", "exchange", "rename"])
+@pytest.mark.parametrize("step", ["arrays", "attributes", "exchange_paths", "rename"])
 def test_crash_leaves_the_old_model(fitted, tmp_path, monkeypatch, error, step):
     """Whatever fails while a model is replaced, the old one is there afterwards, and nothing
     else; a full disk is one clear error."""
@@ -213,10 +213,10 @@ def test_crash_leaves_the_old_model(fitted, tmp_path, monkeypatch, error, step):
             patch.setattr(zarr.Group, "create_array", fail)
         elif step == "attributes":
             patch.setattr(zarr.Group, "update_attributes", fail)
-        elif step == "exchange":
-            patch.setattr(folders, "exchange", fail)
+        elif step == "exchange_paths":
+            patch.setattr(folders, "exchange_paths", fail)
         else:
-            patch.setattr(folders, "exchange", lambda *names: False)
+            patch.setattr(folders, "exchange_paths", lambda *names: False)
             patch.setattr(Path, "rename", failing_rename)
         expected = ModelError if isinstance(error, OSError) else type(error)
         with pytest.raises(expected) as caught:

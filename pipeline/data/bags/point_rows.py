@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...core.arrays import Floats, Integers, as_array
-from ...core.containers import is_table
+from ...core.containers import has_columns
 from ...core.errors import DataError
 from ...core.sklearn_bases import BaseEstimator, validated
 from .coordinates import Names, order_of
@@ -90,7 +90,7 @@ def points_in_order(
         Other names, or values that are no numbers.
     """
     order = order_of(names_of_table(X), names, what, reference)
-    array = numbers_of_frame(X, what) if is_table(X) else as_array(what, X, dtype)
+    array = numbers_of_frame(X, what) if has_columns(X) else as_array(what, X, dtype)
     return (array if order is None else np.take(array, order, axis=1)), order
 
 

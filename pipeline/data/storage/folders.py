@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from ...core.systems import exchange, move_folder
+from ...core.systems import exchange_paths, move_folder
 from .files import (
     GROUP,
     discard,
@@ -160,7 +160,7 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
             raise
     elif not os.path.lexists(path):
         move_folder(fresh, path)
-    elif not exchange(fresh, path):
+    elif not exchange_paths(fresh, path):
         _replace_in_two_steps(fresh, path)
     for parent in list(path.parents)[:3]:  # a new folder's name is in its parent
         fsync_folder(parent)

@@ -15,7 +15,7 @@ from ...core.arrays import Floats, Integers
 from ...core.errors import BagError
 from ...data.bags.bags import Bags
 from .nearest import LARGEST, MANY_DIMS, AllDistances
-from .resources import PairCount, blocks, for_each
+from .resources import PairCount, bag_blocks, for_each
 
 SAME = 1 + 1e-12  # distances within rounding of a radius are not beyond it
 
@@ -100,7 +100,7 @@ class SearchableBags:
         met = np.unique(met)
         self.blocks = [
             self._block(start, stop, ranks, met)
-            for start, stop in blocks(bags.sizes, same_size=ranks.same_size)
+            for start, stop in bag_blocks(bags.sizes, same_size=ranks.same_size)
         ]
 
     def _block(self, start: int, stop: int, ranks: Ranks, met: Integers) -> Block:

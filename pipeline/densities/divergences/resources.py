@@ -53,7 +53,7 @@ class PairCount:
             self._progress(self._done, self._total)
 
 
-def blocks(
+def bag_blocks(
     sizes: Integers, max_points: int = BLOCK_POINTS, same_size: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Ranges (first bag, last bag + 1) of up to ``max_points`` points, at least one bag each.

@@ -126,7 +126,7 @@ class HSICAggregate(ManyWidths):
         aggregated = aggregate(values, drawn, pairs.null)
         widths = pairs_of_widths(pairs)
         scales = {**widths, "hsic": values.tolist(), **aggregated.columns()}
-        details = {**aggregated.counted(names_of(widths)), "pairs_of_scales": scales}
+        details = {**aggregated.counted(width_names(widths)), "pairs_of_scales": scales}
         return Measured(aggregated.statistic, aggregated.null, details=details)
 
 
@@ -179,7 +179,7 @@ class HSICFuse(ManyWidths):
         widths = pairs_of_widths(pairs)
         top = int(np.argmax(weights))
         details = {
-            "largest_weight": f"{names_of(widths)[top]}: {weights[top]:.0%}",
+            "largest_weight": f"{width_names(widths)[top]}: {weights[top]:.0%}",
             "pairs_of_scales": {**widths, "hsic": values.tolist(), "weight": weights.tolist()},
         }
         # a centred kernel's HSIC has the standard deviation √2 ‖K̃‖ ‖L̃‖ / n
@@ -210,7 +210,7 @@ def pairs_of_widths(pairs: Pairs) -> dict[str, list[float]]:
     }
 
 
-def names_of(widths: dict[str, list[float]]) -> list[str]:
+def width_names(widths: dict[str, list[float]]) -> list[str]:
     """Return what reports call pairs of widths."""
     both = zip(widths["bandwidth_of_x"], widths["bandwidth_of_y"], strict=True)
     return [f"bandwidths {a:.4g} and {b:.4g}" for a, b in both]

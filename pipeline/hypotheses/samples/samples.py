@@ -26,7 +26,7 @@ from ...embeddings.mean_map import MeanMapEmbedding
 from ...execution.passes import check_memory
 from ..kernels.features import RowFeatures
 from .row_sources import ArrayRows, EmbeddedRows
-from .thinning import BagSet, as_bag_set, in_one_order, thinning_size
+from .thinning import BagSet, as_bag_set, in_same_order, thinning_size
 
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """An array or frame (n, d) or (n,) is a sample of points; anything else, as a groupby, of bags."""
@@ -180,7 +180,7 @@ def read_samples(
         raise DataError(f"points are compared with bags: {POOLING}")
     if all(kinds.values()) and unit != "point":
         sets = {k: as_bag_set(v, k) for k, v in data.items()}  # type: ignore[arg-type]
-        rows = _embedded(in_one_order(sets, embedding), embedding, thin, seed)
+        rows = _embedded(in_same_order(sets, embedding), embedding, thin, seed)
     else:
         if embedding is not None:
             raise DataError("embedding is for bags; samples of points are compared as they are")

@@ -93,7 +93,7 @@ def as_bag_set(data: ComparedBags, name: str) -> BagSet:
     return BagSet(name, bags)
 
 
-def in_one_order(sets: Mapping[str, BagSet], embedding: object = None) -> dict[str, BagSet]:
+def in_same_order(sets: Mapping[str, BagSet], embedding: object = None) -> dict[str, BagSet]:
     """Return sets with their coordinates in the order of the embedding's, or the first set's.
 
     Raises

@@ -46,7 +46,7 @@ class TSquared:
     shares: Floats
 
 
-def moments(sums: Floats, sizes: Integers) -> Floats:
+def unit_moments(sums: Floats, sizes: Integers) -> Floats:
     """Return per unit the columns [s, c, c s, c², s sᵀ] that T² is computed of."""
     c = sizes[:, None].astype(np.float64)
     squares = (sums[:, :, None] * sums[:, None, :]).reshape(len(sums), -1)
@@ -64,7 +64,7 @@ def hotelling(
     Parameters
     ----------
     splits : shape (n_splits, k)
-        Sums of `moments` over the units of the first sample.
+        Sums of `unit_moments` over the units of the first sample.
     total : shape (k,)
         Over all units.
     n_first : shape (n_splits,)

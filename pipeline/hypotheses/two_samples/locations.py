@@ -25,7 +25,7 @@ from ..nulls.permutation import split_sums
 from ..registry import Measured
 from ..samples.held_out import climb
 from .comparison import TWO_SAMPLE, TwoSamples, TwoSampleStatistic
-from .hotelling import TSquared, hotelling, hotelling_slopes, moments
+from .hotelling import TSquared, hotelling, hotelling_slopes, unit_moments
 from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
 
 # Limits of "chi_square": 20 units of ten features against 150 have p ≤ .01 in 2 % of tests (400
@@ -113,7 +113,7 @@ class LocationStatistic(TwoSampleStatistic):
         n_permutations = samples.n_permutations if is_permuted else 0
         if not is_permuted:
             self._check_balance(samples, n_features)
-        columns = moments(sums, sizes)
+        columns = unit_moments(sums, sizes)
         splits = split_sums(columns, samples.is_first_unit, n_permutations, samples.seed)
         n_first = split_sums(
             np.ones((len(sizes), 1)), samples.is_first_unit, n_permutations, samples.seed

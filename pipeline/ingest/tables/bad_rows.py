@@ -11,7 +11,7 @@ from ...core.errors import ParameterError
 from ...data.store.targets import EXACT, beyond_exact
 from .database import Database
 from .files import INTEGERS, TEXTS, UNTYPED
-from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, is_missing
+from .scans import ITEMS, SQL_TYPES, WRITTEN, Scan, null_condition
 from .values import MEDIAN, Value, alias, inputs_of
 
 INTEGER = "[+-]?[0-9]+"
@@ -150,7 +150,7 @@ def _of_coordinate(scan: Scan, j: int, value: Value, what: str) -> list[RowProbl
     has_median = medians is None or value.name in medians
     if missing_is != "refuse" and (missing_is != MEDIAN or has_median):
         # a cell without a number is bad by itself
-        allowed = is_missing(f"x{j}")
+        allowed = null_condition(f"x{j}")
     finite = f"coalesce(isfinite(TRY_CAST(x{j} AS {SQL_TYPES[dtype]})), false)"
 
     def told(row: Mapping[str, Any], _: Cells) -> str:

@@ -102,10 +102,12 @@ class Scan:
             number = f"x{j}"
             if coordinate.name in self.columns.fills:
                 median = float(self.columns.fills[coordinate.name])
-                number = f"CASE WHEN {is_missing(number)} THEN '{median!r}'::DOUBLE ELSE x{j} END"
+                number = (
+                    f"CASE WHEN {null_condition(number)} THEN '{median!r}'::DOUBLE ELSE x{j} END"
+                )
             selected.append(f"TRY_CAST({number} AS {kind}) AS x{j}")
         for k, j in enumerate(self.columns.flagged, n_coordinates):
-            selected.append(f"CAST(CAST({is_missing(f'x{j}')} AS INTEGER) AS {kind}) AS x{k}")
+            selected.append(f"CAST(CAST({null_condition(f'x{j}')} AS INTEGER) AS {kind}) AS x{k}")
         for j, target in enumerate(self.columns.targets):
             value = f"z{j}"
             if target.name in coding.classes:
@@ -336,7 +338,7 @@ def is_nan(number: str) -> str:
     return f"(NOT isfinite({number}) AND NOT isinf({number}))"
 
 
-def is_missing(number: str) -> str:
+def null_condition(number: str) -> str:
     """Return the condition that a number is NULL or NaN."""
     return f"coalesce({is_nan(number)}, true)"
 

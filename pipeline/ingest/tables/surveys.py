@@ -33,7 +33,7 @@ from .bad_rows import (
 from .database import Database, QueryReport
 from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
 from .lines import line_of
-from .scans import Scan, is_missing, is_nan, scans_of
+from .scans import Scan, is_nan, null_condition, scans_of
 from .values import MEDIAN, Columns, flag_of
 
 logger = logging.getLogger(__name__)
@@ -372,7 +372,7 @@ def _questions(scan: Scan) -> dict[str, str]:
         ends = (f"coalesce({cell}, '{none}'::DOUBLE)" for cell in cells)
         asked[least] = f"[{', '.join(ends)}]"
     if numbers and columns.missing == MEDIAN:
-        asked["n_missing"] = f"[{', '.join(f'count_if({is_missing(x)})' for x in numbers)}]"
+        asked["n_missing"] = f"[{', '.join(f'count_if({null_condition(x)})' for x in numbers)}]"
     if numbers and columns.share:
         row = f"hash({', '.join(['id', *numbers])}) < {int(columns.share * 2**64)}::UHUGEINT"
         asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"

@@ -10,7 +10,7 @@ from ...core.arrays import Floats, Integers
 from ...data.bags.bags import Bags
 
 
-def exchange(
+def exchange_coordinates(
     bags: Bags, coordinates: Sequence[int], donors: Integers, rng: np.random.Generator
 ) -> Bags:
     """Return bags with some coordinates of other bags: bag i gets those of bag ``donors[i]``.

@@ -26,7 +26,7 @@ from ...execution.progress import Progress, part_of
 from ..fitted_model import FittedEstimator, JudgedModel, model_of
 from ..judging import TOO_LARGE, find_subset, judged_data, judging_cost, labelled_for
 from ..outcomes.details import determination
-from .exchanges import draw_donors, drop_of_score, exchange
+from .exchanges import draw_donors, drop_of_score, exchange_coordinates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -245,7 +245,7 @@ def permutation_importance(
     rng, drops = np.random.default_rng(SEED), []
     for chosen in together.values():
         donors = [draw_donors(codes, rng) for _ in range(n_repeats)]
-        after = [scores.losses(exchange(bags, chosen, each, rng)) for each in donors]
+        after = [scores.losses(exchange_coordinates(bags, chosen, each, rng)) for each in donors]
         drops.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
     return Importance(
         tuple(together),

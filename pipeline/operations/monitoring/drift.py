@@ -30,7 +30,7 @@ from ...hypotheses.samples.thinning import (
     ThinnedBags,
     as_bag_set,
     held_size,
-    in_one_order,
+    in_same_order,
     thin_sets,
 )
 from ...hypotheses.two_samples.fused import FusedDifference, fuse_rows
@@ -263,7 +263,7 @@ def drift_test(
     """
     assert isinstance(seed, int)  # `checked` has drawn it
     bag_sets = {"reference": as_bag_set(reference, "reference"), "new": as_bag_set(new, "new")}
-    ordered = in_one_order(bag_sets, embedding)
+    ordered = in_same_order(bag_sets, embedding)
     sets = ordered["reference"], ordered["new"]
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(

@@ -19,7 +19,7 @@ from ...execution.passes import Folded, Reduction, run_pass
 from ...hypotheses.kernels.scales import Scales
 from ...hypotheses.samples.row_sources import EmbedBags, EmbeddedRows
 from ...hypotheses.samples.samples import as_points, is_bags, resolve_embedding, thinned_size
-from ...hypotheses.samples.thinning import as_bag_set, in_one_order
+from ...hypotheses.samples.thinning import as_bag_set, in_same_order
 from .dealing import Deal
 
 ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns
@@ -146,7 +146,7 @@ class Watched:
         """Decide it by the reference."""
         if is_bags(data):
             bag_sets = {"reference": as_bag_set(data, "reference")}
-            bags = in_one_order(bag_sets, embedding)["reference"].bags
+            bags = in_same_order(bag_sets, embedding)["reference"].bags
             names = tuple(bags.coordinate_names or ())
             sampled = concatenate([*bags.sample(CHOICE_SAMPLE)])
             spec = resolve_embedding(embedding, sampled, seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bagbasis.core.systems import exchange
+from bagbasis.core.systems import exchange_paths
 from tests.data.storage.killing import each_kill
 
 
@@ -21,7 +21,7 @@ def write_in_every_way(place: Path) -> None:
     (place / "a").replace(place / "folder" / "b")
     os.truncate(place / "folder" / "b", 0)
     (place / "link").symlink_to("folder")
-    exchange(place / "folder", place / "link")
+    exchange_paths(place / "folder", place / "link")
     shutil.rmtree(place / "link")
     (place / "folder").unlink()
     place.with_name("elsewhere").touch()

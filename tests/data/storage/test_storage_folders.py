@@ -45,7 +45,7 @@ def test_a_folder_is_written_and_replaced(place):
 def test_an_error_leaves_the_old_folder(tmp_path, monkeypatch, exchanges):
     """Whether the filesystem can exchange names or not."""
     if not exchanges:
-        monkeypatch.setattr(folders, "exchange", lambda one, other: False)
+        monkeypatch.setattr(folders, "exchange_paths", lambda one, other: False)
     place = tmp_path / "m"
     write_folder(place, "old")
 
@@ -91,7 +91,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path):
 
 def test_a_reader_puts_the_old_folder_back_between_two_steps(tmp_path, monkeypatch):
     """What a killed process moved away is put back; of a living one, it is replaced again."""
-    monkeypatch.setattr(folders, "exchange", lambda one, other: False)
+    monkeypatch.setattr(folders, "exchange_paths", lambda one, other: False)
     place, rename, found = tmp_path / "m", Path.rename, []
     write_folder(place, "old")
 
@@ -115,7 +115,7 @@ def replace(place):
 
 
 def replace_in_two_steps(place):
-    with patch.object(folders, "exchange", lambda one, other: False):  # as on NFS
+    with patch.object(folders, "exchange_paths", lambda one, other: False):  # as on NFS
         replace(place)
 
 

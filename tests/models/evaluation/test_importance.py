@@ -26,7 +26,7 @@ from bagbasis.data.labelled.labels import Targets
 from bagbasis.execution.costs import Cost
 from bagbasis.models import permutation_importance
 from bagbasis.models.evaluation import importance
-from bagbasis.models.evaluation.exchanges import draw_donors, drop_of_score, exchange
+from bagbasis.models.evaluation.exchanges import draw_donors, drop_of_score, exchange_coordinates
 from bagbasis.models.outcomes.reals import Reals
 
 N = 400
@@ -133,7 +133,7 @@ def test_what_a_bag_is_given(n_groups):
     assert (codes[donors] != codes).all()
     if n_groups is None:
         assert sorted(donors) == list(range(60))
-    made = exchange(bags, [0, 2], donors, rng)
+    made = exchange_coordinates(bags, [0, 2], donors, rng)
     assert (made.offsets == bags.offsets).all()
     assert (made.points[:, 1] == bags.points[:, 1]).all()
     for bag, donor in zip(made, donors, strict=True):
