@@ -132,6 +132,13 @@ def of_values_elsewhere(folder):
     ingest_catalogue(folder / "c.h5", folder / "s.zarr", coordinates=["v"], **CALL)
 
 
+def ragged(rows, dtype="i2"):
+    """Return lists of different lengths as a column."""
+    result = np.empty(len(rows), object)
+    result[:] = [np.array(row, dtype) for row in rows]
+    return result
+
+
 def of_fits(*columns, name="V", header=(), kind=fits.BinTableHDU, change_bytes=None):
     """Return the points of a FITS table."""
 
@@ -222,17 +229,19 @@ def of_events(old=b"", new=b"", names=("FL1-A", "Time"), **options):
     return run
 
 
-def of_bytes(rows, coordinates=("A",), datatype="F", order="1,2,3,4", compensate=False, **text):
+def of_bytes(
+    rows, coordinates=("A",), datatype="F", order="1,2,3,4", compensate=False, widths=(2, 2), **text
+):
     """Return what a store has of an FCS file whose every byte is written here."""
-    kind = np.dtype(
-        ("<" if order.startswith("1") else ">") + {"F": "f4", "D": "f8", "I": "u2"}[datatype]
-    )
+    sign = "<" if order.startswith("1") else ">"
+    kinds = {"F": ["f4"] * 2, "D": ["f8"] * 2, "I": [f"u{width}" for width in widths]}[datatype]
+    record = np.dtype([(name, sign + kind) for name, kind in zip("AT", kinds, strict=True)])
     keys = {"$BYTEORD": order, "$DATATYPE": datatype, "$MODE": "L", "$NEXTDATA": "0", "$PAR": "2"}
     for j, name in ((1, "A"), (2, "Time")):
-        keys |= {f"$P{j}N": name, f"$P{j}B": str(8 * kind.itemsize), f"$P{j}E": "0,0"}
-        keys |= {f"$P{j}R": "65536"}
+        keys |= {f"$P{j}N": name, f"$P{j}B": str(8 * record[j - 1].itemsize), f"$P{j}E": "0,0"}
+        keys |= {f"$P{j}R": str(min(65536, 256 ** record[j - 1].itemsize))}
     keys |= {"$TOT": str(len(rows)), **{name.replace("_", "$"): text[name] for name in text}}
-    data = np.array(rows).astype(kind).tobytes()
+    data = np.array([tuple(row) for row in rows], record).tobytes()
 
     def run(folder):
         def segment(first):
@@ -264,6 +273,14 @@ DONE = {
             [1.5, -3.5, 2.5, 3],
         ),
         "TFORMn": (of_fits(fits.Column("V", "B", array=np.uint8([1, 2, 3, 200]))), [1, 2, 3, 200]),
+        "TFORMn P, Q": (
+            of_fits(
+                fits.Column("V", "PI()", null=-9, array=ragged([[-32768, 32767], [-9], [5], [5]])),
+                header={"QZERO2": 32768},
+                change_bytes=(b"QZERO2  ", b"TZERO2  "),
+            ),
+            [0, 65535, 32773, 32773],
+        ),
         "TDIMn": (
             of_fits(fits.Column("V", "2I", array=np.arange(8).reshape(4, 2))),
             np.arange(8),
@@ -306,6 +323,16 @@ DONE = {
         ),
         "$PnG": (of_bytes(EVENTS, _P1G="4"), [[25], [50]]),
         "$PnR": (of_bytes([[1029, 1], [7, 1]], datatype="I", _P1R="1024"), [[5], [7]]),
+        "$PnB": (
+            of_bytes(
+                [[515, 7], [65535, 255]],
+                ["A", "Time"],
+                datatype="I",
+                order="4,3,2,1",
+                widths=(4, 1),
+            ),
+            [[515, 7], [65535, 255]],
+        ),
         "$PnN, $PnS": (of_bytes(EVENTS, ["CD4", "A"], _P2S="CD4"), [[2, 100], [4, 200]]),
         "$PnTYPE": (
             of_bytes(EVENTS, None, _P1TYPE="Side_Scatter", _P2TYPE="Raw_Fluorescence"),
@@ -336,6 +363,15 @@ REFUSED = {
     },
     FITS_RULES: {
         "TFORMn C, M": of_fits(fits.Column("V", "M", array=np.ones(4, complex))),
+        "TFORMn P, Q of bits": of_fits(
+            fits.Column("V", "PB()", array=ragged([[1], [1, 0], [1], [0]], "u1")),
+            change_bytes=(b"PB(2)", b"PX(2)"),
+        ),
+        "TDIMn of P, Q": of_fits(
+            fits.Column("V", "PI()", array=ragged([[1, 2, 3, 4]] * 4)),
+            header={"QDIM2": "(2,2)"},
+            change_bytes=(b"QDIM2   ", b"TDIM2   "),
+        ),
         "ZTABLE": of_fits(fits.Column("V", "D", array=np.ones(4)), header={"ZTABLE": True}),
         "TFORMn of text": of_fits(
             fits.Column("V", "4A", array=["abcd"] * 3 + ["wxyz"]),
@@ -360,6 +396,10 @@ REFUSED = {
         "$DATATYPE": of_events(b"$DATATYPE/F/", b"$DATATYPE/A/"),
         "$PnDATATYPE": of_events(b"P1QATATYPE/D/", b"P1DATATYPE/D/"),
         "$PnE": of_events(b"P1E/0,0/", b"P1E/4,1/"),
+        "$PnB": of_bytes(EVENTS, datatype="I", _P1B="10"),
+        "$PnR": of_bytes(EVENTS, datatype="I", _P1R="0"),
+        "$PnG": of_bytes(EVENTS, datatype="I", _P1G="2", _P1E="4,1"),
+        "empty values": of_bytes(EVENTS, _P1S="", _P2G="2"),
         "$NEXTDATA": of_events(b"$NEXTDATA/0/", b"$NEXTDATA/9/"),
     },
 }

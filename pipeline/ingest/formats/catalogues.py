@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -75,12 +76,15 @@ FITS_RULES = FormatRules(
     honoured={
         "TNULLn": "equal stored values are missing, in tables of binary numbers and of text",
         "TSCALn, TZEROn": "numbers are scaled, also unsigned ones",
-        "TFORMn": "L (NULL is missing), X, B, I, J, K, A, E, D; P and Q, a row per bag",
+        "TFORMn": "L (NULL is missing), X, B, I, J, K, A, E, D",
+        "TFORMn P, Q": "a row per bag, with TNULLn, TSCALn and TZEROn",
         "TDIMn": "rows of vectors; a row of a matrix is refused",
         "blank fields": "missing, in tables of text",
     },
     refused={
         "TFORMn C, M": "write the real and the imaginary part to columns of their own",
+        "TFORMn P, Q of bits": "write the bits as bytes (TFORMn PB)",
+        "TDIMn of P, Q": "write a column for each coordinate, and a list of numbers per row",
         "ZTABLE": "uncompress the table (funpack)",
         "TFORMn of text": "write ASCII text",
     },
@@ -185,6 +189,12 @@ def ingest_catalogue(
         lengths = {name: column.shape[0] for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"{where}: columns differ in length: {shown(lengths)}")
+        for name in dict.fromkeys(labels_of(id_column, targets, parameters)):
+            if name in columns and _axes(columns[name]) not in ((), (1,)):
+                raise DataError(
+                    f"{where}: {name!r} has {columns[name].shape[1]} values in a row; ids and "
+                    "targets have one"
+                )
         wide = [name for name in coordinates if _axes(columns[name])]
         parts = {n: [f"{n}[{j}]" for j in range(*_axes(columns[n]))] for n in wide}
         return ingest_frame(
@@ -257,10 +267,18 @@ def _batches(
             read = column.read(slice(start, start + ROWS_AT_ONCE))
             values, mask = _native(np.ma.getdata(read)), np.ma.getmaskarray(read)
             names = parts.get(name, [name])
-            several = (values.T, mask.T) if name in parts else ([values], [mask])
+            several = (values.T, mask.T) if name in parts else ([values.ravel()], [mask.ravel()])
             for key, part, missing in zip(names, *several, strict=True):
-                arrays[key] = pa.array(part, mask=missing)
+                arrays[key] = _arrow_of(part, missing)
         yield pa.RecordBatch.from_pydict(arrays)
+
+
+def _arrow_of(values: NDArray[Any], mask: NDArray[np.bool_]) -> pa.Array:
+    """Return a column for Arrow, which takes integers of lists for signed ones."""
+    try:
+        return pa.array(values, mask=mask)
+    except OverflowError:
+        return pa.array(values, type=pa.list_(pa.uint64()), mask=mask)
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
@@ -490,6 +508,7 @@ def _open_fits(where: str, table: str | int | None, names: Sequence[str]) -> Ite
         raise DataError(f"{where}: cannot be read as FITS ({error})") from error
     with file:
         tables = [hdu for hdu in file if isinstance(hdu, (fits.BinTableHDU, fits.TableHDU))]
+        lists = {id(hdu): _take_lists(hdu.header) for hdu in tables}
         try:
             extension = file[table] if table is not None else tables[0]
         except (IndexError, KeyError):
@@ -508,9 +527,70 @@ def _open_fits(where: str, table: str | int | None, names: Sequence[str]) -> Ite
         if extension.header.get("ZTABLE"):
             raise FITS_RULES.refusal("ZTABLE", where, f"table {extension.name!r} is compressed")
         is_text = isinstance(extension, fits.TableHDU)
-        yield _Table(
-            extension.columns.names, lambda name: _fits_column(extension, name, is_text, where)
-        )
+        own = extension.columns.names
+
+        def column_of(name: str) -> FileColumn:
+            at = next((j for j, other in enumerate(own, 1) if other.lower() == name.lower()), 0)
+            stored = lists[id(extension)].get(at)
+            return _fits_column(extension, name, is_text, where, stored)
+
+        yield _Table(own, column_of)
+
+
+@dataclass(frozen=True)
+class _StoredLists:
+    """What a header says of a column of variable lengths (TFORMn P and Q)."""
+
+    kind: str
+    """Letter of the type: L, X, B, I, J, K, A, E, D, C or M."""
+    scale: float
+    zero: float
+    shape: str
+    """TDIMn; empty without one."""
+
+    def numbers(self, stored: NDArray[Any]) -> NDArray[Any]:
+        """Return what stored numbers mean: integers where they are whole."""
+        if self.kind == "L":
+            return stored == ord("T")
+        if (self.scale, self.zero) == (1, 0):
+            return stored
+        if self.scale == 1 and stored.dtype.kind in "iu" and float(self.zero).is_integer():
+            if stored.dtype.itemsize < 8:
+                return stored.astype(np.int64) + int(self.zero)
+            if self.zero == 2**63:  # how FITS writes uint64
+                return stored.astype(np.uint64) + np.uint64(2**63)
+        return stored * np.float64(self.scale) + self.zero
+
+    def are_missing(self, stored: NDArray[Any], null: Any) -> NDArray[np.bool_]:
+        """Return which stored numbers are missing: TNULLn, or bytes that are no truth values."""
+        if self.kind == "L":
+            return ~np.isin(stored, NULL_LOGICAL)
+        if isinstance(null, int) and stored.dtype.kind in "iu":
+            return np.asarray(stored == null)
+        return np.zeros(stored.shape, dtype=bool)
+
+
+def _take_lists(header: Any) -> dict[int, _StoredLists]:
+    """Return the columns of variable lengths of a table, by number, and have them read as stored.
+
+    Astropy scales such columns within their own type: 0.5 becomes 0, and 65535 becomes -1. Truth
+    values lose their NULL. Columns of bits are not read.
+    """
+    lists = {}
+    for n in range(1, header.get("TFIELDS", 0) + 1):
+        form = re.fullmatch(r"(\d*[PQ])([A-Z])(.*)", str(header.get(f"TFORM{n}", "")).strip())
+        if form is None:
+            continue
+        scale, zero = (header.pop(key, default) for key, default in _scales(n))
+        lists[n] = _StoredLists(form[2], scale, zero, str(header.pop(f"TDIM{n}", "")))
+        if form[2] in "LX":
+            header[f"TFORM{n}"] = f"{form[1]}B{form[3]}"
+    return lists
+
+
+def _scales(n: int) -> tuple[tuple[str, float], tuple[str, float]]:
+    """Return the keywords that scale column n, and what they are without being there."""
+    return (f"TSCAL{n}", 1), (f"TZERO{n}", 0)
 
 
 def _has_columns(table: Any, names: Sequence[str]) -> bool:
@@ -524,9 +604,13 @@ def _named(tables: Sequence[Any], name: str) -> bool:
     return sum(hdu.name.lower() == name.strip().lower() for hdu in tables) > 1
 
 
-def _fits_column(table: Any, name: str, is_text: bool, where: str) -> FileColumn:
+def _fits_column(
+    table: Any, name: str, is_text: bool, where: str, lists: _StoredLists | None
+) -> FileColumn:
     """Return a column by its name in letters of any case, as FITS has names."""
     place = f"{where}: {name!r}"
+    if lists is not None:
+        _check_lists(lists, place)
     with warnings.catch_warnings():  # NULL is masked below
         warnings.filterwarnings("ignore", message=r"Column .* contains NULL")
         values, declared = table.data[name], table.columns[name]
@@ -537,8 +621,8 @@ def _fits_column(table: Any, name: str, is_text: bool, where: str) -> FileColumn
 
     def read(rows: slice) -> np.ma.MaskedArray[Any, Any]:
         part, raw = np.asarray(values[rows]), stored[rows]
-        if part.dtype.kind == "O":
-            return np.ma.MaskedArray(_lists(part, declared))
+        if lists is not None:
+            return np.ma.MaskedArray(_lists(part, lists, null))
         mask = np.zeros(part.shape, dtype=bool)
         if is_text:
             texts = np.strings.strip(raw)
@@ -560,16 +644,27 @@ def _fits_column(table: Any, name: str, is_text: bool, where: str) -> FileColumn
     return FileColumn(np.shape(values), read)
 
 
-def _lists(rows: NDArray[Any], declared: Any) -> NDArray[Any]:
-    """Return a column of variable lengths, whose nulls are None."""
+def _check_lists(lists: _StoredLists, place: str) -> None:
+    """Refuse columns of variable lengths whose rows are not lists of numbers."""
+    if lists.kind in "CM":
+        raise FITS_RULES.refusal("TFORMn C, M", place, "numbers are complex")
+    if lists.kind == "X":
+        raise FITS_RULES.refusal("TFORMn P, Q of bits", place, "rows are lists of bits")
+    if lists.shape:
+        problem = f"rows are arrays of shape TDIM {lists.shape}"
+        raise FITS_RULES.refusal("TDIMn of P, Q", place, problem)
+    for key, value in (("TSCAL", lists.scale), ("TZERO", lists.zero)):
+        if not isinstance(value, (int, float)):
+            raise DataError(f"{place}: {key} is {value!r}; expected a number")
+
+
+def _lists(rows: NDArray[Any], lists: _StoredLists, null: Any) -> NDArray[Any]:
+    """Return a column of variable lengths, whose missing numbers are None."""
     result = np.empty(len(rows), dtype=object)
-    null = declared.null
-    if isinstance(null, int):  # of numbers as they are stored
-        scale, zero = declared.bscale or 1, declared.bzero or 0
-        null = null * scale + zero
     for row, numbers in enumerate(rows):
-        plain = _native(np.asarray(numbers))
-        mask = plain == null if isinstance(null, (int, float)) else np.zeros(plain.shape, bool)
+        stored = _native(np.asarray(numbers))
+        mask = lists.are_missing(stored, null)
+        plain = lists.numbers(stored)
         result[row] = np.ma.MaskedArray(plain, mask).tolist() if mask.any() else plain
     return result
 

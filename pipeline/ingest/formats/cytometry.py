@@ -22,6 +22,7 @@ from .bag_files import FileIngest
 from .folders import check_finite, reading_bag
 
 SPILLOVER = ("spillover", "spill")  # keys of the matrix, as FlowIO has them
+WIDTHS = ("8", "16", "32")  # bits of integers that FlowIO reads
 BYTE_ORDERS = ("1,2,3,4", "4,3,2,1", "1,2", "2,1")  # FlowIO takes any other for this machine's
 MOST_NAMED = 9  # channels in a line of the log
 
@@ -32,6 +33,7 @@ RULES = FormatRules(
         "$PnE": "logarithmic integers become linear numbers",
         "$PnG": "numbers are divided by the gain",
         "$PnR": "integers are cut to the bits of the range",
+        "$PnB": "integers of 8, 16 and 32 bits, also of several widths in one file",
         "$PnN, $PnS": "names of channels and markers",
         "$PnTYPE": "type of a channel, as scatter, time or fluorescence",
         "$TIMESTEP": "the channel `Time` is multiplied by it",
@@ -48,6 +50,10 @@ RULES = FormatRules(
         "$DATATYPE": "export the file as FCS 3.1 with $DATATYPE F",
         "$PnDATATYPE": "export the file as FCS 3.1, where all channels have one type",
         "$PnE": "floating-point events are linear: set $PnE to 0,0 if they are, or export them so",
+        "$PnB": "export the file as FCS 3.1 with $DATATYPE F",
+        "$PnR": "write a range of 1 to 2^$PnB",
+        "$PnG": "logarithmic channels have no gain: set $PnG to 1 if that is so",
+        "empty values": "give the keyword a value, or leave it out",
         "$NEXTDATA": "write each data set to a file of its own",
         "$COMP, $DFCnTOm": "set compensate to false, or compensate before",
     },
@@ -289,7 +295,8 @@ def _read(url: str, compensate: bool) -> _Events:
     with reading_bag(url, "FCS") as stream:
         try:
             content = stream.read()  # FlowIO closes what it reads
-            _check_text(FlowData(BytesIO(content), only_text=True).text, url)
+            delimiter = chr(content[int(content[10:18])])
+            _check_text(FlowData(BytesIO(content), only_text=True).text, delimiter, url)
             data = FlowData(BytesIO(content))
         except MultipleDataSetsError:
             raise RULES.refusal(
@@ -314,7 +321,7 @@ def _read(url: str, compensate: bool) -> _Events:
         return _Events(url, numbers, names, markers, stained, amplified)
 
 
-def _check_text(text: Mapping[str, str], url: str) -> None:
+def _check_text(text: Mapping[str, str], delimiter: str, url: str) -> None:
     """Refuse what FlowIO would read as other numbers than the file means."""
     kind, order = text["datatype"].strip().upper(), text["byteord"].replace(" ", "")
     if text["mode"].strip().upper() != "L":
@@ -323,13 +330,36 @@ def _check_text(text: Mapping[str, str], url: str) -> None:
         )
     if kind not in ("I", "F", "D"):
         raise RULES.refusal("$DATATYPE", url, f"$DATATYPE is {text['datatype']!r}")
-    if order not in BYTE_ORDERS:
+    is_read = order == text["byteord"] or order.startswith("1")  # FlowIO knows no blanks
+    if order not in BYTE_ORDERS or not is_read:
         raise RULES.refusal("$BYTEORD", url, f"$BYTEORD is {text['byteord']!r}")
     for key, value in text.items():
         if re.fullmatch(r"p\d+datatype", key) and value.strip().upper() != kind:
             raise RULES.refusal(
                 "$PnDATATYPE", url, f"${key.upper()} is {value!r}, $DATATYPE is {kind!r}"
             )
+        # two delimiters stand for one within a word: a keyword without a value swallows the next
+        empty, *hidden = key.split(delimiter)
+        if hidden and re.fullmatch(r"p\d+[a-z]+|timestep|spill(over)?", hidden[0]):
+            problem = f"${empty.upper()} has no value, which hides ${hidden[0].upper()}"
+            raise RULES.refusal("empty values", url, problem)
+    if kind == "I":
+        for j in range(1, int(text["par"]) + 1):
+            _check_integers({key: text.get(f"p{j}{key}", "").strip() for key in "bgre"}, j, url)
+
+
+def _check_integers(channel: Mapping[str, str], j: int, url: str) -> None:
+    """Refuse widths, ranges and gains that FlowIO would read as other numbers, or not at all."""
+    bits, gain, limit, decades = (channel[key] for key in "bgre")
+    if bits not in WIDTHS:
+        raise RULES.refusal("$PnB", url, f"$P{j}B is {bits!r}, the bits of an integer")
+    if not (limit.isdigit() and 1 <= int(limit) <= 2 ** int(bits)):
+        problem = f"$P{j}R is {limit!r}, the range of an integer of {bits} bits"
+        raise RULES.refusal("$PnR", url, problem)
+    is_logarithmic = decades.split(",")[0].strip().strip("0.") != ""
+    if is_logarithmic and gain not in ("", "0") and float(gain) != 1:
+        problem = f"$P{j}G is {gain!r}, and $P{j}E is {decades!r}"
+        raise RULES.refusal("$PnG", url, problem)
 
 
 def _compensate(numbers: Floats, names: Sequence[str], text: Mapping[str, str], url: str) -> None:

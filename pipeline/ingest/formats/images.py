@@ -230,7 +230,10 @@ def _read(path: Path, grey: bool) -> NDArray[Any]:
             return np.asarray(upright.convert("L" if grey else "RGB"))
     except DataError:
         raise
-    except (OSError, ValueError, Image.DecompressionBombError, UnidentifiedImageError) as error:
+    except UnidentifiedImageError:
+        size = f"{path.stat().st_size:,} bytes of no format that Pillow knows"
+        raise DataError(f"{path}: cannot be read as an image ({size})") from None
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 

@@ -110,6 +110,95 @@ def test_fits_vectors_and_lists(tmp_path):
     assert missing_of(tmp_path / "b.fits", ["P"], tmp_path).tolist() == [1, 2, 3, 5]
 
 
+LISTS = {  # type, stored lists, words of the header, what they mean (None: missing)
+    "scaled": ("PI()", "i2", {"TSCAL2": 0.1, "TZERO2": 1.0}, [[1.1, 1.2], [0.1, 1.5]]),
+    "scaled with nulls": ("PI()", "i2", {"TSCAL2": 0.5, "TNULL2": -9}, [[0.5, 1.0], [None, 2.5]]),
+    "scaled of 64 bits": ("QJ()", "i4", {"TSCAL2": 0.5}, [[0.5, 1.0], [-4.5, 2.5]]),
+    "signed bytes": ("PB()", "u1", {"TZERO2": -128}, [[-127, -126], [119, -123]]),
+    "unsigned, 16 bits": ("PI()", "i2", {"TZERO2": 2**15}, [[32769, 32770], [32759, 32773]]),
+    "unsigned, 32 bits": (
+        "PJ()",
+        "i4",
+        {"TZERO2": 2**31},
+        [[2**31 + 1, 2**31 + 2], [2147483639, 2147483653]],
+    ),
+    "unsigned, 64 bits": (
+        "PK()",
+        "i8",
+        {"TZERO2": 2**63, "TNULL2": 5},
+        [[2**63 + 2**40, 2**63 + 2**41], [2**63 - 9 * 2**40, None]],
+    ),
+    "numbers": ("PE()", "f4", {"TSCAL2": 2.0}, [[2, 4], [-18, 10]]),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_fits_lists_that_are_scaled(case, tmp_path):
+    """Astropy scales lists within their own type, so that 0.5 would be 0, and 65535 be -1."""
+    form, dtype, words, expected = LISTS[case]
+    rows = ([1, 2], [-9, 5]) if dtype != "i8" else ([2**40, 2**41], [-9 * 2**40, 5])
+    stored = np.empty(2, dtype=object)
+    stored[:] = [np.array(row).astype(dtype) for row in rows]
+    columns = [fits.Column("HALO", "J", array=[1, 2]), fits.Column("P", form, array=stored)]
+    table = fits.BinTableHDU.from_columns(columns)
+    for word, value in words.items():  # astropy would scale what it writes, too
+        table.header[f"Q{word[1:]}"] = value
+    table.writeto(tmp_path / "a.fits")
+    content = (tmp_path / "a.fits").read_bytes()
+    for word in words:
+        content = content.replace(f"Q{word[1:]}".encode(), word.encode())
+    (tmp_path / "a.fits").write_bytes(content)
+    store = ingest_catalogue(
+        tmp_path / "a.fits",
+        tmp_path / "s.zarr",
+        id_column="halo",
+        coordinates=["p"],
+        dtype="float64",
+        missing="drop_point",
+    )
+    for bag, numbers in zip(store, expected, strict=True):
+        known = [number for number in numbers if number is not None]
+        np.testing.assert_allclose(bag.ravel(), known, rtol=1e-15)
+
+
+def test_fits_lists_of_truth_values(tmp_path):
+    """NULL is missing; NULL is neither true nor false."""
+    lists = np.empty(2, dtype=object)
+    lists[:] = [np.array([True, False, True]), np.array([True])]
+    columns = [fits.Column("HALO", "J", array=[1, 2]), fits.Column("P", "PL()", array=lists)]
+    fits.BinTableHDU.from_columns(columns).writeto(tmp_path / "a.fits")
+    content = (tmp_path / "a.fits").read_bytes()
+    assert content.count(b"TFTT") == 1
+    (tmp_path / "a.fits").write_bytes(content.replace(b"TFTT", b"T\0FT"))
+    call = {"id_column": "HALO", "coordinates": ["P"]}
+    with pytest.raises(DataError, match="row 0: bag 1: coordinate 'P' is missing"):
+        ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", **call)
+    store = ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", missing="drop_point", **call)
+    assert store.read().points.ravel().tolist() == [1, 0, 1]
+
+
+def test_fits_ids_and_targets_of_several_values(tmp_path):
+    """A vector is no id; one bit is."""
+    columns = [
+        fits.Column("HALO", "J", array=[1, 2, 3]),
+        fits.Column("BITS", "3X", array=np.eye(3, dtype=bool)),
+        fits.Column("BIT", "X", array=np.array([[1], [0], [1]], bool)),
+        fits.Column("V", "D", array=[1.0, 2.0, 3.0]),
+    ]
+    fits.BinTableHDU.from_columns(columns).writeto(tmp_path / "a.fits")
+    for names in ({"id_column": "BITS"}, {"id_column": "HALO", "targets": ["BITS"]}):
+        with pytest.raises(DataError, match="'BITS' has 3 values in a row; ids and targets have"):
+            ingest_catalogue(tmp_path / "a.fits", tmp_path / "s.zarr", coordinates=["V"], **names)
+    store = ingest_catalogue(
+        tmp_path / "a.fits",
+        tmp_path / "s.zarr",
+        id_column="HALO",
+        coordinates=["V"],
+        targets=["BIT"],
+    )
+    assert store.targets().ravel().tolist() == [1, 0, 1]
+
+
 def test_fits_null_ids(tmp_path):
     """An id that is null is refused, in letters of any case."""
     halo = fits.Column("HALO", "J", null=-1, array=np.array([1, -1, 1, 2, 2, 2]))
