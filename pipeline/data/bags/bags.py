@@ -27,7 +27,7 @@ from .frames import (
     ragged_dataset,
 )
 from .html import html_table
-from .ids import BagIds, Ids, as_ids, comparable
+from .ids import BagIds, Ids, given_ids, warn_of_alike_ids
 from .precision import check_integers_apart, has_integers
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class Ragged(Sequence[np.ndarray]):
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
         self._keep(points, offsets)
-        ids = None if ids is None else as_ids(ids, len(self))[0]
+        ids = None if ids is None else given_ids(ids, len(self))
         check_finite(self.points, self.offsets, ids, self.OWNER)
-        self._ids = None if ids is None else BagIds(comparable(ids))
+        self._ids = None if ids is None else BagIds(ids)
 
     def _keep(self, points: ArrayLike, offsets: ArrayLike) -> None:
         self.points = as_points(points)
@@ -78,7 +78,10 @@ class Ragged(Sequence[np.ndarray]):
         check_finite(made.points, made.offsets, of_bags, cls.OWNER, names)
         if names is not None:
             made = made.named(names)
-        return made if ids is None else made.with_ids(ids)
+        if ids is None:
+            return made
+        warn_of_alike_ids(ids.values.tolist())
+        return made.with_ids(ids)
 
     @classmethod
     def trusted(
@@ -123,7 +126,7 @@ class Ragged(Sequence[np.ndarray]):
             Another number of ids, or values that are neither 64-bit integers nor texts.
         """
         if ids is not None and not isinstance(ids, BagIds):
-            ids = BagIds(comparable(as_ids(ids, len(self))[0]))
+            ids = BagIds(given_ids(ids, len(self)))
         return self.trusted(self.points, self.offsets, self.coordinate_names, ids)
 
     @property

@@ -221,7 +221,7 @@ def bags_of_frame(
     missing = rows[list(ids)].isna().any(axis=1).to_numpy()
     for name in ids:
         if rows[name].dtype.kind not in "biufmM":
-            is_empty = [isinstance(key, str) and not key for key in rows[name].to_list()]
+            is_empty = [isinstance(key, str) and not key.strip() for key in rows[name].to_list()]
             missing = missing | np.array(is_empty, dtype=bool)
     if missing.any():
         raise DataError(f"row {int(np.argmax(missing))} has no {' and '.join(ids)}")
@@ -303,7 +303,7 @@ def _parts_of(groups: Frame, keys: Sequence[str], is_heard: bool = True) -> list
 
 
 def _is_missing(key: object) -> bool:
-    return not key if isinstance(key, str) else str(key) in ("None", "nan", "NaT", "<NA>")
+    return not key.strip() if isinstance(key, str) else str(key) in ("None", "nan", "NaT", "<NA>")
 
 
 def take_columns(groups: Frame, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

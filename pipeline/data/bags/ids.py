@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import as_array
-from ...core.errors import DataError
+from ...core.errors import DataError, warn
 
 Ids = NDArray[Any]
 LARGEST_ID = 2**63 - 1
@@ -126,6 +127,73 @@ def _check_lengths(ids: Ids) -> None:
                 )
 
 
+def check_not_blank(ids: Ids) -> None:
+    """Raise DataError for an id that is an empty text, or only blanks."""
+    if ids.dtype.kind == "i":
+        return
+    for bag, name in enumerate(ids.tolist()):
+        if not name.strip():
+            raise DataError(f"the id of bag {bag} is {name!r}, a blank text; give every bag an id")
+
+
+def folded(name: str) -> str:
+    """Return a text with accents composed, no blanks at its ends and single ones within."""
+    return " ".join((name if name.isascii() else unicodedata.normalize("NFC", name)).split())
+
+
+def alike(names: Iterable[Any]) -> tuple[Any, Any] | None:
+    """Return two names that differ only in blanks or in how accents are composed; None for none.
+
+    Parameters
+    ----------
+    names : iterable of str, or of tuples with texts; other names differ.
+    """
+    first: dict[Any, Any] = {}
+    for name in names:
+        parts = name if isinstance(name, tuple) else (name,)
+        key = tuple(folded(part) if isinstance(part, str) else part for part in parts)
+        if (other := first.setdefault(key, name)) != name:
+            return other, name
+    return None
+
+
+def warn_of_alike_ids(names: Iterable[Any]) -> None:
+    """Warn of two bags whose ids differ only in blanks or in how accents are composed.
+
+    Parameters
+    ----------
+    names : iterable
+        Ids; texts, and tuples with texts, are compared.
+    """
+    if pair := alike(name for name in names if isinstance(name, (str, tuple))):
+        _warn_of_alike_pair(*pair)
+
+
+def _warn_of_alike_pair(first: Any, second: Any) -> None:  # noqa: ANN401 - texts or tuples
+    look_alike = unicodedata.normalize("NFC", f"{first}") == unicodedata.normalize(
+        "NFC", f"{second}"
+    )
+    one, other = (ascii(name) if look_alike else repr(name) for name in (first, second))
+    warn(
+        f"the ids {one} and {other} differ only in blanks or in the code of their letters, "
+        "and are two bags; write one id if they are one bag"
+    )
+
+
+def given_ids(ids: Sequence[Any] | Ids, n_bags: int) -> Ids:
+    """Return ids that a caller gives to bags in memory, shape (n_bags,), as `comparable` ones.
+
+    Raises
+    ------
+    DataError
+        As `as_ids`, and for a blank text.
+    """
+    array = comparable(as_ids(ids, n_bags)[0])
+    check_not_blank(array)
+    warn_of_alike_ids(array.tolist())
+    return array
+
+
 def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int64]:
     """Return the positions of wanted ids among all ids of a store, shape (n_wanted,).
 
@@ -179,6 +247,8 @@ class TakenIds:
         self._load: Callable[[], Iterable[Ids]] | None = load
         self._runs: list[Ids] = []
         self._names: set[str] = set()
+        self._unfolded: dict[str, str] = {}  # names with blanks to fold, by their folded form
+        self._has_warned = False
 
     def add(self, ids: Ids) -> None:
         """Add new ids, at least one.
@@ -203,12 +273,24 @@ class TakenIds:
         names = ids.tolist()
         again = [name for name, count in Counter(names).items() if count > 1]
         _refuse(again, ids[self._known_names(names)].tolist())
+        self._take_names(names)
+
+    def _take_names(self, names: list[str], are_new: bool = True) -> None:
+        """Add names, and warn once of new ones that are like others but for blanks or accents."""
         self._names.update(names)
+        for name in names:
+            short = folded(name)
+            other = self._unfolded.get(short, short if short in self._names else name)
+            if short != name:
+                self._unfolded.setdefault(short, name)
+            if other != name and are_new and not self._has_warned:
+                self._has_warned = True
+                _warn_of_alike_pair(other, name)
 
     def _known_names(self, names: list[str]) -> NDArray[np.bool_]:
         if self._load is not None:
             for block in self._load():
-                self._names.update(block.tolist())
+                self._take_names(block.tolist(), are_new=False)
             self._load = None
         return np.array([name in self._names for name in names], dtype=bool)
 

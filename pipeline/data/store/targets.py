@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.arrays import Floats, as_array
 from ...core.errors import DataError, shown, warn
 from ..bags.alignment import has_index, in_order_of, with_id_columns_as_index
-from ..bags.ids import BagIds
+from ..bags.ids import BagIds, alike
 
 
 @runtime_checkable
@@ -205,15 +204,11 @@ def warn_of_alike_names(names: Sequence[str], what: str) -> None:
     what : str
         Name of the labels in the warning.
     """
-    first: dict[str, str] = {}
-    for name in names:
-        other = first.setdefault(" ".join(unicodedata.normalize("NFC", name).split()), name)
-        if other != name:
-            warn(
-                f"{what}: the classes {other!r} and {name!r} differ only in blanks or in the code "
-                "of their letters, and count as two; write one name if they are one class"
-            )
-            return
+    if pair := alike(names):
+        warn(
+            f"{what}: the classes {pair[0]!r} and {pair[1]!r} differ only in blanks or in the code "
+            "of their letters, and count as two; write one name if they are one class"
+        )
 
 
 def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> Floats:

@@ -18,7 +18,7 @@ from ..bags.alignment import has_index, in_order_of, responses_in_order
 from ..bags.bags import AnyRagged, Bags
 from ..bags.box import Box, measured_box, range_of
 from ..bags.checks import IdsLike, check_finite
-from ..bags.ids import LARGEST_ID, BagIds, TakenIds, as_ids
+from ..bags.ids import LARGEST_ID, BagIds, TakenIds, as_ids, check_not_blank
 from ..bags.packed_points import GIVE_BOX, PACKED, encode, points_dtype
 from ..bags.precision import merged_by_float32, too_coarse
 from ..bags.responses import Responses, as_responses
@@ -422,6 +422,7 @@ class AppendSession:
 
     def _given_ids(self, ids: IdsLike, n_new: int) -> tuple[NDArray[Any], str]:
         array, kind = as_ids(ids, n_new)
+        check_not_blank(array)
         if kind != self._meta.id_kind and n_new and self._tail(IDS).length:
             raise DataError(f"{self._url} has {self._meta.id_kind} ids, got {kind}")
         return array, kind

@@ -1,0 +1,75 @@
+"""Ids that differ only in blanks or in the code of their letters are told; blank ids are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis import Bags, BagStore
+from bagbasis.core.errors import BagbasisWarning, DataError
+from bagbasis.ingest import ingest_arrays, ingest_frame
+
+TWO = [np.ones((2, 1)), np.zeros((2, 1))]
+ALIKE = [("a", "a "), ("a ", "a"), ("a b", "a  b"), ("a", "a\xa0"), ("\xe9", "e\u0301")]
+
+
+def frame_of(ids):
+    """Return a table with two rows per id."""
+    return pd.DataFrame({"who": np.repeat(ids, 2), "v": np.arange(2.0 * len(ids))})
+
+
+def appended(url, ids):
+    """Append the second bag to a store of the first."""
+    store = BagStore.create(url, n_dims=1)
+    store.append(TWO[:1], ids=ids[:1])
+    return store.append(TWO[1:], ids=ids[1:])
+
+
+CALLS = {
+    "from_frame": lambda ids, url: Bags.from_frame(frame_of(ids), "who"),
+    "groupby": lambda ids, url: Bags.from_frame(frame_of(ids).groupby("who")),
+    "two columns": lambda ids, url: Bags.from_frame(
+        frame_of(ids).assign(day=1), ["who", "day"], coordinates=["v"]
+    ),
+    "Bags": lambda ids, url: Bags(np.arange(2.0)[:, None], [0, 1, 2], ids=ids),
+    "with_ids": lambda ids, url: Bags(np.arange(2.0)[:, None], [0, 1, 2]).with_ids(ids),
+    "ingest_frame": lambda ids, url: ingest_frame(
+        frame_of(ids), url, id_column="who", coordinates=["v"]
+    ),
+    "ingest_arrays": lambda ids, url: ingest_arrays(TWO, url, ids=ids),
+    "append": lambda ids, url: appended(url, ids),
+}
+
+
+@pytest.mark.parametrize("ids", ALIKE, ids=ascii)
+@pytest.mark.parametrize("call", CALLS)
+def test_two_bags_whose_ids_look_alike(call, ids, tmp_path):
+    with pytest.warns(BagbasisWarning, match="differ only in blanks") as record:
+        CALLS[call](list(ids), tmp_path / "s.zarr")
+    said = [str(warning.message) for warning in record if "differ only" in str(warning.message)]
+    assert said[0].count("'") == 4  # both are written out
+    assert len(set(said)) == 1
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_other_ids_are_not_told(call, tmp_path, warned):
+    """Blanks within an id, accents and capitals are what they are."""
+    CALLS[call](["a b", "A b"], tmp_path / "s.zarr")
+    CALLS[call](["\xe9", "e"], tmp_path / "t.zarr")
+    assert "differ only" not in warned.text
+
+
+def test_an_append_tells_only_of_its_own_ids(tmp_path, warned):
+    store = appended(tmp_path / "s.zarr", ["a", "a "])
+    assert "'a' and 'a ' differ only" in warned.text
+    warned.clear()
+    store.append(TWO[:1], ids=["b"])
+    assert "differ only" not in warned.text
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_blank_is_no_id(call, blank, tmp_path):
+    with pytest.raises(DataError, match=r"a blank text; give|has no who|id is missing"):
+        CALLS[call]([blank, "b"], tmp_path / "s.zarr")
