@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -74,6 +75,43 @@ def test_wide_bag_is_named(kind, tmp_path):
     ids=["ordinary", "some", "decades", "in many bags", "constant", "few bags"],
 )
 def test_no_warning(bags):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MomentsEmbedding().fit(bags)
+
+
+CODE = "is {code} in {n} of 40 bags looked at, and all its other values lie within .* missing"
+
+
+@pytest.mark.parametrize("kind", ["memory", "store", "names"])
+@pytest.mark.parametrize(("code", "n"), [(-99999, 2), (-99999, 40), (1e20, 7)])
+def test_a_code_for_missing_values_is_named(code, n, kind, tmp_path):
+    """The same far value in several bags, or in all: an export wrote it for cells without one."""
+    coded = [np.r_[bag, [[0, code]]] if i < n else bag for i, bag in enumerate(BAGS)]
+    data = {
+        "memory": lambda: coded,
+        "names": lambda: Bags.from_list(coded).named(["a", "b"]),
+        "store": lambda: stored(coded, tmp_path / "s.zarr"),
+    }[kind]()
+    message = CODE.format(code=re.escape(f"{code:.7g}"), n=n)
+    coordinate = "'b'" if kind == "names" else "1"
+    with pytest.warns(BagbasisWarning, match=f"coordinate {coordinate} {message}") as heard:
+        fitted(data)
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    "bags",
+    [
+        [np.clip(bag, -1, 1) + 1e6 for bag in BAGS],
+        [np.round(bag) for bag in BAGS],
+        [bag * [1, 0] for bag in BAGS],
+        [np.exp(3 * bag / 30) for bag in BAGS],
+        [(bag > 0) * 1e9 for bag in BAGS],
+    ],
+    ids=["clipped", "whole numbers", "constant", "heavy tails", "two values"],
+)
+def test_repeated_ends_are_no_code(bags):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MomentsEmbedding().fit(bags)

@@ -45,7 +45,7 @@ def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
     if source.labels is not None and _warn_of_unlabelled(source, box):
         return
     places, low, high = _ends(source)
-    if len(places) < LEAST_BAGS:
+    if len(places) < LEAST_BAGS or _warn_of_code(source, low, high):
         return
     middle = np.median((low + high) / 2, axis=0)
     reach = np.sort(np.maximum(high - middle, middle - low), axis=0)
@@ -66,6 +66,48 @@ def warn_of_wide_bag(source: LabelledBags, box: Box) -> None:
         f"within {near:.4g} to {far:.4g}, so that their differences are lost; remove that bag, "
         "mend its values, or give the embedding box= for the others"
     )
+
+
+def _warn_of_code(source: LabelledBags, low: Floats, high: Floats) -> bool:
+    """Warn of a value that looks like a code for missing values, as -9999; say whether.
+
+    It is the least or the largest value of two sampled bags or more, and far from all others.
+
+    Parameters
+    ----------
+    source : LabelledBags
+    low, high : shape (n_sampled, d)
+        Ends of the points of the sampled bags.
+    """
+    codes = np.stack([low.min(axis=0), high.max(axis=0)])
+    n_bags = np.stack([(low == codes[0]).sum(axis=0), (high == codes[1]).sum(axis=0)])
+    is_repeated = n_bags > 1
+    if not is_repeated.any():
+        return False
+    inner = np.full(codes.shape, np.inf) * [[1], [-1]]  # ends of all other values
+    for bags in source.sample(SAMPLE):
+        points = bags.points.astype(np.float64, copy=False)
+        is_code = (is_repeated[:, None] & (points == codes[:, None])).any(axis=0)
+        if len(points):
+            inner[0] = np.minimum(inner[0], np.where(is_code, np.inf, points).min(axis=0))
+            inner[1] = np.maximum(inner[1], np.where(is_code, -np.inf, points).max(axis=0))
+    has_others = inner[1] > inner[0]
+    inner[:, ~has_others] = 0
+    ends = np.where(is_repeated, codes, inner)
+    times = _reach(*ends, *inner)
+    j = int(np.argmax(times))
+    if not times[j] > MUCH_WIDER:
+        return False
+    side = int(ends[1, j] - inner[1, j] > inner[0, j] - ends[0, j])
+    names = source.coordinate_names
+    coordinate = str(j) if names is None else repr(names[j])
+    warn(
+        f"{source.url or 'bags in memory'}: coordinate {coordinate} is {codes[side, j]:.7g} in "
+        f"{n_bags[side, j]} of {len(low)} bags looked at, and all its other values lie within "
+        f"{inner[0, j]:.4g} to {inner[1, j]:.4g}: if it is a code for missing values, leave these "
+        "points out, or name it in missing_values= where the store is made"
+    )
+    return True
 
 
 def warn_of_wide_response(source: LabelledBags, box: Box) -> None:

@@ -1,4 +1,4 @@
-"""Ids that differ only in blanks or in the code of their letters are told; blank ids are refused."""
+"""Ids that differ only in blanks or in the code of letters are told; blank ids are refused."""
 
 from __future__ import annotations
 
