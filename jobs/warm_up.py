@@ -23,9 +23,12 @@ def warm_up() -> Iterator[tuple[str, float]]:
     Kernels are compiled for bags of float32 and float64, and kept where numba keeps them (beside
     the package, or in ``NUMBA_CACHE_DIR``): a second run reads them within seconds.
     """
+    from bagbasis.core.compiling import compiling_at_once
+
     for name, step in _steps():
         begun = time.perf_counter()
-        step()
+        with compiling_at_once():
+            step()
         yield name, time.perf_counter() - begun
 
 

@@ -6,13 +6,18 @@ compiling goes to those that nobody calls. So Python must not call a subkernel, 
 process by a signal. Subkernels are inlined: of a function that is not, a process that compiles has
 another copy than one that loads the kernel, and with "reassoc" they may round otherwise.
 
+Some kernels have a function of NumPy that computes the same bits: it stands in for the kernel until
+this is worth being compiled, see `EarlyKernel`.
+
 Threads are those of `execution.pool`, which calls a kernel once per range of its work.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -40,6 +45,7 @@ if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are 
 
 UNSIGNED = np.uint64  # an index: a signed one is first looked at for whether it counts from the end
 Decorator = Callable[[Callable[..., Any]], Any]
+SECONDS_EARLY = 1.0  # of NumPy in place of one kernel: about what it takes to compile or load it
 
 NO_PLACE = (
     "compiled kernels have no place: neither the package's folder nor this account's home can be "
@@ -47,9 +53,66 @@ NO_PLACE = (
 )
 
 
-def kernel(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's
-    """Return the decorator of a kernel; ``options`` are Numba's."""
-    return _kept(nogil=True, no_cfunc_wrapper=True, **options)
+class EarlyKernel:
+    """A kernel for which a function of NumPy, of the same bits, stands in at first.
+
+    A process that computes little never waits for the compiler. After so much time in the function
+    as the kernel takes to be compiled, the kernel is called: both together take at most twice the
+    time of the better one.
+    """
+
+    seconds_early: float = SECONDS_EARLY
+
+    def __init__(
+        self,
+        compiled: Any,  # noqa: ANN401 - Numba's
+        arrays: Callable[..., None],
+        are_few: Callable[..., bool] | None = None,
+    ) -> None:
+        self.compiled, self.arrays, self.seconds = compiled, arrays, 0.0
+        self._are_few = are_few
+
+    def __call__(self, *arguments: Any) -> None:  # noqa: ANN401 - a kernel's
+        """Write what the kernel writes."""
+        is_late = self.seconds >= self.seconds_early or self.compiled.signatures
+        if is_late or not (self._are_few is None or self._are_few(*arguments)):
+            self.compiled(*arguments)
+            return
+        begun = time.thread_time()
+        self.arrays(*arguments)
+        self.seconds += time.thread_time() - begun
+
+
+@contextmanager
+def compiling_at_once() -> Iterator[None]:
+    """Compile each kernel at its first call until the block ends, instead of when it pays."""
+    before, EarlyKernel.seconds_early = EarlyKernel.seconds_early, 0.0
+    try:
+        yield
+    finally:
+        EarlyKernel.seconds_early = before
+
+
+def kernel(
+    arrays: Callable[..., None] | None = None,
+    are_few: Callable[..., bool] | None = None,
+    **options: Any,  # noqa: ANN401 - Numba's
+) -> Decorator:
+    """Return the decorator of a kernel.
+
+    Parameters
+    ----------
+    arrays : callable, optional
+        A function of NumPy that takes what the kernel takes, and writes the same bits.
+    are_few : callable, optional
+        Whether ``arrays`` takes little memory with its arguments. Default always.
+    **options
+        Numba's.
+    """
+    compiled = _kept(nogil=True, no_cfunc_wrapper=True, **options)
+    if arrays is None:
+        return compiled
+    return lambda function: EarlyKernel(compiled(function), arrays, are_few)
 
 
 def subkernel(**options: Any) -> Decorator:  # noqa: ANN401 - Numba's

@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from bagbasis.core.compiling import compiling_at_once
+
 from .kept import keep
 from .pairing import Row
 from .suites import SUITES, one_lane
@@ -31,9 +33,10 @@ def measured(names: list[str], is_kept: bool) -> Iterator[Row]:
         minutes = (time.monotonic() - started) / 60
         print(f"[{i + 1}/{len(names)}] {name}, after {minutes:.1f} min", file=sys.stderr)
         rows = []
-        for row in SUITES[name]():
-            yield row
-            rows.append(asdict(row))
+        with compiling_at_once():  # rows time kernels, and not what stands in for them at first
+            for row in SUITES[name]():
+                yield row
+                rows.append(asdict(row))
         if is_kept:
             keep(name, list(SUITES), rows)
 

@@ -18,6 +18,7 @@ from bagbasis import (
     ProjectionEmbedding,
     SlicedWassersteinEmbedding,
 )
+from bagbasis.core.compiling import compiling_at_once
 from bagbasis.data.bags.bags import as_bags
 from bagbasis.embeddings import launching as module
 from bagbasis.embeddings.kernels.by_arrays import by_arrays, is_small
@@ -61,7 +62,8 @@ def test_as_the_kernels(name, d, dtype):
     bags = ragged(d, dtype)
     spec = embedding.fit(bags).spec_
     rows, outside = np.empty((len(bags), spec.n_features)), np.zeros(len(bags), np.int64)
-    spec.embed(bags, rows, outside)
+    with compiling_at_once():
+        spec.embed(bags, rows, outside)
     found, beyond = np.full_like(rows, np.nan), np.zeros_like(outside)
     with by_arrays(True):
         spec.embed(bags, found, beyond)

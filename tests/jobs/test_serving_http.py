@@ -20,6 +20,7 @@ import pytest
 import uvicorn
 
 from bagbasis import DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.core.compiling import EarlyKernel
 from bagbasis.core.errors import BagbasisError
 from bagbasis.jobs.commands.serving import body_parsing, champion_app, limits as serving_limits
 from bagbasis.jobs.commands.serving.body_parsing import parsed
@@ -444,3 +445,18 @@ def test_both_readers_give_the_same_answer_or_refuse(piece, model, monkeypatch):
         assert said[0] == said[1], (k, text)
         n_answered += said[0] is not None
     assert n_answered > 100
+
+
+def test_kernels_are_compiled_before_clients_come(model):
+    """NumPy stands in for kernels only where nobody waits for the next answer."""
+    seconds = []
+
+    class Noting:
+        features = model.model_.features
+
+        def predicted(self, bags):
+            seconds.append(EarlyKernel.seconds_early)
+            return model.model_.predicted(bags)
+
+    assert warm(SimpleNamespace(model_=Noting())) == warm(model)
+    assert seconds == [0.0] < [EarlyKernel.seconds_early]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bagbasis import Bags
+from bagbasis.core.compiling import compiling_at_once
 from bagbasis.core.errors import BagbasisError, shown
 from bagbasis.data.bags.coordinates import checked_names
 
@@ -134,7 +135,7 @@ def warm(model: FittedModel) -> int:
     int
         How many values the answer to a bag has.
     """
-    with suppress(BagbasisError):
+    with suppress(BagbasisError), compiling_at_once():
         point = Bags.from_list([np.zeros((1, model.model_.features.n_dims))])
         arrays: Mapping[str, Any] = model.model_.predicted(point).arrays()
         return max(1, sum(np.size(array) for array in arrays.values()))

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...core.arrays import EitherPrecision, Floats, Integers
 from ..bases.projection_kernels import COSINE, PROJECTIONS
@@ -22,12 +22,12 @@ from ..launching import substitutes
 from .hdd_kernels import POWERS
 from .mean_map_kernels import MEAN_MAPS
 from .moments_kernels import moments
-from .sliced_kernels import ROUNDING, sliced_quantiles
+from .same_bits import AT_ONCE, count_outside, moments_by_arrays, quantiles_by_arrays, scaled
+from .sliced_kernels import sliced_quantiles
 from .spread_kernels import spread_bags
 
 MOST_POINTS = 200_000  # of a sample that arrays embed; times the coordinates beyond ten
 MANY_DIMS = 10
-AT_ONCE = 2**17  # numbers of an array in between: it stays in a core's cache
 
 
 def is_small(n_points: int, n_dims: int) -> bool:
@@ -45,33 +45,6 @@ def by_arrays(small: bool) -> Iterator[None]:
         substitutes.reset(token)
 
 
-def _moments(
-    begin: int,
-    end: int,
-    points: NDArray[Any],
-    offsets: Integers,
-    groups: Integers,
-    lo: Floats,
-    inverse: Floats,
-    drop: bool,
-    covariance: bool,
-    out: EitherPrecision,
-    n_outside: Integers,
-) -> None:
-    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse)
-    n_outside[begin:end] = _count(beyond[:, groups[0]], edges)
-    rows, unit = _not_empty(out), unit[:, groups[0]]
-    d = unit.shape[1]
-    upper = np.triu_indices(d)
-    for i, (start, stop) in enumerate(pairwise(edges), begin):
-        bag, n = unit[start:stop], stop - start
-        mean = bag.sum(axis=0) / n
-        rows[i, :d] = mean
-        if covariance:
-            deviations = bag - mean
-            rows[i, d:] = (deviations.T @ deviations / n)[upper]
-
-
 def _mean_map(
     begin: int,
     end: int,
@@ -85,8 +58,8 @@ def _mean_map(
     out: NDArray[Any],
     n_outside: Integers,
 ) -> None:
-    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse)
-    n_outside[begin:end] = _count(beyond[:, groups[0]], edges)
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse)
+    n_outside[begin:end] = count_outside(beyond[:, groups[0]], edges)
     unit, rates = unit[:, groups[0]], turns[: groups.shape[1]].astype(np.float64)
     n_frequencies = turns.shape[1]
     for i, (start, stop) in enumerate(pairwise(edges), begin):
@@ -96,42 +69,6 @@ def _mean_map(
             sums[0] += sine.sum(axis=0)
             sums[1] += cosine.sum(axis=0)
         out[i] = sums.ravel() / ((stop - start) * np.sqrt(n_frequencies))
-
-
-def _sliced(
-    begin: int,
-    end: int,
-    points: NDArray[Any],
-    offsets: Integers,
-    groups: Integers,
-    lo: Floats,
-    inverse: Floats,
-    drop: bool,
-    directions: Floats,
-    n_intervals: int,
-    shares: Floats,
-    out: EitherPrecision,
-    n_outside: Integers,
-) -> None:
-    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse)
-    n_outside[begin:end] = _count(beyond[:, groups[0]], edges)
-    rows, columns = _not_empty(out), unit[:, groups[0]].T
-    scale = 1 / np.sqrt(rows.shape[1])
-    for i, (start, stop) in enumerate(pairwise(edges), begin):
-        n = stop - start
-        values = np.sort(directions.T @ columns[:, start:stop], axis=1)
-        if n_intervals:
-            # the integral of the quantile function up to j / m: whole values, and a part of one
-            whole, part = np.divmod(np.arange(n_intervals) * n, n_intervals)
-            sums = np.zeros((len(values), n + 1))
-            np.cumsum(values, axis=1, out=sums[:, 1:])
-            up_to = np.empty((len(values), n_intervals + 1))
-            up_to[:, :-1] = sums[:, whole] + values[:, whole] * (part / n_intervals)
-            up_to[:, -1] = sums[:, -1]
-            rows[i] = (np.diff(up_to, axis=1) * (scale * n_intervals / n)).ravel()
-        else:
-            ranks = np.ceil(shares * n - ROUNDING).astype(np.int64) - 1
-            rows[i] = (scale * values[:, np.maximum(ranks, 0)]).ravel()
 
 
 def _cosine_projection(
@@ -152,7 +89,7 @@ def _cosine_projection(
     out: NDArray[Any],
     n_outside: Integers,
 ) -> None:
-    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse, out.dtype)
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, out.dtype)
     n_outside[begin:end] = _most(beyond, edges, groups)
     half_turns = np.arange(n_functions)[:, None, None] / 2
     chosen = np.arange(n_functions) < counts[:, None]
@@ -201,7 +138,7 @@ def _spread(
     out: NDArray[Any],
     n_outside: Integers,
 ) -> None:
-    unit, edges, beyond = _scaled(begin, end, points, offsets, lo, inverse, out.dtype)
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, out.dtype)
     n_outside[begin:end] = _most(beyond, edges, groups)
     half, g = len(squares) - 1, groups.shape[1]
     rate, rows = -np.log(np.float64(squares[1])), np.arange(2 * half)
@@ -277,8 +214,8 @@ def _powers(
 
 
 _FUNCTIONS: dict[Callable[..., None], Callable[..., None]] = {
-    moments: _moments,
-    sliced_quantiles: _sliced,
+    moments: moments_by_arrays,
+    sliced_quantiles: quantiles_by_arrays,
     PROJECTIONS[COSINE]: _cosine_projection,
     spread_bags: _spread,
     **dict.fromkeys(MEAN_MAPS.values(), _mean_map),
@@ -286,46 +223,11 @@ _FUNCTIONS: dict[Callable[..., None], Callable[..., None]] = {
 }
 
 
-def _scaled(
-    begin: int,
-    end: int,
-    points: NDArray[Any] | EitherPrecision,
-    offsets: Integers,
-    lo: Floats,
-    inverse: Floats,
-    dtype: DTypeLike = np.float64,
-) -> tuple[Floats, Integers, NDArray[np.bool_]]:
-    """Return the points of some bags in the unit cube, clipped, their edges, what was outside.
-
-    All coordinates are scaled, and told apart: shapes (n, d), (n_bags + 1,) and (n, d). They are
-    scaled in the finer of the points' dtype and ``dtype``, as `bases.kernel_arguments` says.
-    """
-    if isinstance(points, tuple):
-        points = _not_empty(points)
-    edges = offsets[begin : end + 1] - offsets[begin]
-    kind = np.result_type(points, dtype)
-    rows = points[offsets[begin] : offsets[end]] - lo.astype(kind)
-    unit = (rows * inverse.astype(kind)).astype(np.float64)
-    beyond = (unit < 0) | (unit > 1)
-    return np.clip(unit, 0.0, 1.0, out=unit), edges, beyond
-
-
-def _not_empty(pair: EitherPrecision) -> NDArray[Any]:
-    single, double = pair
-    return double if len(double) else single
-
-
-def _count(beyond: NDArray[np.bool_], edges: Integers) -> Integers:
-    """Return how many points of each bag are beyond the box in any coordinate."""
-    sums = np.concatenate([[0], np.cumsum(beyond.any(axis=1))])
-    return np.asarray(np.diff(sums[edges]), np.int64)
-
-
 def _most(beyond: NDArray[np.bool_], edges: Integers, groups: Integers) -> Integers:
     """Return the points of each bag outside the box, in the group where they are most."""
     if not beyond.any():
         return np.zeros(len(edges) - 1, np.int64)
-    each = [_count(beyond[:, columns], edges) for columns in groups]
+    each = [count_outside(beyond[:, columns], edges) for columns in groups]
     return np.asarray(np.max(each, axis=0))
 
 

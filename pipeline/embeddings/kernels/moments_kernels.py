@@ -7,9 +7,10 @@ import numpy as np
 
 from ...core.compiling import kernel
 from .confine_kernels import confine
+from .same_bits import are_few_points, moments_by_arrays
 
 
-@kernel()
+@kernel(moments_by_arrays, are_few_points)
 def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, out, n_outside):
     """Mean and, with ``covariance``, upper triangle of the covariance (1/n) of each bag.
 

@@ -7,14 +7,14 @@ import numpy as np
 
 from ...core.compiling import UNSIGNED as _U, kernel, subkernel
 from .confine_kernels import confine
+from .same_bits import ROUNDING, are_few_values, quantiles_by_arrays
 
 LANES = 16  # directions that are sorted together, by vectors
 FEW = 8  # of them: then points are along the vectors where they are projected
 AT_ONCE = 2**14  # values that are sorted together: they stay in the nearest caches
-ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
 
 
-@kernel()
+@kernel(quantiles_by_arrays, are_few_values)
 def sliced_quantiles(
     begin,
     end,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.compiling import UNSIGNED as _U, kernel, subkernel
+from .same_sums import add_panels_by_arrays, add_triangle_by_arrays, unpack_centred_by_arrays
 
 STRIPE = 512  # columns of features summed by one thread at a time: their sums stay in L1
 ROWS = 4  # rows of a stripe converted to double at a time, to load and store each sum once
@@ -26,7 +27,7 @@ def _add_row(packed, square, i):
         target[j] += source[j]
 
 
-@kernel()
+@kernel(add_triangle_by_arrays)
 def add_triangle(begin, end, packed, square):
     """Add pairs of rows of the upper triangle of ``square`` to ``packed``; packed is float64.
 
@@ -39,7 +40,7 @@ def add_triangle(begin, end, packed, square):
             _add_row(packed, square, n - 1 - pair)
 
 
-@kernel()
+@kernel(add_panels_by_arrays)
 def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
     """Add what chunks of rows gave, in their order, to rows start … stop of a packed triangle.
 
@@ -70,7 +71,7 @@ def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
                     target[j] += source[j]
 
 
-@kernel()
+@kernel(unpack_centred_by_arrays)
 def unpack_centred(begin, end, packed, sums, n_rows, shift, square):
     """Rows of the upper triangle of square = packed − sums sumsᵀ / n_rows + shift · I, float64."""
     n = square.shape[0]

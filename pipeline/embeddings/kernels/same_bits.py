@@ -1,0 +1,182 @@
+"""Moments and quantiles of bags by NumPy, to the bits of their kernels.
+
+They stand in for the kernels until these are worth compiling, see `core.compiling`. So every sum
+adds the same numbers in the same order: `numpy.bincount` adds one weight after the other, where
+`numpy.sum` and a matrix product may not.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ...core.arrays import EitherPrecision, Floats, Integers
+
+ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
+AT_ONCE = 2**17  # numbers of an array in between: it stays in a core's cache
+
+
+def are_few_points(
+    begin: int,
+    end: int,
+    points: NDArray[Any],
+    offsets: Integers,
+    *others: object,
+) -> bool:
+    """Return whether the points of some bags are few numbers."""
+    return int(offsets[end] - offsets[begin]) * points.shape[1] <= AT_ONCE
+
+
+def are_few_values(
+    begin: int,
+    end: int,
+    points: NDArray[Any],
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    directions: Floats,
+    *others: object,
+) -> bool:
+    """Return whether the points of each bag are few numbers along the directions, too."""
+    longest = int(np.diff(offsets[begin : end + 1]).max(initial=0))
+    few = longest * directions.shape[1] <= AT_ONCE
+    return few and are_few_points(begin, end, points, offsets)
+
+
+def moments_by_arrays(
+    begin: int,
+    end: int,
+    points: NDArray[Any],
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    covariance: bool,
+    out: EitherPrecision,
+    n_outside: Integers,
+) -> None:
+    """Write what `moments_kernels.moments` writes; the arguments are those of the kernel."""
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse)
+    unit, beyond = unit[:, groups[0]], beyond[:, groups[0]]
+    n_outside[begin:end] = count_outside(beyond, edges)
+    bag_of = np.repeat(np.arange(end - begin), np.diff(edges))
+    if drop:
+        inside = ~beyond.any(axis=1)
+        unit, bag_of = unit[inside], bag_of[inside]
+    n_bags, d = end - begin, unit.shape[1]
+    kept = np.bincount(bag_of, minlength=n_bags)
+    found = np.empty((n_bags, not_empty(out).shape[1]))
+    columns = list(np.ascontiguousarray(unit.T))
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of a bag without points
+        for j in range(d):
+            found[:, j] = np.bincount(bag_of, columns[j], n_bags) / kept
+            columns[j] -= found[bag_of, j]
+        if covariance:
+            for at, (left, right) in enumerate(zip(*np.triu_indices(d), strict=True), d):
+                products = columns[left] * columns[right]
+                found[:, at] = np.bincount(bag_of, products, n_bags) / kept
+    not_empty(out)[begin:end] = found
+
+
+def quantiles_by_arrays(
+    begin: int,
+    end: int,
+    points: NDArray[Any],
+    offsets: Integers,
+    groups: Integers,
+    lo: Floats,
+    inverse: Floats,
+    drop: bool,
+    directions: Floats,
+    n_intervals: int,
+    shares: Floats,
+    out: EitherPrecision,
+    n_outside: Integers,
+) -> None:
+    """Write what `sliced_kernels.sliced_quantiles` writes, whose arguments these are."""
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse)
+    unit, beyond = unit[:, groups[0]], beyond[:, groups[0]]
+    n_outside[begin:end] = count_outside(beyond, edges)
+    rows = not_empty(out)
+    scale = 1 / np.sqrt(rows.shape[1])
+    for i, (start, stop) in enumerate(pairwise(edges), begin):
+        of_bag = unit[start:stop]
+        if drop and n_outside[i]:
+            of_bag = of_bag[~beyond[start:stop].any(axis=1)]
+        n = len(of_bag)
+        if n == 0:
+            rows[i] = np.nan
+            continue
+        values = np.zeros((directions.shape[1], n))
+        for column, lengths in zip(of_bag.T, directions, strict=True):
+            values += lengths[:, None] * column
+        values.sort(axis=1)
+        if n_intervals:
+            totals = np.zeros((len(values), n_intervals))
+            for taken, weights in _pieces(n, n_intervals):
+                totals += values[:, taken] * weights
+            rows[i] = (scale * totals / n).ravel()
+        else:
+            ranks = np.ceil(shares * n - ROUNDING).astype(np.int64) - 1
+            rows[i] = (scale * values[:, np.maximum(ranks, 0)]).ravel()
+
+
+@lru_cache(maxsize=1024)
+def _pieces(n: int, m: int) -> list[tuple[Integers, Floats]]:
+    """Return which of n values the k-th piece of each of m equal intervals holds, and how much.
+
+    In units of 1 / (n m) value i covers [i m, (i + 1) m), interval j [j n, (j + 1) n). Intervals of
+    fewer pieces than others have pieces of weight 0 at the end.
+    """
+    begin = np.arange(m) * n
+    first, last = begin // m, (begin + n - 1) // m
+    pieces = []
+    for k in range(int((last - first).max()) + 1):
+        taken = np.minimum(first + k, last)
+        low, high = np.maximum(taken * m, begin), np.minimum((taken + 1) * m, begin + n)
+        weights = np.where(first + k <= last, high - low, 0).astype(np.float64)
+        pieces.append((taken, weights))
+    return pieces
+
+
+def scaled(
+    begin: int,
+    end: int,
+    points: NDArray[Any] | EitherPrecision,
+    offsets: Integers,
+    lo: Floats,
+    inverse: Floats,
+    dtype: DTypeLike = np.float64,
+) -> tuple[Floats, Integers, NDArray[np.bool_]]:
+    """Return the points of some bags in the unit cube, clipped, their edges, what was outside.
+
+    All coordinates are scaled, and told apart: shapes (n, d), (n_bags + 1,) and (n, d). They are
+    scaled in the finer of the points' dtype and ``dtype``, as `bases.kernel_arguments` says.
+    """
+    if isinstance(points, tuple):
+        points = not_empty(points)
+    edges = offsets[begin : end + 1] - offsets[begin]
+    kind = np.result_type(points, dtype)
+    rows = points[offsets[begin] : offsets[end]] - lo.astype(kind)
+    unit = (rows * inverse.astype(kind)).astype(np.float64)
+    beyond = (unit < 0) | (unit > 1)
+    return np.clip(unit, 0.0, 1.0, out=unit), edges, beyond
+
+
+def not_empty(pair: EitherPrecision) -> NDArray[Any]:
+    """Return the array of the two precisions that has rows."""
+    single, double = pair
+    return double if len(double) else single
+
+
+def count_outside(beyond: NDArray[np.bool_], edges: Integers) -> Integers:
+    """Return how many points of each bag are beyond the box in any coordinate."""
+    sums = np.concatenate([[0], np.cumsum(beyond.any(axis=1))])
+    return np.asarray(np.diff(sums[edges]), np.int64)
