@@ -122,8 +122,11 @@ class Group(click.Group):
 
     def main(self, args: Any = None, *more: Any, **options: Any) -> Any:
         """Run the command and end the process with its exit code."""
-        for word in sys.argv[1:] if args is None else args:
+        words = [*(sys.argv[1:] if args is None else args)]
+        for word in words:
             _check_text(word)
+        if words[:1] == ["help"]:  # "bags help fit" is "bags fit --help"
+            args = [*words[1:], "--help"]
         try:
             code = super().main(args, *more, **{**options, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:

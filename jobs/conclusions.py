@@ -10,6 +10,11 @@ from bagbasis.hypotheses.result import LEVEL, p_text
 from bagbasis.models.verdict import warning_lines
 
 FEW_UNITS = 20  # of a sample: only large differences are detected
+RESAMPLED = {
+    "permutation": "permutations",
+    "shift": "shifts",
+    "wild_bootstrap": "draws of the wild bootstrap",
+}
 NEXT = {
     "two samples": "statistic: agg says which scales differ, bandwidth: ard which coordinates",
     "independence": "bags fit measures how well the bags predict the target",
@@ -31,7 +36,7 @@ def answer_of_test(result: HypothesisResult, alpha: float | None = None) -> str:
     if not np.isfinite(result.effect):
         return conclusion
     return (
-        f"{conclusion} Effect: {result.effect:.2g}, squared and in units of the spread within "
+        f"{conclusion} Effect: {result.effect:#.2g}, squared and in units of the spread within "
         "the samples; 0 is none."
     )
 
@@ -44,7 +49,8 @@ def compared(result: HypothesisResult) -> str:
         rows = f"{n:,} {plural('row', n)}"
         parts.append(f"{name} {rows if result.unit == 'point' else f'{units:,} {result.unit}s'}")
     samples = ", ".join(parts)
-    return f"Compared: {samples}; {result.name.partition('(')[0]}, {result.null} null"
+    null = result.null.replace("_", " ")
+    return f"Compared: {samples}; {result.name.partition('(')[0]}, {null} null"
 
 
 def next_step(result: HypothesisResult, level: float = LEVEL) -> str:
@@ -77,9 +83,9 @@ def worries_of_test(result: HypothesisResult) -> list[str]:
         if n < FEW_UNITS
     ]
     n_null = len(result.null_distribution)
-    if result.null == "permutation" and result.p_value <= 1 / (n_null + 1):
+    if result.null in RESAMPLED and result.p_value <= 1 / (n_null + 1):
         worries.append(
-            f"The p-value is the least that {n_null:,} permutations can give; more of them "
-            "(n_permutations) may give a smaller one."
+            f"The p-value is the least that {n_null:,} {RESAMPLED[result.null]} can give; more of "
+            "them (n_permutations) may give a smaller one."
         )
     return worries

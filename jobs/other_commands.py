@@ -267,15 +267,17 @@ def add_model(url: str, model: str, promote: bool) -> dict[str, Any]:
 @guarded_command
 def list_models(url: str) -> dict[str, Any]:
     """List the models at REGISTRY_URL, the oldest first; * is the champion."""
+    from bagbasis.core.errors import ModelError
     from bagbasis.operations import Registry
 
     records = Registry(url).list()
-    if records:
-        columns = ["", "model", "registered", "estimator", "numbers"]
-        rows = [_row(record) for record in records]
-        command_terminal().table("Models", columns, rows, whole=("model",))
-    else:
-        say(f"{url}: no models")
+    if not records:
+        raise ModelError(
+            f"{url}: no registry there, or one without models; bags models add {url} MODEL adds one"
+        )
+    columns = ["", "model", "registered", "estimator", "numbers"]
+    rows = [_row(record) for record in records]
+    command_terminal().table("Models", columns, rows, whole=("model",))
     return {"models": [asdict(record) for record in records]}
 
 
@@ -313,15 +315,20 @@ def rollback(url: str) -> dict[str, str | None]:
 
 def _row(record: ModelRecord) -> list[str]:
     """Return the champion's mark, name, time, estimator, and numbers of the fit and report."""
+    from bagbasis.core.digits import with_error
     from bagbasis.models.fit_summary import error_in_words
 
-    numbers = {"bags": record.fit.get("n_bags_fitted"), **record.report}
+    report = dict(record.report)
+    error = error_in_words(record.fit)
+    if {"measure", "error"} <= report.keys():  # of a round of `bags retrain`
+        spread = report.pop("standard_error", None)
+        error = f"{report.pop('measure')} {with_error(report.pop('error'), spread)}"
+    numbers = [("bags", record.fit.get("n_bags_fitted")), *report.items()]
     shown = [
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
-        for name, value in numbers.items()
+        for name, value in numbers
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
-    error = error_in_words(record.fit)
     shown += [error] if error else []
     return [
         "*" if record.current else "",

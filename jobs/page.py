@@ -18,12 +18,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bagbasis.core.versions import version
 
+from .job import called
 from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from .pictures.parts import Part, Table, facts
 from .terminal import cell_text, rows_of_texts
 
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
 NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?%?( ± [\d.,]+(e[+-]?\d+)?%?)?")
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 SIZE = {
     **{"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP},
     **{"right": WIDTH - RIGHT, "bottom": HEIGHT - BOTTOM},
@@ -53,15 +55,23 @@ def render(
         header |= {f"{before}{key}": value for key, value in part.header.items()}
         worries += [f"{before}{text}" for text in part.worries]
     worries += [f"{text[:1].upper()}{text[1:]}." for text in dict.fromkeys(warnings)]
+    answers = [(part.title, part.answer) for part in parts if part.answer]
+    heading = ""
+    if len(answers) == 1:  # the first sentence of the only answer
+        [(title, text)] = answers
+        heading, *rest = SENTENCE.split(text, maxsplit=1)
+        answers = [(title, one) for one in rest]
     seeds = seeds_of(config)
     header |= {"seeds": ", ".join(f"{k} {v}" for k, v in seeds.items())} if seeds else {}
     return _template().render(
-        title=f"bags {job}",
-        job=job,
+        title=f"bags {called(job)}",
+        heading=heading,
+        job=called(job),
         header=facts(header | versions()),
         worries=worries,
         checks=[*dict.fromkeys(text for part in parts for text in part.checks)],
-        answers=[(part.title, part.answer) for part in parts if part.answer],
+        answers=answers,
+        steps=[*dict.fromkeys(part.next for part in parts if part.next)],
         parts=parts,
         config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
         size=SIZE,
@@ -81,6 +91,7 @@ def _template() -> Template:
     environment.filters["texts"] = texts_of
     environment.filters["unbroken"] = unbroken
     environment.tests["numeric"] = is_numeric
+    environment.tests["numeric_column"] = is_numeric_column
     return environment.get_template("page.html")
 
 
@@ -96,6 +107,11 @@ def is_numeric(cell: object) -> bool:
     if not isinstance(cell, str):
         return cell is None or isinstance(cell, Real)
     return NUMBER.fullmatch(cell) is not None
+
+
+def is_numeric_column(cells: Sequence[object]) -> bool:
+    """Return whether a column holds numbers, or nothing in some rows."""
+    return any(cells) and all(is_numeric(cell) or cell == "" for cell in cells)
 
 
 def unbroken(text: str) -> str:

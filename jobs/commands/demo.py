@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -189,8 +190,11 @@ def _part(
     axes: dict[str, Any],
     console: Terminal,
 ) -> dict[str, Any]:
-    """Generate two stores, fit on the first, evaluate on the second."""
-    quiet = console.without_tables()
+    """Generate two stores, fit on the first, evaluate on the second.
+
+    The page begins with the evaluation: the fit's own estimate is not asked for beside it.
+    """
+    quiet, n_parts = console.without_tables(), len(console.parts)
     made = [generate.run(config, quiet) for config in data]
     seconds = sum(store_report["seconds"] for store_report in made)
     counts = f"{made[0]['n_bags']:,} bags to fit, {made[1]['n_bags']:,} to test"
@@ -215,6 +219,8 @@ def _part(
         quiet,
     )
     console.line(f"  evaluated ({evaluated['seconds']:.1f} s)")
+    of_fit, *of_evaluation = console.parts[n_parts:]
+    console.parts[n_parts:] = [*of_evaluation, replace(of_fit, answer="", next="")]
     return {"generate": made, "fit": fitted, "evaluate": evaluated}
 
 
@@ -227,6 +233,9 @@ def _summary(report: dict[str, Any], console: Terminal) -> None:
         ["mixture", mixture["n"], "RMSE, best constant", mixture["constant_rmse"], ""],
     ]
     console.line("")
+    for part in console.parts:
+        if part.answer:
+            console.line(part.answer)
     console.table(
         f"The demo took {report['seconds']:.0f} s",
         ["part", "test bags", "measure", "value", "expected at full size"],

@@ -53,7 +53,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.data.labelled.holdout import Holdout
     from bagbasis.data.labelled.suspected_groups import suspect_groups
     from bagbasis.models import permutation_importance
-    from bagbasis.models.evaluation.baselines import judge_means
+    from bagbasis.models.evaluation.baselines import judge_rivals
     from bagbasis.models.evaluation.coverage import judge_intervals
     from bagbasis.models.verdict import targets_in_words, warning_lines
 
@@ -79,7 +79,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             model, store, subset=config.subset, sample_weight=weight, progress=progress
         )
         judged = view.report(errors, config.n_smoothed, progress)
-        means = judge_means(model, store, errors.subset, progress, weight)
+        means, forest = judge_rivals(model, store, errors.subset, progress, weight)
         intervals = judge_intervals(model, store, progress)
         drops = None
         if config.importance:
@@ -100,8 +100,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "seconds": time.perf_counter() - begun,
     }
     title = f"Evaluation of {targets_in_words(model.target_names_)}"
-    part = errors_part(title, model, store, errors, means)
-    for line in (part.answer, *warning_lines(part.worries)):
+    part = errors_part(title, model, store, errors, means, forest)
+    following = f"bags predict {config.model_url} {store.url} -o predictions.parquet"
+    for line in (part.answer, *warning_lines(part.worries), f"Next: {following}"):
         console.line(line)
     view.show(report, errors, console)
     if intervals:
@@ -120,6 +121,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             worries=[*part.worries, *of_model],
             checks=[*part.checks, *CHECKS_OF_MODEL],
             files=[path.name for path in pictures],
+            next=following,
         )
     )
     if drops is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags, BagStore, KernelSmoother, Progress, TripleBasisRegressor, evaluate
+from bagbasis.core.digits import rounded
 from bagbasis.core.errors import ConfigError
 from bagbasis.data.labelled.inputs import with_responses
 from bagbasis.data.labelled.labelled import LabelledBags
@@ -19,7 +20,7 @@ from bagbasis.models.base import DoubleBasis
 from bagbasis.models.errors import Errors
 from bagbasis.models.evaluation.judging import evaluate_together
 from bagbasis.models.outcomes.details import ClassDetails
-from bagbasis.models.verdict import rounded
+from bagbasis.models.verdict import r2_error
 
 from ..pictures.densities import draw_bags, draw_densities
 from ..pictures.errors_page import MEASURES, SUBSETS, class_rows, measures
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from .model_place import FittedModel
 
 
-def _rounded(key: str, value: float, spread: float | None) -> str:
+def _rounded(key: str, values: Mapping[str, Any], spread: float | None) -> str:
     """Return a measure of predicted numbers with the digits that the RMSE's standard error has."""
-    return f"{value:.3f}" if key == "r2" else rounded(value, spread)
+    if key == "r2" and spread is not None:
+        spread = r2_error(values, spread)
+    return rounded(values[key], spread)
 
 
 class TargetView:
@@ -110,7 +113,7 @@ class TargetView:
                 [
                     name,
                     measures_of["n"],
-                    *[_rounded(key, measures_of[key], spreads.get(name)) for key in keys],
+                    *[_rounded(key, measures_of, spreads.get(name)) for key in keys],
                 ]
                 for name, measures_of in numeric.items()
             ]

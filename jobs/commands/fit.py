@@ -92,11 +92,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     }
     of_intervals = interval_tables(model, intervals)
     part = part_of_fit(place.url, model, store.url, store, judged, errors)
-    part = replace(part, tables=[*part.tables, *of_intervals])
+    following = f"bags predict {place.url} {store.url} -o predictions.parquet"
+    part = replace(part, tables=[*part.tables, *of_intervals], next=following)
     if grouped := suspect_groups(store, model.target_names_, config.kept_out):
         part = replace(part, worries=[*part.worries, f"{grouped}."])
     console.parts.append(part)
-    for line in _lines(model, part, place.url, store.url):
+    for line in _lines(model, part):
         console.line(line)
     if grouped:
         console.line(grouped)
@@ -111,7 +112,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return {**report, "judged": judged, "intervals": intervals}
 
 
-def _lines(model: FittedModel, part: Part, url: str, data_url: str) -> list[str]:
+def _lines(model: FittedModel, part: Part) -> list[str]:
     """Return the result in a few lines: how good, what was chosen, how sure, what to look at."""
     from bagbasis.models.verdict import targets_in_words, warning_lines
 
@@ -121,7 +122,7 @@ def _lines(model: FittedModel, part: Part, url: str, data_url: str) -> list[str]
     lines = [part.answer or f"Fitted {targets_in_words(model.target_names_)}. {UNKNOWN}"]
     lines += [chosen_in_words(model), *intervals_in_words(model)]
     lines += warning_lines([worry for worry in part.worries if worry != UNKNOWN])
-    return [*lines, f"Next: bags predict {url} {data_url} -o predictions.parquet"]
+    return [*lines, f"Next: {part.next}"]
 
 
 def _check_keys(config: Config) -> None:

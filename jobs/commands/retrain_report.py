@@ -8,6 +8,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.files import discard_empty, names_in, read_bytes, writing
 from bagbasis.data.storage.urls import normalize_url
 from bagbasis.models.verdict import RIVALS, verdict
@@ -24,6 +25,12 @@ from ..pictures.rounds import draw_rounds
 NAME = "retrain"
 FEW_JUDGED = 50  # bags: their errors say little
 GATE_COLORS = {"inputs": "blue", "concept": "orange", "labels": "purple"}
+CHECKS = (
+    "the new model no worse than the champion",
+    f"at least {FEW_JUDGED} bags judged",
+    "drift of the new bags",
+    "points outside the box",
+)
 ROUND = re.compile(r"round-\d{6,}")
 
 
@@ -169,9 +176,11 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         worries.insert(0, f"The new model was not promoted: {'; '.join(report['reasons'])}.")
     if report["n_judged"] < FEW_JUDGED:
         worries.append(f"Few bags judged the models: {report['n_judged']:,}.")
+    error, spread = report["error"], report.get("standard_error")
+    before = report["champion_error"]
     gates = {
-        f"{report['measure']}, challenger": report["error"],
-        f"{report['measure']}, champion": report["champion_error"],
+        f"{report['measure']}, challenger": None if error is None else with_error(error, spread),
+        f"{report['measure']}, champion": None if before is None else rounded(before, spread),
         "held-out bags that judged": report["n_judged"],
         "bags fitted": report["n_bags_fitted"],
         "penalty": report["alpha"],
@@ -181,7 +190,9 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
     rows = [
         [
             *(one.number, one.at[:16].replace("T", " "), one.decision, one.n_new),
-            *(one.n_new_labelled, one.error, one.champion_error, one.p_value),
+            one.n_new_labelled,
+            *(None if e is None else rounded(e, spread) for e in (one.error, one.champion_error)),
+            one.p_value,
         ]
         for one in rounds
     ]
@@ -204,6 +215,8 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         _charts(report, rounds),
         details,
         answer=answer_of_round(report),
+        checks=CHECKS,
+        next=f"bags serve {report['registry_url']} answers with the champion",
     )
 
 

@@ -93,7 +93,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
     show(result, names, console)
+    following = f"bags evaluate {place.url} {store.url} -o evaluation"
+    console.line(f"Next: {following}")
     part = tune_part(result, names, at_the_edge(result), (place.url, store.url))
+    part = replace(part, next=following)
     if grouped := suspect_groups(store, result.model.target_names_, config.kept_out):
         console.line(grouped)
         part = replace(part, worries=[*part.worries, f"{grouped}."])
@@ -219,6 +222,7 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     from bagbasis.models.verdict import targets_in_words, verdict_of
 
     from ..pictures.model_part import rivals_of
+    from ..pictures.tuning_part import head_of, winner_in_words
 
     last = {c: (-r, score.error) for r, s in enumerate(result.scores) for c, score in s.items()}
     rows = [
@@ -239,10 +243,12 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
     console.details.table(title, columns, rows)
     winner = result.scores[-1][result.winner]
     console.line(
-        f"{names[result.winner]}, fitted to {result.model.report_['n_bags_fitted']:,} bags with "
-        f"penalty {result.model.alpha_:.3g} (best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
+        f"{winner_in_words(result, names)}; fitted to "
+        f"{result.model.report_['n_bags_fitted']:,} bags with penalty {result.model.alpha_:.3g} "
+        f"(best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
     )
-    for line in (at_the_edge(result), head_of(result), *leads_of(result, names)):
+    head = head_of(result)
+    for line in (at_the_edge(result), head and f"Head: {head}", *leads_of(result, names)):
         if line:
             console.line(line)
     if result.judged is not None:
@@ -265,24 +271,6 @@ def leads_of(result: Tuning, names: list[str]) -> list[str]:
     if others := len(result.leads) - len(lines):
         lines.append(f"{others} more are further behind")
     return lines
-
-
-def head_of(result: Tuning) -> str | None:
-    """Return which head was taken, and the errors of all by folds; None where one was tried."""
-    head = result.model.report_.get("head")
-    if head is None:
-        return None
-    if "refused" in head:
-        return f"head: ridge; no trees were grown: {head['refused']}"
-    errors = ", ".join(f"{name} {error:.3g}" for name, error in head["errors"].items())
-    text = f"head: {head['head']}; errors over {head['n_folds']} folds: {errors}"
-    least = min(head["errors"], key=head["errors"].get)
-    if head["head"] != least:
-        text += (
-            f"; {head['head']} was taken although {least} has the least error: folds do not tell "
-            "heads apart on so few bags, and a mean of heads errs less on new ones"
-        )
-    return text
 
 
 def at_the_edge(result: Tuning) -> str | None:

@@ -52,9 +52,9 @@ class SearchSection(Section):
     embedding: Literal["auto"] | dict[str, Any] | list[Any] | None = Field(
         default=None,
         description="{parameter: [values]} of model.embedding, or a list of embeddings (names, or "
-        "sections with lists in them); null: values about its main smoothness parameter; auto: "
-        "what a fit chooses by folds, of more than 2,000 bags also ridge on means, moments, "
-        "mean_map, js, sliced, and what joins them",
+        "sections with lists in them); auto: what a fit chooses by folds, of more than 2,000 bags "
+        "also ridge on means, moments, mean_map, js, sliced, and what joins them; null: auto where "
+        "model.embedding is auto, else values about its main smoothness parameter",
     )
     random_features: ScaleSearch = Field(
         default=ScaleSearch(), description="what is searched of the random features"

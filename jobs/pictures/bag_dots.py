@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagbasisWarning, BagStore, Box
+from bagbasis.core.digits import rounded
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.errors import Errors
-from bagbasis.models.explain import Explanation, explain
+from bagbasis.models.explain import Explanation, coordinate_in_words, explain
 from bagbasis.models.fitted_model import in_fitted_order
 
 from .charts import Chart, Series, thin
@@ -54,6 +55,8 @@ class Dots:
         self._model = model
         self._names = list(errors.values())
         self._kept = thin(len(errors.sample.index), MOST_DOTS)
+        gaps = errors.sample.predicted - errors.sample.true
+        self._rmse = np.sqrt(np.mean(gaps**2, axis=0)).tolist() if len(gaps) else []
 
     def charts(self) -> list[Chart]:
         """Return, for each target, predicted against true, and residuals against true and n."""
@@ -65,7 +68,7 @@ class Dots:
         for j, name in enumerate(self._names[: sample.true.shape[1]]):
             true, predicted = sample.true[kept, j], sample.predicted[kept, j]
             titles = [
-                f"{label}, true {a:.4g}, predicted {b:.4g}"
+                f"{label}, true {a:.4g}, predicted {self._rounded(b, j)}"
                 for label, a, b in zip(labels, true.tolist(), predicted.tolist(), strict=True)
             ]
             found += _error_charts(name, true, predicted, sizes, titles, note)
@@ -80,8 +83,12 @@ class Dots:
             rows = self._worst_of(j)[:N_WORST]
             sizes, _ = self._describe(sample.index[rows])
             ids = _rows_of(self._store.ids, sample.index[rows]).tolist()
-            columns = (sizes, sample.true[rows, j], sample.predicted[rows, j], gaps[rows])
-            cells = zip(map(str, ids), *(column.tolist() for column in columns), strict=True)
+            true = [f"{one:.4g}" for one in sample.true[rows, j].tolist()]
+            predicted, errors = (
+                [self._rounded(one, j) for one in column[rows].tolist()]
+                for column in (sample.predicted[:, j], gaps)
+            )
+            cells = zip(map(str, ids), sizes.tolist(), true, predicted, errors, strict=True)
             names = ["bag", "points", "true", "predicted", "error"]
             found.append(Table(f"{self._names[j]}: the worst bags", names, [*cells], drawn))
         return found
@@ -93,7 +100,8 @@ class Dots:
             for row in self._worst_of(j)[:N_DRAWN].tolist():
                 bag = int(sample.index[row])
                 [points], [name] = self._store.read(bag, bag + 1), self._store.ids(bag, bag + 1)
-                what = f"true {sample.true[row, j]:.4g}, predicted {sample.predicted[row, j]:.4g}"
+                predicted = self._rounded(float(sample.predicted[row, j]), j)
+                what = f"true {sample.true[row, j]:.4g}, predicted {predicted}"
                 title = f"{self._names[j]}: bag {name}, one of the worst"
                 axes = self._store.coordinate_names
                 box = self._store.box if self._spec is None else self._spec.box
@@ -113,8 +121,7 @@ class Dots:
                     continue
                 effects = np.c_[explanation.shift[:, j], explanation.spread[:, j]]
                 for k in np.argsort(-np.abs(effects).max(axis=1), kind="stable")[:N_EXPLAINED]:
-                    name = explanation.coordinate_names[k]
-                    name = f"coordinate {name}" if name.isdigit() else name
+                    name = coordinate_in_words(explanation.coordinate_names[k])
                     cells = [_signed(effect) for effect in effects[k].tolist()]
                     rows.append([str(self._store.ids(bag, bag + 1)[0]), name, *cells])
             columns = ["bag", "coordinate", "points moved", "spread doubled"]
@@ -149,6 +156,10 @@ class Dots:
             int(explanation.rows[i]): f"without this point: {_signed(-effect[i])}"
             for i in np.argsort(-np.abs(effect), kind="stable")[:N_EXPLAINED]
         }
+
+    def _rounded(self, predicted: float, j: int) -> str:
+        """Return a prediction, or its error, in the digits that the RMSE of target j allows."""
+        return rounded(predicted, self._rmse[j])
 
     def _worst_of(self, j: int) -> NDArray[np.int64]:
         """Return the rows of the sample, those with the largest errors of target j first."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import linregress
 
 from bagbasis import BagStore
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.models.errors import Errors
 from bagbasis.models.outcomes.details import ClassDetails, DensityDetails
 from bagbasis.models.verdict import (
@@ -16,10 +17,9 @@ from bagbasis.models.verdict import (
     RIVALS,
     bags_in_words,
     percent,
-    rounded,
+    r2_error,
     targets_in_words,
     verdict,
-    with_error,
 )
 from bagbasis.plotting.calibration import LEAST_GROUP
 from bagbasis.plotting.predictions import calibration_groups
@@ -161,6 +161,7 @@ def _number_tables(errors: Errors, rivals: Mapping[str, Errors]) -> list[Table]:
             root = errors.n**0.5
             spread = {"mae": np.abs(gaps).std() / root, "bias": gaps.std() / root}
             spread["rmse"] = rmse_errors[j]
+            spread["r2"] = r2_error(values, rmse_errors[j])
         judged = {"the model": values, **{text: one.get(name) for text, one in beside.items()}}
         rows = [
             [text, *_number_cells(one, spread, with_spread=text == "the model")]
@@ -181,7 +182,8 @@ def _number_cells(
     cells = {
         key: shown(values[key], spread.get(key)) for key in ("rmse", "mae", "bias") if key in values
     }
-    return [cells.get("rmse"), f"{values['r2']:.3f}", cells.get("mae"), cells.get("bias")]
+    r2 = rounded(values["r2"], spread.get("r2"))
+    return [cells.get("rmse"), r2, cells.get("mae"), cells.get("bias")]
 
 
 def class_rows(errors: Errors) -> list[list[Any]]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from bagbasis.core.digits import with_error
 from bagbasis.data.store.store import BagStore
 from bagbasis.models.errors import Errors
-from bagbasis.models.verdict import targets_in_words, verdict_of, with_error
+from bagbasis.models.verdict import targets_in_words, verdict_of
 
 from .bags_in_view import BagsInView
 from .errors_page import errors_part

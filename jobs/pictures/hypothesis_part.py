@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.hypotheses import HypothesisResult
 from bagbasis.hypotheses.result import LEVEL, p_text
-from bagbasis.models.verdict import rounded, with_error
 
 from ..conclusions import FEW_UNITS, answer_of_test, compared, next_step, worries_of_test
 from .charts import Bars, Chart, Series
@@ -29,13 +29,13 @@ def hypothesis_part(result: HypothesisResult, alpha: float | None = None) -> Par
     lines = {
         "statistic": with_error(result.statistic, result.standard_error),
         "p-value": p_text(result.p_value),
-        "effect": f"{result.effect:.2g}" if np.isfinite(result.effect) else "not known",
+        "effect": f"{result.effect:#.2g}" if np.isfinite(result.effect) else "not known",
         "compared": compared(result).removeprefix("Compared: "),
-        "next": next_step(result, level),
     }
     return Part(
         ("Test for drift" if alpha is not None else f"Test: {result.question}"),
         answer=answer_of_test(result, alpha),
+        next=next_step(result, level),
         worries=worries_of_test(result),
         checks=CHECKS_OF_TEST,
         tables=[facts(lines)],
@@ -57,7 +57,7 @@ def _null_chart(result: HypothesisResult, level: float) -> Chart:
             f"level {level:g}", [threshold] * 2, [0.0, top], color="grey", joined=True, radius=0
         ),
     ]
-    note = f"Null distribution: {result.null}, {len(null):,} values."
+    note = f"Null distribution: {result.null.replace('_', ' ')}, {len(null):,} values."
     text = f"statistic {result.statistic:.4g}, p = {p_text(result.p_value)}"
     if result.statistic > null.max() + FAR * np.ptp(null):
         note += f" The {text} is far to the right."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from bagbasis.core.arrays import Floats
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.models.base import DoubleBasis
 from bagbasis.models.fit_summary import embedding_in_words
 from bagbasis.models.fitting.feature_map import MUCH_OUTSIDE
-from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent, rounded
+from bagbasis.models.verdict import ERROR_RATE, RIVALS, percent
 
 from .charts import Chart, Series
 from .parts import Table, facts
@@ -162,14 +164,19 @@ def choice_tables(model: FittedModel) -> list[Table]:
     best: dict[str, dict[str, Any]] = {}
     for one in choice["tried"]:  # the best first: of each embedding its best width
         best.setdefault(one["name"], one)
+    shown = [*best.values()][:SHOWN_CHOICES]
+    errors = _in_digits_of_the_largest([(one["error"], one["standard_error"]) for one in shown])
+    behind = _in_digits_of_the_largest(
+        [(one["behind"], one["standard_error_behind"]) for one in shown if one["behind"]]
+    )
     rows = [
         [
             one["name"],
             "given" if one["width"] is None else f"{one['width']:.2g}",
-            f"{one['error']:.4f} ± {one['standard_error']:.4f}",
-            f"{one['behind']:.4f} ± {one['standard_error_behind']:.4f}" if one["behind"] else "",
+            next(errors),
+            next(behind) if one["behind"] else "",
         ]
-        for one in [*best.values()][:SHOWN_CHOICES]
+        for one in shown
     ]
     title = (
         f"The embedding was chosen from {len(choice['tried'])} candidates: errors of "
@@ -181,6 +188,12 @@ def choice_tables(model: FittedModel) -> list[Table]:
         "Behind the chosen: difference from the chosen candidate's error on the same bags."
     )
     return [Table(title, ["embedding", "width", "error", "behind the chosen"], rows, note)]
+
+
+def _in_digits_of_the_largest(pairs: Sequence[tuple[float, float]]) -> Iterator[str]:
+    """Return values with their standard errors, all with the decimals that the largest allows."""
+    largest = max((spread for _, spread in pairs), default=0.0)
+    return (f"{rounded(value, largest)} ± {rounded(spread, largest)}" for value, spread in pairs)
 
 
 def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> list[Table]:
@@ -223,7 +236,7 @@ def interval_tables(model: FittedModel, judged: Sequence[Mapping[str, Any]]) -> 
         return [Table(title, ["nominal coverage", "least probability"], least, note)]
     names = model.outcome_.target_labels
     rows = [
-        [name, f"{share:.0%}", float(np.quantile(calibration.errors[:, j], share))]
+        [name, f"{share:.0%}", _half_width(calibration.errors[:, j], share)]
         for j, name in enumerate(names)
         for share in SHOWN_COVERAGES
     ]
@@ -241,14 +254,25 @@ def chosen_in_words(model: FittedModel) -> str:
     return f"Model: {what}; penalty {model.alpha_:.3g}; {n}"
 
 
+def _half_width(errors: Floats, coverage: float) -> str:
+    """Return a quantile of absolute errors, in the digits of its standard error.
+
+    That is half the distance of the quantiles a binomial standard error below and above.
+    """
+    spread = (coverage * (1 - coverage) / len(errors)) ** 0.5
+    low, width, high = np.quantile(
+        errors, [max(0.0, coverage - spread), coverage, min(1.0, coverage + spread)]
+    )
+    return rounded(float(width), float(high - low) / 2)
+
+
 def intervals_in_words(model: FittedModel, coverage: float = 0.9) -> list[str]:
     """Return a line on the half-width of intervals of each target; nothing where there are none."""
     calibration = model.calibration_ if isinstance(model, DoubleBasis) else None
     if calibration is None or model.outcome_.has_sets:
         return []
     names = model.outcome_.target_labels
-    widths = np.quantile(calibration.errors, coverage, axis=0)
-    texts = [f"± {rounded(float(one))}" for one in widths]
+    texts = [f"± {_half_width(errors, coverage)}" for errors in calibration.errors.T]
     shown = (
         ", ".join(f"{n} {t}" for n, t in zip(names, texts, strict=True))
         if len(names) > 1
@@ -289,8 +313,10 @@ def compare(
 
 def rivals_of(judged: Mapping[str, Any]) -> list[list[Any]]:
     """Return rows of a name and an error: the model and what it has to beat, as far as known."""
-    named = {"error": "the model", **RIVALS}
-    return [[text, judged[key]] for key, text in named.items() if key in judged]
+    spread = judged.get("standard_error")
+    ours = [["the model", with_error(judged["error"], spread)]]
+    theirs = [[text, rounded(judged[key], spread)] for key, text in RIVALS.items() if key in judged]
+    return [*ours, *theirs]
 
 
 def compare_judged(judged: Mapping[str, Any]) -> list[str]:

@@ -62,6 +62,8 @@ class Part:
         What was looked for, and is told where there is nothing to worry about.
     files : sequence of str
         Names of files beside the page, such as pictures.
+    next : str
+        What to do after it: a command, or a sentence.
     """
 
     title: str
@@ -75,3 +77,4 @@ class Part:
     answer: str = ""
     checks: Sequence[str] = ()
     files: Sequence[str] = ()
+    next: str = ""

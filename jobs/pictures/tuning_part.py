@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bagbasis.core.digits import with_error
+from bagbasis.core.errors import plural
 from bagbasis.models import Score, Tuning
-from bagbasis.models.verdict import targets_in_words, verdict, verdict_of, with_error
+from bagbasis.models.fit_summary import chosen_name
+from bagbasis.models.verdict import targets_in_words, verdict, verdict_of
 
 from .charts import Chart, Series
 from .model_part import (
+    CHECKS_OF_MODEL,
     card_of,
+    choice_tables,
     compare_judged,
     header_of,
     path_of,
     score_tables,
     worries_of_model,
 )
-from .parts import Part, Table
+from .parts import Part, Table, facts
 
 COLORS = ("blue", "orange", "green", "purple", "grey")  # of the candidates that are drawn
+CHECKS = ("the winner better than the others by two standard errors", "its width within the grid")
 BARS = "Bars: one standard error, as if errors were normal and bags independent."
 
 
@@ -49,6 +55,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
             f"The winner is not clearly better than {which}: less than two standard errors apart "
             "on the same bags."
         )
+    model = result.model
     rows = [
         [
             names[c],
@@ -62,7 +69,6 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         "Squared error over the variance, on bags that the candidate was not fitted to. "
         f"{BARS.replace('Bars', '±')}"
     )
-    model = result.model
     judged = result.judged
     compared_on = f"{best.n_held_out:,} bags that tuning compared on"
     judged_on = f"{compared_on}: squared error over the variance {_say(best)}"
@@ -78,15 +84,53 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         beaten, tables = compare_judged(judged), score_tables(judged)
         error = with_error(judged["error"], judged.get("standard_error"))
         judged_on = f"{judged['measure']}: {error} ({judged['n']:,} bags); {judged_on}"
+    title = f"{len(order)} {plural('candidate', len(order))}"
+    compared = choice_tables(model) if _is_choice(result) else [Table(title, columns, rows, note)]
+    head = head_of(result)
     return Part(
         f"Tuning of {what}",
         header_of(model, *urls),
         [*beaten, *worries, *worries_of_model(model)],
-        [*tables, Table(f"{len(order)} candidates", columns, rows, note)],
+        [*tables, *compared, *([facts({"head": head})] if head else [])],
         [*_charts(result, order, names), *path_of(model)],
         card=card_of(model, judged_on),
-        answer=f"{sentence} The best of {len(order)} candidates is {names[result.winner]}.",
+        answer=f"{sentence} {winner_in_words(result, names)}.",
+        checks=[*(CHECKS if len(order) > 1 else ()), *CHECKS_OF_MODEL],
     )
+
+
+def winner_in_words(result: Tuning, names: Sequence[str]) -> str:
+    """Return what was chosen, and from how many."""
+    if _is_choice(result):
+        report = result.model.report_
+        n, name = len(report["choice"]["tried"]), chosen_name(report)
+    else:
+        n, name = len(names), names[result.winner]
+    return f"The best of {n:,} {plural('candidate', n)} is {name}"
+
+
+def _is_choice(result: Tuning) -> bool:
+    """Return whether all that was compared is what ``embedding="auto"`` compares by folds."""
+    choice = result.model.report_.get("choice")
+    return len(result.candidates) == 1 and bool(choice and choice["tried"])
+
+
+def head_of(result: Tuning) -> str | None:
+    """Return which head was taken, and the errors of all by folds; None where one was tried."""
+    head = result.model.report_.get("head")
+    if head is None:
+        return None
+    if "refused" in head:
+        return f"ridge; no trees were grown: {head['refused']}"
+    errors = ", ".join(f"{name} {error:.3g}" for name, error in head["errors"].items())
+    text = f"{head['head']}; errors over {head['n_folds']} folds: {errors}"
+    least = min(head["errors"], key=head["errors"].get)
+    if head["head"] != least:
+        text += (
+            f"; {head['head']} was taken although {least} has the least error: folds do not tell "
+            "heads apart on so few bags, and a mean of heads errs less on new ones"
+        )
+    return text
 
 
 def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[Chart]:

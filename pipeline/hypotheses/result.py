@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import None_, Url, checked
+from ..core.digits import with_error
 from ..core.errors import plural
 from ..data.bags.html import html_table
 
@@ -153,11 +154,10 @@ class HypothesisResult:
         low, middle, high = np.quantile(self.null_distribution, (0.05, 0.5, 0.95))
         lines = {
             "question": self.question,
-            "statistic": f"{self.name} = {self.statistic:.6g}",
-            "standard error": _known(self.standard_error),
-            "p-value": f"{self.p_value:.4g}",
-            "effect": _known(self.effect),
-            "null": f"{self.null}: 5 % {low:.4g}, median {middle:.4g}, 95 % {high:.4g}",
+            "statistic": f"{self.name} = {with_error(self.statistic, self.standard_error)}",
+            "p-value": p_text(self.p_value),
+            "effect": f"{self.effect:#.2g}" if math.isfinite(self.effect) else "",
+            "null": f"{self.null}: 5 % {low:.2g}, median {middle:.2g}, 95 % {high:.2g}",
             "kernel": self.kernel,
             "samples": rows,
             "unit": self.unit,
@@ -216,7 +216,3 @@ def p_text(p: float) -> str:
 def _has_lists(value: object) -> bool:
     values = value.values() if isinstance(value, Mapping) else [value]
     return any(isinstance(v, list) for v in values)
-
-
-def _known(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else ""

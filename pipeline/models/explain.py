@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from ..core import Integer, checked
 from ..core.arrays import Floats, Integers
 from ..core.checks import check_position
+from ..core.digits import rounded
 from ..core.errors import BagbasisWarning, DataError, needing_extra
 from ..data.bags.bags import as_bags
 from ..data.bags.html import html_table
 from .fitted_model import in_fitted_order, model_of, names_fitted
-from .verdict import rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,8 @@ class Explanation:
             for what, values in (("shift", self.shift), ("spread", self.spread)):
                 order = np.argsort(-np.abs(values[:, j]), kind="stable")[:SHOWN]
                 effects = [
-                    f"{self.coordinate_names[i]} ({values[i, j]:+.2g})" for i in order.tolist()
+                    f"{coordinate_in_words(self.coordinate_names[i])} ({values[i, j]:+.2g})"
+                    for i in order.tolist()
                 ]
                 lines[f"{name}: {what} of"] = ", ".join(effects)
         return lines
@@ -151,6 +152,11 @@ class Explanation:
     def _repr_html_(self) -> str:
         """Show the same as a table in a notebook."""
         return html_table("Explanation: what moves the prediction most", self._lines())
+
+
+def coordinate_in_words(name: str) -> str:
+    """Return the name of a coordinate; without names "coordinate 0"."""
+    return f"coordinate {name}" if name.isdigit() else name
 
 
 @checked(max_points=Integer(1))

@@ -5,9 +5,10 @@ Reports, the terminal and notebooks take their words and their digits from here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from ..core.digits import rounded, with_error
 
 RIVALS = {
     "forest_error": "a random forest on moments, minima and maxima",
@@ -121,21 +122,10 @@ def _beside(error: float, name: str, rival: float, spread: float | None) -> str:
     return f"{side if round(abs(change)) else 'level with'} {name} ({rounded(rival, spread)}{near})"
 
 
-def with_error(value: float, spread: float | None) -> str:
-    """Return a value with its standard error, with no more digits than that allows."""
-    if spread is None or not math.isfinite(spread) or spread <= 0:
-        return rounded(value)
-    return f"{rounded(value, spread)} ± {rounded(spread, spread)}"
-
-
-def rounded(value: float, spread: float | None = None) -> str:
-    """Return a value with two digits of its standard error, or with three digits without one."""
-    if spread is None or not math.isfinite(spread) or spread <= 0 or not math.isfinite(value):
-        return f"{value:#.3g}".rstrip(".") if 1e-4 <= abs(value) < 1e5 else f"{value:.3g}"
-    decimals = 1 - math.floor(math.log10(spread))
-    if decimals > 8 or decimals < -4:
-        return f"{value:.3g}"
-    return f"{round(value, decimals):,.{max(0, decimals)}f}"
+def r2_error(values: Mapping[str, Any], rmse_error: float) -> float:
+    """Return the standard error of an R² whose only uncertain part is the RMSE."""
+    rmse = values["rmse"]
+    return float(2 * (1 - values["r2"]) * rmse_error / rmse) if rmse else 0.0
 
 
 def percent(share: float, spread: float | None = None) -> str:

@@ -38,11 +38,12 @@ def plot_bag(
     Parameters
     ----------
     bag : shape (n_points, n_dims)
+        An array, or a data frame, whose columns name the axes.
     density : Densities, optional
         The density of one bag, as of `estimate_densities([bag])`; of more than two coordinates its
         marginal is drawn.
     coordinate_names : sequence of str, optional
-        Names of the axes.
+        Names of the axes; default the columns of a data frame.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -76,7 +77,8 @@ def plot_bag(
     n_dims = points.shape[1]
     if density is not None and density.n_dims != n_dims:
         raise DataError(f"the bag has {n_dims} coordinates, the density {density.n_dims}")
-    names = _names_of(coordinate_names, n_dims)
+    columns = [str(name) for name in getattr(bag, "columns", ())]
+    names = _names_of(coordinate_names or columns, n_dims)
     ax = axes_of(ax)
     if n_dims == 1:
         ax.hist(points[:, 0], bins=40, density=True, color=BLUE, alpha=0.4, label="points")

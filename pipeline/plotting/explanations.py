@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..core.checks import check_position
+from ..models.explain import coordinate_in_words
 from .style import GREY, axes_of, label_of
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ def plot_explanation(explanation: Explanation, target: int = 0, *, ax: Axes | No
     >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X[:60], y[:60])
     >>> ax = plot_explanation(explain(model, X[60]))
     >>> ax.get_xlabel()
-    '0'
+    'coordinate 0'
     """
     check_position("target", target, len(explanation.targets))
     points, effect = explanation.points, explanation.effect[:, target]
-    names = [label_of(name) for name in explanation.coordinate_names]
+    names = [label_of(coordinate_in_words(name)) for name in explanation.coordinate_names]
     ax = axes_of(ax)
     if points.shape[1] == 1:
         ax.vlines(points[:, 0], 0, effect, color=GREY, linewidth=1)

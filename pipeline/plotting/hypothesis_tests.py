@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..core.errors import DataError
+from ..core.errors import DataError, plural
 from ..hypotheses.result import LEVEL
 from .style import BLUE, GREY, ORANGE, axes_of, plain_log
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..hypotheses.result import HypothesisResult
 
 FAR = 3.0  # times the null's range: a statistic beyond is named, not drawn
+SHORT_NAMES = 10  # coordinates, whose numbers have one digit
 MOST_COORDINATES = 20  # whose bars have room for their numbers
 COLORS = {"gaussian": BLUE, "laplacian": ORANGE, "matern": BLUE}
 
@@ -52,17 +53,19 @@ def plot_null(result: HypothesisResult, *, ax: Axes | None = None) -> Axes:
     """
     values = result.null_distribution
     ax = axes_of(ax)
-    ax.hist(values, bins=40, color=BLUE, alpha=0.7, label=f"null: {result.null}")
+    ax.hist(values, bins=40, color=BLUE, alpha=0.7, label=f"null: {result.null.replace('_', ' ')}")
     threshold = float(np.quantile(values, 1 - LEVEL))
-    ax.axvline(threshold, color=BLUE, linestyle="--", label=f"level {LEVEL:g}: {threshold:.4g}")
+    ax.axvline(threshold, color=BLUE, linestyle="--", label=f"level {LEVEL:g}: {threshold:.3g}")
     width = float(np.ptp(values)) or 1.0
-    label = f"statistic: {result.statistic:.4g}, p = {result.p_value:.3g}"
+    label = f"statistic: {result.statistic:.3g}, p = {result.p_value:.3g}"
     if result.statistic < values.max() + FAR * width:
         ax.axvline(result.statistic, color=ORANGE, linewidth=2, label=label)
     else:
         ax.plot([], [], color=ORANGE, label=f"{label}, far to the right")
     ax.set_xlabel(result.name)
-    ax.set_ylabel("permutations" if result.null == "permutation" else "fraction")
+    ax.set_ylabel(
+        "permutations" if result.null == "permutation" else "draws of the null distribution"
+    )
     ax.legend(fontsize=8)
     ax.set_title(f"{result.question}: {', '.join(f'{k} {n:,}' for k, n in result.n.items())}")
     return ax
@@ -175,6 +178,8 @@ def plot_coordinates(result: HypothesisResult, *, ax: Axes | None = None) -> Axe
     order = np.argsort(-lost, kind="stable")[:MOST_COORDINATES]
     ax = axes_of(ax)
     ax.bar([str(k) for k in order], lost[order], color=BLUE)
+    if len(lost) > SHORT_NAMES:  # of three digits each, which would stand in one another
+        ax.tick_params(axis="x", labelrotation=90)
     first = f", the first {len(order)} of {len(lost):,}" if len(order) < len(lost) else ""
     ax.set_xlabel(f"coordinate{first}")
     ax.set_ylabel("fraction of t that is lost without it")
@@ -241,8 +246,9 @@ def plot_drift(results: Sequence[Any], *, alpha: float = LEVEL, ax: Axes | None 
     ax.axhline(alpha, color=GREY, linestyle="--", label=f"level {alpha:g}")
     ax.set_yscale("log")
     plain_log(ax.yaxis)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("test")
     ax.set_ylabel("p-value")
-    ax.set_title(f"Drift in {int(drifted.sum())} of {len(p)} tests")
+    ax.set_title(f"Drift in {int(drifted.sum())} of {len(p)} {plural('test', len(p))}")
     ax.legend(fontsize=9)
     return ax

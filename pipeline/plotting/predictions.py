@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.arrays import Floats
 from ..core.checks import check_position
+from ..core.digits import rounded, with_error
 from ..core.errors import DataError, ParameterError
 from ..models.outcomes.details import ClassDetails, RealDetails
+from ..models.verdict import r2_error
 from .calibration import CalibrationGroup, groups_of
 from .style import BLUE, GREY, ORANGE, axes_of, label_of
 
@@ -78,15 +80,20 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
     check_position("target", target, true.shape[1])
     ax = axes_of(ax)
     draw_predictions(ax, true[:, target], predicted[:, target], names[target])
-    ax.set_title(errors_in_words(errors.values()[names[target]]))
+    spread = float(errors.rmse_errors[target])
+    ax.set_title(errors_in_words(errors.values()[names[target]], spread))
     return ax
 
 
-def errors_in_words(values: Mapping[str, Any]) -> str:
-    """Return the title over predictions of one target, whose errors are among `Errors.values`."""
+def errors_in_words(values: Mapping[str, Any], spread: float | None = None) -> str:
+    """Return the title over predictions of one target, whose errors are among `Errors.values`.
+
+    ``spread`` is the standard error of its RMSE.
+    """
+    r2 = rounded(values["r2"], None if spread is None else r2_error(values, spread))
     return (
-        f"RMSE {values['rmse']:.3g}, best constant {values['constant_rmse']:.3g}, "
-        f"R² {values['r2']:.3f}"
+        f"RMSE {with_error(values['rmse'], spread)}, "
+        f"best constant {rounded(values['constant_rmse'], spread)}, R² {r2}"
     )
 
 
@@ -327,7 +334,7 @@ def plot_importance(
     >>> model = DoubleBasisRegressor('moments', alpha=1e-3).fit(X[:60], y[:60])
     >>> ax = plot_importance(permutation_importance(model, X[60:], y[60:], n_repeats=2))
     >>> ax.get_xlabel()
-    'drop of R², which is 0.799'
+    'drop of R², which is 0.80'
     """
     targets = importance.values()["targets"]
     name = next(iter(targets)) if target is None else target
@@ -341,6 +348,6 @@ def plot_importance(
     ax.barh(names, heights, xerr=spreads, color=BLUE, ecolor=GREY)
     ax.axvline(0, color=GREY, linewidth=1)
     ax.invert_yaxis()
-    ax.set_xlabel(f"drop of {importance.measure}, which is {targets[name]['score']:.3g}")
+    ax.set_xlabel(f"drop of {importance.measure}, which is {targets[name]['score']:.2f}")
     ax.set_title(f"{label_of(name)}: importance of coordinates")
     return ax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -45,15 +46,24 @@ class Page(HTMLParser):
             self.texts.append(" ".join(data.split()))
 
     @property
+    def answer(self) -> str:
+        """The sentences that the page begins with, before what to do next."""
+        end = "Next:" if "Next:" in self.texts else "What to worry about"
+        [_, _, *answer] = self.texts[: self.texts.index(end)]  # the window's title, and the job
+        return " ".join(answer).replace("\u00a0", " ")
+
+    @property
     def worries(self) -> str:
         """What stands below *What to worry about*, up to the first part."""
         start = self.texts.index("What to worry about")
         return " ".join(self.texts[start + 1 : start + 9])
 
     def assert_self_contained(self) -> None:
-        """No script, nothing that is fetched, and a policy that forbids both."""
+        """No script, nothing fetched, a policy that forbids both; links to pictures only."""
         assert not {"script", "img", "link", "iframe", "object", "image", "use"} & set(self.tags)
         names = {name for name, _ in self.attributes}
-        assert not {name for name in names if name in ("src", "href") or name.startswith("on")}
+        assert not {name for name in names if name == "src" or name.startswith("on")}
+        links = [value for name, value in self.attributes if name == "href"]
+        assert all(re.fullmatch(r"[a-z]+\.png", link) for link in links)
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         assert ("content", policy) in self.attributes

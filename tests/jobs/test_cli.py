@@ -71,6 +71,12 @@ def test_help_imports_nothing_heavy():
     assert process.communicate()[0].strip() == "[]"
 
 
+def test_help_is_a_command_too():
+    """Of all commands, and of one."""
+    assert done("help") == done("--help")
+    assert done("help", "test", "two-sample") == done("test", "two-sample", "--help")
+
+
 def test_help_lists_every_job():
     """bags --help names each job and what it is for."""
     printed = {group: done(*group.split(), "--help") for group in ("", "test", "drift")}

@@ -103,9 +103,10 @@ def test_damaged_model_is_listed(registry, names):
 
 
 def test_nothing_there(tmp_path):
-    """An empty place has no models; no champion before, or an unknown name, is one line."""
+    """No registry, no champion before, or an unknown name, is one line."""
     url = tmp_path / "registry"
-    assert done("models", "list", url) == f"{url}: no models\n"
+    line = refused(1, "models", "list", url)
+    assert f"{url}: no registry there, or one without models; bags models add {url} MODEL" in line
     assert "no champion before any; promote a model" in refused(1, "models", "rollback", url)
     assert "no model 'abc'; registered are: none" in refused(1, "models", "promote", url, "abc")
 

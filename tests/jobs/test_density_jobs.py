@@ -10,7 +10,7 @@ import pytest
 import zarr
 
 from bagbasis import BagStore, TripleBasisRegressor, evaluate, load_model
-from bagbasis.models.verdict import rounded
+from bagbasis.core.digits import rounded
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 MODEL = {

@@ -18,7 +18,7 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
-from bagbasis.jobs.conclusions import lines_of_test
+from bagbasis.jobs.conclusions import lines_of_test, worries_of_test
 from bagbasis.jobs.pictures import locations, scales
 from bagbasis.jobs.pictures.evaluation import BLUE, ORANGE
 from bagbasis.jobs.pictures.hypothesis_part import hypothesis_part
@@ -43,7 +43,8 @@ def assert_same_words(printed, folder):
     page = Page(folder / "report.html")
     page.assert_self_contained()
     first = printed.splitlines()[0]
-    assert page.texts[page.texts.index("What to worry about") - 1] == first
+    assert page.answer == first
+    assert f"Next: {page.texts[page.texts.index('Next:') + 1]}" in printed
     assert "The statistic, and what chance alone gives" in page.texts
 
 
@@ -233,6 +234,10 @@ def test_fit(store, tmp_path):
     assert_picture(tmp_path / "null.png")
     done("test", "fit", *settings(**wanted, statistic="fssd"))
     assert json.loads((tmp_path / "report.json").read_text())["p_value"] == 0.001
+    far = fit_test(days, MixtureScore([[200.0]], 2.0), n_permutations=99)
+    assert (far.null, far.p_value) == ("wild_bootstrap", 0.01)
+    [worry] = worries_of_test(far)
+    assert worry.startswith("The p-value is the least that 99 draws of the wild bootstrap can give")
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0])

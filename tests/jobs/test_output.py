@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from bagbasis import BagStore
 from bagbasis.jobs import doctor
 from bagbasis.jobs.cli import cli
+from bagbasis.jobs.page import unbroken
 from bagbasis.jobs.shell import extra_with
 from bagbasis.jobs.terminal import column_texts
 from tests.jobs.running import settings
@@ -65,7 +66,15 @@ def test_arguments_stand_for_keys(folder):
     assert told.exit_code == 0, told.output
     assert told.stdout.startswith("Predicting y: RMSE ")
     page = (folder / "out" / "report.html").read_text()
-    assert "Pictures next to this page: predictions.png, residuals.png" in page
+    link = '<a href="{0}">{0}</a>'
+    pictures = ", ".join(map(link.format, ("predictions.png", "residuals.png")))
+    assert f"Pictures next to this page: {pictures}" in page
+    first, second, following = told.stdout.splitlines()[0], *page.split("<h1>")[1].split("</h1>")
+    assert unbroken(first).startswith(second.strip())
+    assert "held-out" in second
+    command = f"bags predict {folder / 'm.zarr'} {folder / 's.zarr'} -o predictions.parquet"
+    assert f"<b>Next:</b> {command}" in following.partition("What to worry about")[0]
+    assert f"Next: {command}" in told.stdout
     told = run("predict", "a", "b", "c")
     assert told.exit_code == 2
     assert "too many arguments" in told.stderr

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding, evaluate
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.jobs.page import is_numeric, unbroken
 from bagbasis.jobs.pictures import bag_dots, errors_page
 from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
 from bagbasis.jobs.pictures.model_part import compare
 from bagbasis.models.explain import explain
-from bagbasis.models.verdict import rounded, with_error
 from tests.jobs.pages import EVIL, Page
 from tests.jobs.running import done, refused, settings
 
@@ -74,6 +74,10 @@ def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
     errors = evaluate(model, store, subset="all")
     drawn = bag_dots.Dots(store, model, errors)
     charts = drawn.worst_bags()
+    [worst] = drawn.worst()
+    rmse = np.sqrt(np.mean((errors.sample.predicted - errors.sample.true) ** 2))
+    assert 1 < rmse < 10, "two digits of it are one decimal"
+    assert all(cell == f"{float(cell):.1f}" for row in worst.rows for cell in row[3:])
     titles = [f"y: bag {bag}, one of the worst" for bag in (4, 44)]
     assert sorted(chart.title for chart in charts) == titles
     corners, dots, moving = charts[0].series

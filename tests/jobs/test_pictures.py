@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, Box
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.core.errors import ConfigError
 from bagbasis.embeddings import SeriesShape
 from bagbasis.jobs.pictures import densities, evaluation, scales, tuning
@@ -22,7 +23,6 @@ from bagbasis.jobs.pictures.evaluation import (
 from bagbasis.jobs.pictures.rounds import draw_rounds
 from bagbasis.jobs.pictures.tuning import draw_tuning
 from bagbasis.models import Rung, Score
-from bagbasis.models.verdict import rounded, with_error
 from tests.jobs.running import assert_picture
 from tests.models.evaluation.judged import class_errors, real_errors
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import evaluate, load_model
+from bagbasis.core.digits import rounded
 from bagbasis.core.errors import StoreError
 from bagbasis.hypotheses import two_sample_test
-from bagbasis.models.verdict import rounded
 from tests.jobs.pages import Page
 from tests.jobs.running import done, settings
 from tests.models.predicting import BAGS, CODES, NAMES, Y, classifier, regressor
@@ -18,10 +18,10 @@ from tests.oracles.labelled import stored
 
 
 def answer_of(url):
-    """The sentence that the page begins with."""
+    """The sentences that the page begins with, see `Page.answer`."""
     page = Page(url)
     page.assert_self_contained()
-    return page, page.texts[page.texts.index("What to worry about") - 1]
+    return page, page.answer
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])

@@ -12,11 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bagbasis import BagStore, load_model
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.lock import writer_lock
 from bagbasis.jobs.commands.retrain import EXIT_CODES
 from bagbasis.jobs.commands.retrain_report import lines_of, markdown
 from bagbasis.jobs.runs import attach
-from bagbasis.models.verdict import rounded, with_error
 from bagbasis.operations import Registry
 from tests.data.store.processes import running
 from tests.jobs.pages import Page
@@ -91,16 +91,20 @@ def test_rounds_and_their_reports(folder):
     page.assert_self_contained()
     assert {printed.splitlines()[0], "Rounds", "Gates of drift", "promoted"} <= set(page.texts)
     assert {*report["gates"]["gates"]} <= set(page.texts)
-    assert f"{report['error']:.4g}" in page.texts
-    answer = next(text for text in page.texts if text.startswith("The new model was "))
+    [_, newest] = Registry(folder / "registry").list()
+    assert newest.report["error"] == report["error"]
+    listed = done("models", "list", folder / "registry", "--format", "tsv")
+    assert f"RMSE {with_error(report['error'], report['standard_error'])}" in listed
+    answer = page.answer
     spread = report["standard_error"]
     assert answer.startswith(
-        "The new model was promoted. Predicting the labels: RMSE "
+        "The new model was promoted. Predicting y: RMSE "
         f"{with_error(report['error'], spread)} on {report['n_judged']} held-out bags. That is "
     )
     for key, rival in (("champion_error", "champion before"), ("constant_error", "best constant")):
         assert f"the {rival} ({rounded(report[key], spread)}" in answer
-    assert page.texts.index(answer) < page.texts.index("What to worry about")
+    assert page.texts[2] == "The new model was promoted."
+    assert with_error(report["error"], spread) in page.texts, "in the table, too"
     first = Page(folder / "out" / "round-000001" / "retrain.html")
     assert any("It is the first model of the registry." in text for text in first.texts)
     assert not any("decided anew" in text for text in first.texts)

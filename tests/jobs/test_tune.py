@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import yaml
 
-from bagbasis import BagStore, load_model
+from bagbasis import BagStore, DoubleBasisRegressor, load_model
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.core.errors import ConfigError, ModelError
 from bagbasis.jobs.commands import tune
 from bagbasis.jobs.configs.config import load_config
@@ -20,7 +21,6 @@ from bagbasis.jobs.configs.sections import EMBEDDINGS, embedding_section
 from bagbasis.jobs.pictures.model_part import compare_judged
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.models import judge_fit
-from bagbasis.models.verdict import with_error
 from tests.data.store.processes import running
 from tests.execution.gated import until
 from tests.jobs.pages import Page
@@ -145,9 +145,31 @@ def test_it_ends_with_the_winner_beside_what_it_has_to_beat(regression, tmp_path
         ("the best constant", "constant_error"),
     ]:
         assert name in printed
-        told = float(page.texts[page.texts.index(name) + 1])
-        assert told == pytest.approx(judged[key], abs=5e-4 * judged["constant_error"])
+        spread = judged["standard_error"]
+        told = with_error(judged[key], spread) if key == "error" else rounded(judged[key], spread)
+        assert page.texts[page.texts.index(name) + 1] == told
+        assert told in printed
     assert judged["measure"] in printed
+
+
+@pytest.mark.long
+def test_without_settings_it_begins_with_what_a_fit_chooses(regression, tmp_path):
+    """The candidates that were compared, the choice and the head stand on the page, once."""
+    printed = done("tune", *urls(regression, tmp_path), *settings(holdout=0.3))
+    report = json.loads((tmp_path / "tune" / "report.json").read_text())["fit"]
+    fitted = DoubleBasisRegressor().fit(
+        BagStore.open(regression / "bags.zarr"), target="n_components", holdout=0.3
+    )
+    choice = fitted.report_["choice"]
+    assert report["choice"]["chosen"] == choice["chosen"]
+    said = f"The best of {len(choice['tried'])} candidates is {choice['chosen']}"
+    texts = Page(tmp_path / "tune" / "report.html").texts
+    assert said in printed
+    assert any(said in text for text in texts)
+    assert texts[texts.index("head") + 1].startswith(f"{report['head']['head']}; errors over ")
+    assert not {"winner", "1 candidates", "1 candidate"} & set(texts)
+    assert any(text.startswith("The embedding was chosen from") for text in texts)
+    assert "Next:" in texts
 
 
 @pytest.mark.parametrize("better", [False, True])

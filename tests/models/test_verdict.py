@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate
-from bagbasis.models.verdict import RIVALS, rounded, verdict, verdict_of, with_error
+from bagbasis.core.digits import rounded, with_error
+from bagbasis.models.verdict import RIVALS, verdict, verdict_of
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.normal(size=(8, 1)) * scale for scale in RNG.uniform(0.5, 2, 60)]
@@ -17,6 +18,7 @@ Y = np.array([bag.std() for bag in BAGS])
         (1.50412, 0.0712, "1.504 ± 0.071"),
         (15040.0, 712.0, "15,040 ± 710"),
         (0.00123, 0.00004, "0.001230 ± 0.000040"),
+        (1.3262, 0.0996, "1.33 ± 0.10"),
         (2.0, None, "2.00"),
         (123.456, 0.0, "123"),
         (3.2e-7, None, "3.2e-07"),

@@ -2,14 +2,17 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, evaluate, plotting
+from bagbasis.core.digits import rounded, with_error
 from bagbasis.core.errors import BagbasisError
 from bagbasis.densities import estimate_densities
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.models import explain, permutation_importance
+from bagbasis.operations import DriftDetector
 from bagbasis.plotting.calibration import groups_of, wilson
 
 mpl.use("agg")
@@ -39,7 +42,10 @@ def test_predictions_are_the_pairs_of_the_errors(model, ax):
     assert errors.plot(ax=ax) is ax
     np.testing.assert_allclose(ax.lines[0].get_xdata(), Y)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), model.predict(BAGS))
-    assert f"R² {errors.score:.3f}" in ax.get_title()
+    rmse, [spread] = errors.error, errors.rmse_errors
+    assert f"RMSE {with_error(rmse, spread)}" in ax.get_title()
+    r2 = rounded(errors.score, 2 * (1 - errors.score) * spread / rmse)
+    assert f"R² {r2}" in ax.get_title()
 
 
 def test_calibration_lies_within_zero_and_one(classifier, ax):
@@ -89,6 +95,21 @@ def test_tests_and_drift(ax):
     drift = plotting.plot_drift([result, result], alpha=0.5, ax=Figure().subplots())
     assert drift.get_title() == f"Drift in {2 * (result.p_value <= 0.5)} of 2 tests"
     assert result.verdict() in result._repr_html_()
+    prediction = DriftDetector(n_permutations=19).fit(BAGS[:20]).predict(BAGS[20:40])
+    axes = prediction.plot(ax=Figure().subplots())
+    assert axes.get_title() == f"Drift in {int(prediction.is_drift)} of 1 test"
+    assert axes.lines[0].get_ydata() == pytest.approx([prediction.p_value])
+
+
+def test_coordinates_have_names(model, ax):
+    """Those of a data frame; numbers are not left alone."""
+    frame = pd.DataFrame(BAGS[0], columns=["pulse", "pressure"])
+    drawn = plotting.plot_bag(frame, ax=ax)
+    assert (drawn.get_xlabel(), drawn.get_ylabel()) == ("pulse", "pressure")
+    explanation = explain(model, BAGS[0])
+    axes = explanation.plot(ax=Figure().subplots())
+    assert {axes.get_xlabel(), axes.get_ylabel()} == {"coordinate 0", "coordinate 1"}
+    assert "coordinate 0 (" in repr(explanation)
 
 
 @pytest.mark.parametrize("n_dims", [1, 2, 3])

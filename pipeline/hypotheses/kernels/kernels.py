@@ -59,7 +59,7 @@ class Kernel(Saved):
     def __str__(self) -> str:
         """Return what reports call it."""
         nu = f", ν = {self.nu:g}" if self.name == "matern" else ""
-        return f"{self.name}, bandwidth {self.bandwidth:.6g}{nu}"
+        return f"{self.name}, bandwidth {self.bandwidth:.4g}{nu}"
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of all pairs, shape (n, m)."""

@@ -25,6 +25,7 @@ from ..errors import Errors
 from ..fitted_model import FittedEstimator, JudgedModel, ScoringModel, model_of, take_subset
 from ..judging import evaluate_together
 from ..outcomes.base import Outcome
+from ..outcomes.classes import Classes
 from ..verdict import HELD_OUT, RELATIVE
 from .forest import MOST_LABELS, ForestFeatures, MomentsForest
 from .summaries import MeanFeatures, SampledRows, Summaries, sample_rows
@@ -55,16 +56,6 @@ class MeansRidge:
     mean_targets: Floats
     variances: Floats
     units: Floats
-
-    @classmethod
-    def fit(
-        cls, bags: LabelledBags, outcome: Outcome, weights: Weights | None = None
-    ) -> MeansRidge | None:
-        """Fit a sample of labelled bags; None without two of them that weigh anything."""
-        sample = sample_rows(bags, outcome, {"means": MeanFeatures(bags.n_dims)}, weights)
-        if sample is None:
-            return None
-        return cls.of_sample(sample, outcome, bags.n_dims, weights is not None)
 
     @classmethod
     def of_sample(
@@ -184,7 +175,8 @@ def judge_labelled(
         score = constant * heads["errors"][heads["head"]]
     if not np.isfinite(score) or not constant:
         return None, []
-    what = "error" if fitted.outcome.key != "class" else "error of the classes' probabilities"
+    is_of_classes = isinstance(fitted.outcome, Classes)
+    what = "error of the classes' probabilities" if is_of_classes else "error"
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
     comparison = {
         "n": fitted.report["n_bags_fitted"],
@@ -219,10 +211,9 @@ def _judge_held_out(
     """Return the same, and the ridge on means; None where too few bags are labelled."""
     held_out = Holdout.of(fitted.holdout).split(bags)
     has_forest = forest and held_out is not None and fitted.outcome.n_targets <= MOST_LABELS
-    kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
-    if has_forest:
-        kinds["moments"] = ForestFeatures(bags.n_dims)
-    sample = sample_rows(replace(bags, left_out=held_out), fitted.outcome, kinds, weights)
+    sample = _sample_for_rivals(
+        replace(bags, left_out=held_out), fitted.outcome, weights, has_forest
+    )
     if sample is None:
         return None, [], None
     sampled = sample, fitted.outcome, bags.n_dims, weights is not None
@@ -250,29 +241,46 @@ def _judge_held_out(
     return None, [], ridge
 
 
-def judge_means(
+def judge_rivals(
     model: FittedEstimator[JudgedModel],
     store: BagStore,
     subset: str,
     progress: Progress | None = None,
     sample_weight: SampleWeight = None,
-) -> Errors | None:
-    """Return the errors of ridge regression on means, on the bags that a model was evaluated on.
+) -> tuple[Errors | None, Errors | None]:
+    """Return the errors of ridge regression on means, and of a forest, on the bags evaluated.
 
-    It is fitted to the same bags as the model; None if they are no longer there.
+    Both are fitted to the same bags as the model; None if they are no longer there, and for a
+    forest of many targets.
     """
     fitted = model_of(model)
     try:
         training = BagStore.open(fitted.report["data_url"])
         bags = fitted.outcome.take_labels(training)
     except (DataError, StoreError):
-        return None
+        return None, None
     if training.n_dims != store.n_dims:
-        return None
+        return None, None
     held_out = Holdout.of(fitted.holdout).split(bags)
-    ridge = MeansRidge.fit(replace(bags, left_out=held_out), fitted.outcome)
-    if ridge is None:
-        return None
+    has_forest = fitted.outcome.n_targets <= MOST_LABELS
+    sample = _sample_for_rivals(replace(bags, left_out=held_out), fitted.outcome, None, has_forest)
+    if sample is None:
+        return None, None
+    sampled = sample, fitted.outcome, bags.n_dims, False
+    rivals: list[ScoringModel] = [MeansRidge.of_sample(*sampled)]
+    if has_forest:
+        rivals.append(MomentsForest.fit(*sampled))
     judged = take_subset(fitted.outcome.take_labels(store), fitted, subset)
     weights = Weights.of_bags(store, sample_weight)
-    return evaluate_together([ridge], judged, progress, weights)[0]
+    means, *forest = evaluate_together(rivals, judged, progress, weights)
+    return means, forest[0] if forest else None
+
+
+def _sample_for_rivals(
+    bags: LabelledBags, outcome: Outcome, weights: Weights | None, has_forest: bool
+) -> SampledRows | None:
+    """Return what the rivals learn from; None where too few bags are labelled."""
+    kinds: dict[str, Summaries] = {"means": MeanFeatures(bags.n_dims)}
+    if has_forest:
+        kinds["moments"] = ForestFeatures(bags.n_dims)
+    return sample_rows(bags, outcome, kinds, weights)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ...core import (
     component,
 )
 from ...core.arrays import Floats
+from ...core.digits import rounded
 from ...core.errors import DataError, ModelError
 from ...core.sklearn_bases import BaseEstimator
 from ...data.bags.html import html_table
@@ -32,11 +33,13 @@ from ...hypotheses.nulls.draws import generator_of
 from ...hypotheses.result import HypothesisResult, p_text
 from ...hypotheses.two_samples.fused import fuse_sums
 from ...hypotheses.two_samples.unit_sums import UnitSums, plan_units
-from ...models.verdict import rounded
 from .dealing import Deal
 from .drift import conclusion
 from .reference import Reference, read_reference, write_reference
 from .watched import Rows, Source, StoredBags, Watched
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CHOICE_ROWS = 512  # that widths are chosen on, apart from those that permutations move
 CHOICE_SHARE = 4  # of a small reference one row in so many
@@ -90,6 +93,23 @@ class DriftPrediction:
         """Return the conclusion, the distance and its threshold."""
         distance, threshold = rounded(self.distance), rounded(self.threshold)
         return f"{self.verdict()} Distance {distance}, threshold {threshold}."
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the p-value beside the level; `plot_drift` draws those of several predictions.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; default those of a new figure.
+
+        Raises
+        ------
+        DataError
+            Without matplotlib (``pip install 'bagbasis[plots]'``).
+        """
+        from ...plotting.hypothesis_tests import plot_drift  # noqa: PLC0415 - an extra
+
+        return plot_drift([self], ax=ax)
 
     def _repr_html_(self) -> str:
         """Show the same as a table in a notebook."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
 from ...core.arrays import Floats
+from ...core.digits import rounded
 from ...core.errors import BagError, DataError
 from ...core.moved import renamed_fields
 from ...core.saved import Saved
@@ -34,7 +35,6 @@ from ...hypotheses.samples.thinning import (
     thin_sets,
 )
 from ...hypotheses.two_samples.fused import FusedDifference, fuse_rows
-from ...models.verdict import rounded
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
 SHOWN = 3  # coordinates that a printed result names

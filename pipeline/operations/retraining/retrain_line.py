@@ -16,6 +16,7 @@ from typing import Any
 
 from ...core import Function, Instance, None_, checked
 from ...core.config_errors import differences
+from ...core.digits import rounded
 from ...core.errors import BusyError, ConfigError, ParameterError, WriterBusyError, shown
 from ...data.bags.html import html_table
 from ...data.storage.files import GROUP
@@ -25,7 +26,6 @@ from ...data.storage.zarr_stores import exists
 from ...data.store.store import BagStore
 from ...execution.progress import Progress
 from ...models.fitting.checkpoints import checkpoints_of
-from ...models.verdict import rounded
 from ..registry.registry import Registry
 from .gates import count_labelled
 from .round import NewRound

@@ -31,7 +31,14 @@ from ...models.loading import is_network, load_model
 from ...models.ridge_model import RidgeModel
 from ..registry.registry import Registry
 from .drift_gates import GateResults, measure_drift
-from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
+from .gates import (
+    Judgement,
+    check_comparable,
+    count_labelled,
+    find_objections,
+    judge,
+    newest_held_out,
+)
 from .settings import PERMUTATION, DriftGate, Retraining, Spending, window_start
 from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
 from .sums import (
@@ -94,7 +101,7 @@ class NewRound:
         )
         drift = self._measure_drift(models)
         against = [] if champion is None else find_objections(self.spec, judged, drift)
-        name = registry.register(challenger, report={"bags": list(self.window)})
+        name = registry.register(challenger, report=self._described(model, judged))
         round_ = Round(
             number=1 + len(self._rounds),
             at=self.at.isoformat(timespec="milliseconds"),
@@ -116,6 +123,7 @@ class NewRound:
             "champion_before": champion,
             "reasons": against,
             "measure": model.outcome.measure,
+            "targets": list(model.outcome.names),
             "n_judged": judged.n,
             "standard_error": judged.standard_error,
             "constant_error": judged.constant_error,
@@ -138,6 +146,15 @@ class NewRound:
         }
         committed = self._state_after(round_, sums, drift)
         return Journal(committed, not against, n_changes, report)
+
+    def _described(self, model: RidgeModel, judged: Judgement) -> dict[str, Any]:
+        """Return what the registry keeps with a challenger: its bags, and its error if known."""
+        report: dict[str, Any] = {"bags": list(self.window)}
+        if judged.error is not None:
+            report |= {"measure": model.outcome.measure, "error": judged.error}
+        if judged.standard_error is not None:
+            report["standard_error"] = judged.standard_error
+        return report
 
     def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> State:
         """Write the sums; return what the next round goes on from."""

@@ -20,6 +20,7 @@ from bagbasis.core.errors import DataError
 from bagbasis.data.labelled.splits import HOLDOUT_SEED, Split
 from bagbasis.execution.costs import pass_limits
 from bagbasis.models import judge_fit
+from bagbasis.models.evaluation.baselines import judge_rivals
 
 N = 300
 RNG = np.random.default_rng(3)
@@ -83,6 +84,22 @@ def test_errors_beside_models_of_classes_and_densities(store):
     densities = TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=3))
     found = judge_fit(densities.fit(store, holdout=0.3), store)
     assert 0 < found["means_error"] < found["constant_error"]
+
+
+def test_an_evaluation_has_the_rivals_of_a_fit(store):
+    """The same ridge and the same forest, on the same bags; classes have a measure of their own."""
+    for target, kind in (("x", DoubleBasisRegressor), ("side", DoubleBasisClassifier)):
+        model = kind(*BASES).fit(store, target=target, holdout=0.3)
+        found = judge_fit(model, store, forest=True)
+        means, forest = judge_rivals(model, store, "holdout")
+        assert means.error == pytest.approx(found["means_error"])
+        assert forest.error == pytest.approx(found["forest_error"])
+    measures = {
+        target: judge_fit(kind(*BASES).fit(store, target=target), store)["measure"]
+        for target, kind in (("x", DoubleBasisRegressor), ("side", DoubleBasisClassifier))
+    }
+    assert measures["x"].startswith("error by cross-validation")
+    assert measures["side"].startswith("error of the classes' probabilities by cross-validation")
 
 
 @pytest.mark.parametrize("chosen", ["gcv", "validation"])
