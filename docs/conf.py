@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "min_reported_time": 1e9,
+    "ignore_repr_types": r"matplotlib\.(axes|text)",
     "within_subsection_order": "reference_pages.TutorialOrder",
     "write_computation_times": False,
     "backreferences_dir": "api/tutorials",

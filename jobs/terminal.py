@@ -99,7 +99,8 @@ class Terminal:
         """Print a table; numbers are aligned to the right and have four digits.
 
         Cells of the columns ``whole`` are never broken into lines, so that names can be copied.
-        Without a terminal there are no lines around cells, and none is broken.
+        Without a terminal there are no lines around cells, and none is broken. On a terminal too
+        narrow for the words of a row, each cell has a line of its own.
         """
         texts = rows_of_texts(rows)
         numeric = [
@@ -112,6 +113,13 @@ class Terminal:
                 print(f"# {printable(title)}", *lines, sep="\n", file=self.out.file)
             elif not self.tsv:
                 self.out.print("\n".join([printable(title), *lines]), markup=False, soft_wrap=True)
+            return
+        if any(columns) and _least_width(columns, texts, whole) > self.out.width:
+            self.out.print(Text(printable(title), style="bold"))
+            for row in texts:
+                cells = zip(columns, row, strict=True)
+                lines = [f"{printable(name)}: {cell}" if name else cell for name, cell in cells]
+                self.out.print(Text("\n  ".join(line for line in lines if line)))
             return
         table = Table(
             title=Text(printable(title), style="bold"),
@@ -248,6 +256,17 @@ def rows_of_texts(rows: Sequence[Sequence[object]]) -> list[tuple[str, ...]]:
     """Return the rows of a table as it shows them."""
     columns = [column_texts(cells) for cells in zip(*rows, strict=True)]
     return [*zip(*columns, strict=True)]
+
+
+def _least_width(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[str]
+) -> int:
+    """Return the width of a table with lines around cells that breaks no word."""
+    width = 1
+    for name, *cells in zip(columns, *rows, strict=True):
+        parts = [name, *cells] if name in whole else " ".join([name, *cells]).split()
+        width += 3 + max(map(cell_len, parts), default=0)
+    return width
 
 
 def _plain_lines(

@@ -40,7 +40,7 @@ rows = pd.concat(
     )
     for i, (spread, n) in enumerate(zip(score, rng.integers(20, 60, 200), strict=True))
 )
-rows.head(3)
+rows.head(3).round(1)
 
 # %%
 # A bag is one patient, and the label is the patient's.
@@ -69,7 +69,7 @@ plot_choice(model)
 # **Judge.** The patients that were kept out are judged without being asked for.
 
 errors = evaluate(model, bags, y)
-errors.verdict()
+print(errors.verdict())
 
 # %%
 # Predictions against the truth.
@@ -114,7 +114,7 @@ explanation.plot()
 kind = pd.Series(np.where(score > 1.25, "high", "low"), index=y.index)
 classifier = DoubleBasisClassifier("moments").fit(bags, kind, holdout=0.25)
 of_classes = evaluate(classifier, bags, kind)
-of_classes.verdict()
+print(of_classes.verdict())
 
 # %%
 # Sets hold the true class of 97 new patients in a hundred: two classes where one is not sure.
@@ -128,10 +128,10 @@ pd.Series(sets.sum(axis=1)).value_counts().rename("patients with so many classes
 is_high = rows.patient.map(kind) == "high"
 high, low = (rows[part].groupby("patient") for part in (is_high, ~is_high))
 result = two_sample_test(high, low, unit="bag", n_permutations=199)
-result.verdict()
+print(result.verdict())
 
 # %%
-# The statistic, beside what chance alone gives.
+# The statistic, next to what chance alone gives.
 
 result.plot()
 

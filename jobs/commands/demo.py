@@ -233,9 +233,8 @@ def _summary(report: dict[str, Any], console: Terminal) -> None:
         ["mixture", mixture["n"], "RMSE, best constant", mixture["constant_rmse"], ""],
     ]
     console.line("")
-    for part in console.parts:
-        if part.answer:
-            console.line(part.answer)
+    for verdict in [shown.answer for shown in console.parts if shown.answer]:
+        console.line(verdict)
     console.table(
         f"The demo took {report['seconds']:.0f} s",
         ["part", "test bags", "measure", "value", "expected at full size"],

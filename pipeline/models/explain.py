@@ -36,7 +36,8 @@ class Explanation:
     Attributes
     ----------
     targets : tuple of str
-        The k predicted numbers: targets, or classes, of which the probabilities are explained.
+        The k predicted numbers: targets, classes, whose probabilities are explained, or
+        coefficients of the series of a predicted density.
     coordinate_names : tuple of str
     prediction : float64, shape (k,)
     rows : int64, shape (m,)
@@ -265,5 +266,7 @@ def _targets(model: Any, k: int) -> tuple[str, ...]:  # noqa: ANN401 - regressor
     classes = getattr(model, "classes_", None)
     if classes is not None:
         return tuple(f"probability of {label}" for label in classes)
+    if hasattr(model, "predict_density"):  # of densities, whose series is predicted
+        return tuple(f"coefficient {j}" for j in range(k))
     names = tuple(model.target_names_)
     return names if len(names) == k else tuple(f"target {j + 1}" for j in range(k))

@@ -53,7 +53,7 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
     >>> model = DoubleBasisRegressor().fit(X[:20], y[:20])
     >>> ax = plot_choice(model)
     >>> ax.get_xlabel()
-    'squared error over folds, divided by the variance of the labels'
+    'squared error over folds / variance of the labels'
     """
     tried = (model.report_.get("choice") or {}).get("tried")
     if not tried:
@@ -75,7 +75,7 @@ def plot_choice(model: DoubleBasis, *, ax: Axes | None = None) -> Axes:
     ax.plot(order[0]["error"], 0, "o", color=ORANGE, markersize=9, label="chosen")
     ax.set_yticks(range(len(order)), labels=names)
     ax.invert_yaxis()
-    ax.set_xlabel("squared error over folds, divided by the variance of the labels")
+    ax.set_xlabel("squared error over folds / variance of the labels")
     ax.set_title(f"Chosen from {len(tried)} candidates")
     ax.legend(fontsize=9)
     return ax

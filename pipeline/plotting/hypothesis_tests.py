@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from ..core.errors import DataError, plural
 from ..hypotheses.result import LEVEL
@@ -246,7 +247,7 @@ def plot_drift(results: Sequence[Any], *, alpha: float = LEVEL, ax: Axes | None 
     ax.axhline(alpha, color=GREY, linestyle="--", label=f"level {alpha:g}")
     ax.set_yscale("log")
     plain_log(ax.yaxis)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("test")
     ax.set_ylabel("p-value")
     ax.set_title(f"Drift in {int(drifted.sum())} of {len(p)} {plural('test', len(p))}")

@@ -76,7 +76,10 @@ def plot_predictions(errors: Errors, target: int = 0, *, ax: Axes | None = None)
     names = list(errors.values())
     true, predicted = errors.sample.true, errors.sample.predicted
     if not isinstance(errors.details, RealDetails):
-        raise DataError("errors are not those of numbers; use plot_calibration for classes")
+        raise DataError(
+            "errors are not those of numbers; use plot_calibration for classes, and "
+            "plot_densities of model.densities(X) for densities"
+        )
     check_position("target", target, true.shape[1])
     ax = axes_of(ax)
     draw_predictions(ax, true[:, target], predicted[:, target], names[target])

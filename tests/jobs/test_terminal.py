@@ -170,3 +170,16 @@ def test_control_characters_are_shown_as_text(capsys):
     said = out.file.getvalue() + capsys.readouterr().err
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
     assert said.count(r"a\x1b]0;mine\x07b\x9b2Jc\x7f") == 11
+
+
+@pytest.mark.parametrize(("width", "has_lines"), [(80, True), (38, False)])
+def test_a_narrow_terminal_breaks_no_word(width, has_lines):
+    """A table that would break words has a line for each cell instead."""
+    out = Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False)
+    row = ["4d2f1dc228cec405", "DoubleBasisRegressor", "bags 496"]
+    Terminal(out, out).table("Models", ["model", "estimator", "numbers"], [row, row], ("model",))
+    printed = out.file.getvalue()
+    assert ("┃" in printed) == has_lines
+    for word in " ".join(row).split():
+        assert printed.count(word) == 2
+    assert (f"estimator: {row[1]}" in printed) != has_lines

@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    TripleBasisRegressor,
+    evaluate,
+)
 from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.models import explain
 
@@ -58,6 +64,19 @@ def test_probabilities_of_classes_are_explained():
     assert found.targets == ("probability of narrow", "probability of wide")
     np.testing.assert_allclose(found.effect.sum(axis=1), 0, atol=1e-9)
     assert "probability of wide: points" in repr(found)
+
+
+def test_densities_are_explained_by_their_coefficients():
+    """Those of the series that the model predicts; their errors point to the plot of densities."""
+    X = [RNG.random((20, 1)) * 0.5 + shift for shift in np.linspace(0, 0.5, 30)]
+    basis = ProjectionEmbedding(max_norm=3)
+    model = TripleBasisRegressor(basis, response_embedding=basis, alpha=1e-3)
+    model.fit(X, [1 - bag for bag in X])
+    found = explain(model, X[0])
+    np.testing.assert_allclose(found.prediction, model.predict([X[0]])[0])
+    assert found.targets == tuple(f"coefficient {j}" for j in range(len(found.prediction)))
+    with pytest.raises(DataError, match=r"plot_densities of model\.densities\(X\)"):
+        evaluate(model, X, [1 - bag for bag in X], subset="all").plot()
 
 
 def test_large_bags_leave_out_some_points(model):
