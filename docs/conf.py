@@ -145,6 +145,8 @@ def _copy_pages(_: object, config: object) -> None:
     """Bring the pages that lie beside what they are about."""
     shutil.copy2(ROOT / "deploy" / "README.md", HERE / "deploying.md")
     shutil.copy2(ROOT / "CHANGELOG.md", HERE / "changes.md")
+    contributing = (ROOT / "CONTRIBUTING.md").read_text().replace("](docs/", "](")
+    (HERE / "contributing.md").write_text(contributing)
     results = ROOT / "jobs" / "experiments" / "results"
     ours = shutil.ignore_patterns("*.json", "*.py")
     shutil.copytree(results, HERE / "experiments", ignore=ours, dirs_exist_ok=True)

@@ -178,7 +178,7 @@ def write_api() -> None:
 
 def pages_of_names() -> dict[str, str]:
     """Return links to the pages that name a public object, by its full name."""
-    copies = ("changes", "index", "deploying", "papers", "configuration")
+    copies = ("changes", "index", "deploying", "papers", "configuration", "contributing")
     files = [*sorted(HERE.glob("how-to/*.md")), *sorted(HERE.glob("*.md"))]
     words = {
         file.relative_to(HERE).with_suffix(""): set(re.findall(r"\w+", file.read_text()))

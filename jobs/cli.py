@@ -99,7 +99,7 @@ def _show_all(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def _check_text(word: str) -> None:
-    """End the process if an argument has bytes that are no text: they could not be told of."""
+    """End the process if an argument has bytes that are not text: they could not be told of."""
     try:
         word.encode()
     except UnicodeEncodeError as error:

@@ -149,7 +149,7 @@ def check_report_place(
             content = read_bytes(url)
             if not content or is_ours(content):
                 return
-    raise StoreError(f"{url}: exists and is no report of a job; move it, or give another place")
+    raise StoreError(f"{url}: exists and is not a report of a job; move it, or give another place")
 
 
 def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ class Job:
     tends_store : bool
         Whether it looks after a store, and starts no other process.
     shortcut : str
-        Key that an argument which is no YAML file stands for; "" for none.
+        Key that an argument which is not a YAML file stands for; "" for none.
     more : tuple of str
         Keys that further arguments stand for, in their order.
     output : str
@@ -202,7 +202,7 @@ OTHER_COMMANDS = {
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
     TESTS: ("config", "doctor", "completion", "warm-up"),
 }
-"""Commands that are no jobs, by their section of ``bags --help``."""
+"""Commands that are not jobs, by their section of ``bags --help``."""
 
 
 def headings() -> dict[str, tuple[str, ...]]:

@@ -340,7 +340,7 @@ def _row(record: ModelRecord) -> list[str]:
 
 
 def _before(name: str | None) -> str:
-    return "the first one" if name is None else f"in place of {name}"
+    return "the first one" if name is None else f"instead of {name}"
 
 
 @click.command("warm-up")

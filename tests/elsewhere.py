@@ -2,7 +2,7 @@
 
 As a plugin of pytest (``-p tests.elsewhere``), and for child processes by `hide`, it gives the
 modules of bagbasis an `os`, a `ctypes` and a `sys.platform` without Linux' own calls, and refuses
-them `fcntl` and `resource`. In place of Windows' `msvcrt` they get one whose `locking` locks a byte
+them `fcntl` and `resource`. Instead of Windows' `msvcrt` they get one whose `locking` locks a byte
 as Windows does: for one handle of a file, against all others, until the process ends. Other
 packages keep the Linux that they were built for.
 """

@@ -87,7 +87,7 @@ def pages():
     found = {}
     for file in sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")]):
         text = file.read_text()
-        if file.stem in ("index", "changes", "deploying", "configuration"):  # lists, or copies
+        if file.stem in ("index", "changes", "deploying", "configuration", "contributing"):
             continue
         scores = Counter(dict.fromkeys(stems(text), TERM))
         for heading in re.findall(r"^##+ (.*)$", text, re.MULTILINE):

@@ -40,7 +40,7 @@ drifted = later[later["cut"] == "Very Good"]
 detector.predict(drifted[columns][:2000])
 
 # %%
-# Which column is it? Depths pile up at 63 % in place of 62 %, and tables are wider.
+# Which column is it? Depths pile up at 63 % instead of 62 %, and tables are wider.
 
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.4), layout="constrained")
 for axis, name in zip(axes, columns, strict=True):

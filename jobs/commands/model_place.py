@@ -109,7 +109,7 @@ def _mark(job: str, config: FittingConfig) -> str | None:
     values = plain(config.model_dump())
     if path is None:
         return None
-    with suppress(StoreError):  # an empty file is no report
+    with suppress(StoreError):  # an empty file is not a report
         if read_json(path, lambda report: report["config"]) == values:
             return None
     from bagbasis import BagStore

@@ -289,7 +289,7 @@ def _wealth(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
 def _decision(report: dict[str, Any]) -> str:
     model, before = report["model"], report["champion_before"]
     if report["decision"] == "promoted":
-        return f"promoted {model}" + (f" in place of {before}" if before else "")
+        return f"promoted {model}" + (f" instead of {before}" if before else "")
     if report["decision"] == "overtaken":
         return f"overtaken: {'; '.join(report['reasons'])}"
     return f"kept {before}, not {model}: {'; '.join(report['reasons'])}"

@@ -2,7 +2,7 @@
 
 A key of such a section is a parameter of the class that it configures: default, range and help text
 are declared there, see `signatures`. Everything registered in `bagbasis.embeddings.EMBEDDINGS` can
-be configured. A name in place of the section ("js", "moments") is that embedding with its defaults.
+be configured. A name instead of the section ("js", "moments") is that embedding with its defaults.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .types import type_of
 S = TypeVar("S", bound=Section)
 
 _Steps: Any = Annotated[list[dict[str, Any]], Field(min_length=1)]  # of a transformer of points
-_LIST: Any = list  # what is made of values at run time is no type to a checker
+_LIST: Any = list  # what is made of values at run time is not a type to a checker
 
 DEFAULT = "projection"  # the embedding of a section without a name
 AUTO = "auto"  # the embedding that a fit chooses from the data
@@ -119,7 +119,7 @@ def _expand(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in NAMED:
-        raise ValueError(f"{value!r} is no embedding; expected one of {', '.join(NAMED)}")
+        raise ValueError(f"{value!r} is not an embedding; expected one of {', '.join(NAMED)}")
     return NAMED[value]
 
 

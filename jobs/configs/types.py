@@ -28,7 +28,7 @@ from bagbasis.core import (
 )
 from bagbasis.core.constraints import Address, members_of
 
-_LITERAL: Any = Literal  # what is made of values at run time is no type to a checker
+_LITERAL: Any = Literal  # what is made of values at run time is not a type to a checker
 _LIST: Any = list
 _DICT: Any = dict
 

@@ -54,7 +54,7 @@ CHECKS = (
 )
 PROBABILITIES, SLOPE = "probabilities are right as often as they say", "predictions are not shrunk"
 SUMS_TO_ONE = 1e-9  # how nearly the frequencies of the classes of a model do
-SURE = 3.0  # standard errors: a gap beyond is no chance of one group among ten
+SURE = 3.0  # standard errors: a gap beyond is not a chance of one group among ten
 LEAST_GAP = 0.1  # of probabilities, or of the slope: smaller ones are tolerable
 
 

@@ -60,7 +60,7 @@ class Run:
     Raises
     ------
     ParameterError
-        The URL is no text.
+        The URL is not text.
     """
 
     url: str
@@ -105,7 +105,7 @@ class Run:
         Raises
         ------
         ParameterError
-            ``timeout`` is no number.
+            ``timeout`` is not a number.
         RunError
             The run failed, was cancelled, or died; or it is not over within ``timeout`` seconds.
         """
@@ -181,7 +181,7 @@ def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
     Raises
     ------
     ParameterError
-        A root that is no text and no path.
+        A root that is neither text nor a path.
     RunError
         No root at all.
     StoreError

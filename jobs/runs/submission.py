@@ -54,7 +54,7 @@ def submit(
     config : mapping
         The keys of the job's YAML file.
     profile : str, optional
-        The cluster it runs on, in place of the config's ``cluster``.
+        The cluster it runs on, instead of the config's ``cluster``.
     root : URL or path, optional
         Where the run's folder goes. Default: the environment's BAGBASIS_RUNS, else ``runs`` beside
         the job's output.

@@ -37,9 +37,9 @@ def checked(
     Parameters
     ----------
     table : mapping, optional
-        Constraints by name, in place of the annotations.
+        Constraints by name, instead of the annotations.
     **more : Constraint
-        Further constraints by name, in place of the annotations.
+        Further constraints by name, instead of the annotations.
 
     Raises
     ------

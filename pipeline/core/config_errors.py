@@ -155,7 +155,7 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
 
 
 def _n_keys(loc: tuple[int | str, ...]) -> int:
-    """Return how many keys a location must have: one if a part of it is no text."""
+    """Return how many keys a location must have: one if a part of it is not text."""
     return 0 if all(isinstance(part, str) for part in loc) else 1
 
 

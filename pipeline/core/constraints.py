@@ -90,7 +90,7 @@ class Constraint(ABC, Generic[T]):
 
 
 def members_of(constraint: Constraint[Any]) -> tuple[Constraint[Any], ...]:
-    """Return the alternatives of a constraint: itself, if it is no union."""
+    """Return the alternatives of a constraint: itself, if it is not a union."""
     return constraint.members if isinstance(constraint, Either) else (constraint,)
 
 

@@ -67,7 +67,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 
 
 def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments or keys under the names of today; a warning names each that was renamed.
+    """Return arguments or keys under their current names; a warning names each that was renamed.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def with_new_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def today_names(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return saved values under the names of today, without a warning."""
+    """Return saved values under their current names, without a warning."""
     renamed = RENAMED.get(owner, {})
     return {renamed.get(name, name): value for name, value in values.items()}
 

@@ -116,7 +116,7 @@ class ComponentRegistry(Mapping[str, type[T]], Generic[T]):
         return next((name for name, known in self._known.items() if known is cls), None)
 
     def check(self, parameter: str, name: object) -> type[T]:
-        """Return the class of a name, which is no short one.
+        """Return the class of a name, which is not a short one.
 
         Raises
         ------

@@ -19,7 +19,7 @@ class Sums:
     Attributes
     ----------
     KEPT : tuple of str
-        Fields that are no sums, and equal in what is added.
+        Fields that are not sums, and equal in what is added.
     ROWS : tuple of str
         Arrays of a row per bag, which are joined; a class that has any only adds.
     """

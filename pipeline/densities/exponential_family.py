@@ -251,8 +251,8 @@ class ExponentialFamilyDensity(BaseEstimator):
         """Return how well the density fits points: the mean of −½‖∇ log p‖² − Δ log p.
 
         It is the negative loss of score matching, higher for better densities, so that
-        scikit-learn's searches may compare with it. It is no log-likelihood, as the constant of p
-        is not known. The Fisher divergence from the density of the points, halved, is a constant
+        scikit-learn's searches can use it. It is not a log-likelihood, because the constant of p is
+        unknown. The Fisher divergence from the density of the points, halved, is a constant
         less this value. The value is in the units of the coordinates: standardise coordinates of
         different sizes first, or the narrowest one decides.
 

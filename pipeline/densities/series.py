@@ -76,7 +76,7 @@ class Densities:
         Shapes that do not fit, another number of names than coordinates, or a coefficient or
         threshold that is not finite.
     ParameterError
-        A basis that is not there, a grid below 1, or names that are no texts.
+        A basis that is not there, a grid below 1, or names that are not texts.
 
     See Also
     --------
@@ -335,8 +335,8 @@ class Densities:
         chosen = checked_dims(dims, self.n_dims)
         if self.is_valid:
             raise ParameterError(
-                "the marginal of a valid density is no series; take marginal(…) of the series and "
-                "then valid()"
+                "the marginal of a valid density is not a series; take marginal(…) of the series "
+                "and then valid()"
             )
         others = [j for j in range(self.n_dims) if j not in chosen]
         constant_in_others = (self.indices[:, others] == 0).all(axis=1)

@@ -131,7 +131,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
     See Also
     --------
     ProjectionEmbedding : L2 distance of densities, and cheaper.
-    HistogramEmbedding : Histograms in place of densities.
+    HistogramEmbedding : Histograms instead of densities.
 
     Examples
     --------

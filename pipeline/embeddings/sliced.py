@@ -145,7 +145,7 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
 
     See Also
     --------
-    MeanMapEmbedding : A kernel in place of quantiles.
+    MeanMapEmbedding : A kernel instead of quantiles.
     ExtremesEmbedding : The outermost points alone.
 
     Examples

@@ -118,7 +118,7 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
 
     See Also
     --------
-    HistogramEmbedding : Cells of a grid in place of words, for few dimensions.
+    HistogramEmbedding : Cells of a grid instead of words, for few dimensions.
 
     Examples
     --------

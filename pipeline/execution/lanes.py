@@ -41,7 +41,7 @@ def lane_cores() -> int:
     """
     if CORES_VARIABLE in os.environ:
         return _cores_of(os.environ[CORES_VARIABLE])
-    if "distributed" in sys.modules:  # else this is no worker
+    if "distributed" in sys.modules:  # else this is not a worker
         with suppress(ValueError):
             return max(1, int(distributed.get_worker().state.nthreads))
     return _cores_of_process()

@@ -67,7 +67,7 @@ class NotebookBar:
 def _show(
     text: str, done: int = 0, total: int = 0, handle: DisplayHandle | None = None
 ) -> DisplayHandle:
-    """Show a line and a bar, in place of what the handle has shown."""
+    """Show a line and a bar, instead of what the handle has shown."""
     from IPython.display import display
 
     bundle = {"text/html": bar_html(text, done, total), "text/plain": text}

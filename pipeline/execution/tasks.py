@@ -235,7 +235,7 @@ def _groups_of(tasks: Sequence[T], sizes: Sequence[int], every: int) -> list[_Gr
 
 
 class _Plain(Generic[T]):
-    """An argument that Dask does not look into, and that is no node of the graph.
+    """An argument that Dask does not look into, and that is not a node of the graph.
 
     The scheduler queues tasks without dependencies of their own and gives them to workers in
     their order, also to workers that join late. It assigns all other tasks immediately: a worker

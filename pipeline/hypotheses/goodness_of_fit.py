@@ -208,9 +208,8 @@ class FSSD(FitStatistic):
 class KSDAggregate(FitStatistic):
     """KSDAgg: test at seven widths, corrected for multiplicity.
 
-    KSD at seven widths about that of the kernel, and which of them reject, corrected.
-
-    The wild bootstrap is careful where points are few: of 100 points it rejects 3 to 4 % at .05.
+    KSD is computed at seven widths around that of the kernel; the result says which of them reject.
+    The wild bootstrap is conservative for few points: with 100 points it rejects 3 to 4 % at .05.
 
     Parameters
     ----------
@@ -219,7 +218,7 @@ class KSDAggregate(FitStatistic):
     n_frequencies : int from 1 to 4,096, default 128
         R, per width, of the random waves that stand for the kernel: time and memory O(n).
     exact : bool, optional
-        Whether the kernel's own values are taken in place of waves, in time quadratic in points.
+        Whether the exact kernel is used instead of random features, in time quadratic in points.
         Default of up to 1,000 points.
 
     See Also

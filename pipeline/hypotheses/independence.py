@@ -50,16 +50,16 @@ def independence_test(
     ----------
     x, y : array (n,) or (n, d), list of arrays, Bags, BagStore, or (BagStore, start, stop)
         Numbers; texts, which are classes; datetimes; or bags, each of which becomes its mean map,
-        thinned as in `two_sample_test`. Another embedding is given as numbers, the rows that its
-        ``transform`` returns. Beside a store a text is the name of a target.
+        thinned as in `two_sample_test`. To use another embedding, pass the rows that
+        its ``transform`` returns. If the other variable is a store, a text is the name of a target.
     z : as x and y, optional
         The third variable of "lancaster" and "dhsic"; of "dhsic" also a mapping of names to all
         variables beside x and y.
     statistic : str or DependenceStatistic
         ================================= ======================================================
-        hsic_fuse (default)               25 pairs of widths, their soft maximum; O(n), but of up to
-                                          790 pairs by the kernels' own values: O(n²)
-        hsic_agg                          the same, each tested, corrected
+        hsic_fuse (default)               soft maximum over 25 pairs of widths; O(n), or O(n²) with
+                                          exact kernels, for up to 790 pairs
+        hsic_agg                          the same widths, each tested and corrected
         hsic_u, hsic_b                    all pairs, without and with bias; O(n²)
         dcov                              squared distance covariance; O(n²), no bandwidth
         hsic_fourier, hsic_nystroem       features of the kernels; O(n)

@@ -57,7 +57,7 @@ def _csv(options: Any) -> str:  # noqa: ANN401
 
 
 def _coordinates(made: Mapping[str, str]) -> str:
-    return f"in coordinates, in place of the column, {made}"
+    return f"in coordinates, instead of the column, {made}"
 
 
 def _sql(name: str) -> str:

@@ -59,7 +59,7 @@ class NpzBags(NamedTuple):
 
 
 def read_npz(file: str) -> NpzBags:
-    """Return the bags of an .npz file; see `ingest_npz` for what it holds.
+    """Return the bags of an .npz file; see `ingest_npz` for its arrays.
 
     Raises
     ------

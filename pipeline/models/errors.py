@@ -67,7 +67,7 @@ class Errors:
         Bags left out because they have no label.
     exponents : int64, shape (k,)
         Exponents e of the units 2^e of the next three arrays: 0 for numbers between 2^-64 and 2^64,
-        and of all that are no numbers.
+        and of all that are not numbers.
     losses : shape (k,), or (1,) of classes
         Sums of `Outcome.losses`.
     mean, scatter : shape (k,)

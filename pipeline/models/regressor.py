@@ -195,7 +195,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             ``groups`` and ``sample_weight``.
         target : str or list of str
             For a store; may be left out when it has one target. For a groupby, columns of the
-            frame that hold the label, constant within a bag; they are no coordinates.
+            frame that hold the label, constant within a bag; they are not coordinates.
         sample_weight : array, shape (n_bags,), or str, optional
             How much each bag counts, numbers ≥ 0, or a column of the store with them. A bag of
             weight 2 contributes like two identical bags, except that the degrees of freedom of
@@ -205,7 +205,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
             store, by which alpha="validation" chooses its bags too; or {"after": "2026-01-01",
             "time": "day"}, those later than a date or number (dates are days since 1970-01-01, or
-            names of classes; ``time`` may be left out where one column is no target).
+            names of classes; ``time`` may be left out where one column is not a target).
         groups : str or array, shape (n_bags,), optional
             Bags of equal values, as of one patient, are not independent: embedding, width and
             penalty are chosen by errors on groups left out, "gcv" by folds of groups, too, and a

@@ -156,7 +156,7 @@ def state_of(model: Saveable) -> ModelState:
     if made is None and hasattr(model, "fit"):
         raise ModelError("the model is not fitted; call fit before save")
     if not isinstance(made, HasState):
-        raise ModelError(f"{shown(model)} is no model that can be saved")
+        raise ModelError(f"{shown(model)} is not a model that can be saved")
     state = made.state()
     params = params_to_dict(model.get_params(deep=False))
     attributes = {"estimator": type(model).__name__, **params, **state.attributes}

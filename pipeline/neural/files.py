@@ -54,7 +54,9 @@ def _parsed(
         return arrays, FORMAT.strip(header)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile, RecursionError) as error:
         newer = newer_error(error, {})
-        raise StoreError(f"{path}: {newer or f'is no saved network ({error})'}") from newer or error
+        raise StoreError(f"{path}: {newer or f'is not a saved network ({error})'}") from (
+            newer or error
+        )
 
 
 def leaves_of(tree: Any) -> list[np.ndarray]:

@@ -71,7 +71,7 @@ def load_network(path: str | os.PathLike[str]) -> NeuralEstimator:
     leaves, header = read_arrays(path)
     kind = KINDS.get(str(header.get("kind")))
     if kind is None:
-        raise StoreError(f"{path}: is no saved network (kind {header.get('kind')!r})")
+        raise StoreError(f"{path}: is not a saved network (kind {header.get('kind')!r})")
     return kind.from_header(header, leaves, str(path))
 
 
@@ -80,7 +80,7 @@ def _load_folder(url: str) -> NeuralEstimator:
     values = read_model_state(url)
     kind = KINDS.get(str(values.get("estimator")))
     if kind is None:
-        raise ModelError(f"{url}: is no network; load it with bagbasis.load_model")
+        raise ModelError(f"{url}: is not a network; load it with bagbasis.load_model")
     arrays = read_network(url, values)
     try:
         leaves = [array.astype(np.float32) for array in arrays]
@@ -98,5 +98,5 @@ def _load_pyfunc(path: str) -> PythonFunction:
     """Load what MLflow kept of a network; it looks for this name."""
     model = load_network(path)
     if not isinstance(model, (NetworkClassifier, NetworkRegressor)):
-        raise ModelError(f"{path}: is no network of numbers or classes")
+        raise ModelError(f"{path}: is not a network of numbers or classes")
     return PythonFunction(model)

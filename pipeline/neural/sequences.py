@@ -179,7 +179,7 @@ class NextPointRegressor(SequenceEstimator):
     Parameters
     ----------
     difference : bool, default False
-        Whether x_{t+1} − x_t is learnt in place of x_{t+1}.
+        Whether x_{t+1} − x_t is learnt instead of x_{t+1}.
     standardize : bool, default True
         Whether coordinates have mean 0 and variance 1 for the network; False: as they are, which
         gated units saturate at where they are large (004, §7.3.1).

@@ -73,7 +73,7 @@ class DeepSetsRegressor(NetworkRegressor, SetEstimator):
     """Predict one number or several from each bag with a neural network (deep sets).
 
     What `DoubleBasisRegressor` fixes in advance (the functions that are averaged) is learnt here,
-    by thousands of minibatches in place of one pass. Needs ``pip install 'bagbasis[neural]'``.
+    by thousands of minibatches instead of one pass. Needs ``pip install 'bagbasis[neural]'``.
     Parameters and attributes are those of `SetEstimator` and `NeuralEstimator`.
 
     See Also

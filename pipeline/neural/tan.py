@@ -246,7 +246,7 @@ def point_bags(X: ArrayLike | BagsLike) -> Bags | BagStore:
         points = as_array("X", X, np.float64)
         points = points[:, None] if points.ndim == 1 else points
         return Bags(points, np.arange(len(points) + 1))
-    return Bags.from_list(X)  # type: ignore[arg-type]  # refuses what is no list of arrays
+    return Bags.from_list(X)  # type: ignore[arg-type]  # refuses what is not a list of arrays
 
 
 def points_of(X: ArrayLike, n_dims: int, names: Names) -> Floats:

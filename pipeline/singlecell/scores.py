@@ -44,7 +44,8 @@ def information_retention(
     Raises
     ------
     DataError
-        Distances that are no square matrix of numbers ≥ 0, or fewer known samples than neighbours.
+        Distances that do not form a square matrix of numbers ≥ 0, or fewer known samples than
+        neighbours.
 
     See Also
     --------
@@ -177,7 +178,7 @@ def trajectory_score(
     Raises
     ------
     DataError
-        Distances that are no square matrix, an order of another length, or no such root.
+        Distances that do not form a square matrix, an order of another length, or no such root.
 
     See Also
     --------
@@ -218,7 +219,7 @@ def replicate_robustness(distances: ArrayLike, samples: Sequence[Any]) -> float:
     Raises
     ------
     DataError
-        Distances that are no square matrix, or a sample without a replicate.
+        Distances that do not form a square matrix, or a sample without a replicate.
 
     See Also
     --------

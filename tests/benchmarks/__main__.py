@@ -1,7 +1,7 @@
 """`make bench`: run the suites (or those named) and print each ratio when it is measured.
 
 With ``--json`` each row is a line of JSON instead. ``--keep`` (`make bench-page`) also keeps the
-rows in `docs/bench.jsonl`, in place of those of the same suites, and writes the tables of
+rows in `docs/bench.jsonl`, instead of those of the same suites, and writes the tables of
 `docs/performance.md` from them.
 """
 

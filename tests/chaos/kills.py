@@ -169,7 +169,7 @@ class Killed(Campaign):
             if len(now or ()) < max(told, len(seen or ())):
                 raise Lost(f"{len(now or ())} are left of {max(told, len(seen or ()))} committed")
         elif seen == self.after and now != seen and self.job.keeps and self.before is None:
-            raise Lost(f"{now} in place of the result, which was there")
+            raise Lost(f"{now} instead of the result, which was there")
         return now
 
     def _judge(self, end: End, what: str = "") -> None:

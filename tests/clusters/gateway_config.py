@@ -1,4 +1,4 @@
-"""deploy's gateway server on loopback, with processes of this machine in place of SLURM."""
+"""deploy's gateway server on loopback, with processes of this machine instead of SLURM."""
 
 import os
 

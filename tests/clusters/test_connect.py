@@ -132,7 +132,7 @@ def test_nobody_answers(closed_port, tmp_path):
 
 
 def test_somebody_else_answers():
-    """What a server of another protocol says is no size of a message to make room for."""
+    """What a server of another protocol says is not a size of a message to make room for."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer():
@@ -166,7 +166,7 @@ def test_address_that_is_not_encrypted(host, tmp_path):
 @pytest.mark.parametrize("address", ["foo://x:1", "tcp://", "tcp://127.0.0.1", "tcp://host:port"])
 def test_no_address(address):
     """What is not an address is refused without trying to reach it."""
-    with pytest.raises(ConfigError, match=f"'{address}' is no scheduler's address"):
+    with pytest.raises(ConfigError, match=f"'{address}' is not the address of a scheduler"):
         connect(address)
 
 
@@ -187,7 +187,7 @@ def test_options_of_local_workers(option):
         ("cluster: slrum", "key 'cluster' is 'slrum'; expected 'local', 'tcp', 'slurm', 'pbs'"),
         ("cluster: local\nn_workers: many", "key 'n_workers' is 'many'; expected an integer >= 1"),
         ("cluster: local\nn_workers: 0", "key 'n_workers' is 0; expected an integer >= 1"),
-        ("cluster: local\nmemory_limit: 3 cows", "key 'memory_limit': '3 cows' is no size"),
+        ("cluster: local\nmemory_limit: 3 cows", "key 'memory_limit': '3 cows' is not a size"),
         ("cluster: local\naddress: tcp://x", "unknown key 'address'; the keys here are cluster"),
         ("cluster: [", "no valid YAML"),
         ("n_workers: 2", "missing key 'cluster'; expected 'local'"),
@@ -196,7 +196,7 @@ def test_options_of_local_workers(option):
         (TLS, "tls_cert and tls_key missing"),
         (f"{TLS}\ntls_cert: b\ntls_key: c", "address 'tcp://h:1' with TLS files; expected tls://"),
         (f"{SLURM}\nwalltime: 90", "key 'walltime' is 90; expected a string"),
-        (f"{SLURM}\nwalltime: '1:30'", "key 'walltime': '1:30' is no walltime"),
+        (f"{SLURM}\nwalltime: '1:30'", "key 'walltime': '1:30' is not a walltime"),
         (f"{SLURM}\nwalltime: '00:00:30'", "key 'walltime': '00:00:30' is less than a minute"),
         (f"{SLURM}\nwalltime: '01:00:00'\nmin_workers: 3", "min_workers is 3, n_workers is 2"),
         (SLURM, "missing key 'walltime'"),

@@ -54,7 +54,7 @@ def answers(address):
 
 @pytest.fixture
 def profile(tmp_path, server):
-    """Writes a profile of two workers, with other keys in place of its own."""
+    """Writes a profile of two workers, with other keys instead of its own."""
 
     def write(**keys):
         values = {

@@ -41,7 +41,7 @@ def _started():
 
 @pytest.fixture
 def profile(tmp_path):
-    """Writes a profile of two jobs on loopback, with other keys in place of its own."""
+    """Writes a profile of two jobs on loopback, with other keys instead of its own."""
 
     def write(**keys):
         values = {

@@ -26,7 +26,7 @@ from tests.contract.world import World
 MASKED = np.ma.masked_array(np.ones((6, 2)), mask=np.eye(6, 2))
 
 SUBSETS = "subset is ''; expected one of \\['all', 'holdout', 'train'\\]"
-EMPTY_URL = "'' is no URL; expected a string or a path"
+EMPTY_URL = "'' is not a URL; expected a string or a path"
 # an empty text is no way to leave something out, and names nothing
 EMPTY_TEXTS = [
     (lambda w: evaluate(w.regressor, w.store, subset=""), f"{SUBSETS} or None"),
@@ -105,7 +105,7 @@ def world(tmp_path_factory):
         ),
         (lambda w: BagStore.create(w.new(), 10**9), "n_dims is 1000000000; expected .* to 10000"),
         (lambda w: Box.unit(10**9), "n_dims is 1000000000"),
-        (lambda w: BagStore.open("a\0b"), "is no URL"),
+        (lambda w: BagStore.open("a\0b"), "is not a URL"),
         (
             lambda w: w.triple.predict_density(w.arrays, grid=1.5),
             "grid is 1.5; expected an integer",
@@ -129,7 +129,7 @@ def test_ids_at_the_end_of_the_integers(world):
 
 
 def test_ids_are_kept_as_they_are(world):
-    """A NUL at the end stays; numbers among texts are no texts."""
+    """A NUL at the end stays; numbers among texts are not texts."""
     store = BagStore.create(world.new(), 2).append(world.arrays[:2], ids=["z\0", "z"])
     assert store.ids().tolist() == ["z\0", "z"]
     with pytest.raises(DataError, match="expected integers or strings"):

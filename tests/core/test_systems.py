@@ -68,7 +68,7 @@ assert (load_model("model.zarr").predict(bags) == model.predict(bags)).all()
 
 @pytest.fixture
 def windows(monkeypatch):
-    """The twins in place of Linux' calls, in this process."""
+    """The twins instead of Linux' calls, in this process."""
     msvcrt = elsewhere.stand_in_for_msvcrt()
     for name, value in {"fcntl": None, "resource": None, "msvcrt": msvcrt}.items():
         monkeypatch.setattr(systems, name, value)

@@ -67,7 +67,7 @@ def test_floor_and_nan(dtype):
 @pytest.mark.parametrize("exponent", [0.25, 0.75, 1.0, 1.5])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 6e-5), (np.float64, 1e-12)])
 def test_exponents(exponent, dtype, rtol):
-    """Half of another order than one in place of the square root."""
+    """Half of another order than one instead of the square root."""
     p = densities().astype(dtype)
     values, exact = powers(p, dtype, exponent=exponent), truth(p, exponent=exponent)
     amplitude = np.repeat(WEIGHTS, [1, 2, 2, 2, 2])[:, None] * p.astype(float) ** exponent

@@ -90,7 +90,7 @@ def test_error_falls_with_the_root_of_the_number_of_features(name, nu, n_dims):
 
 @pytest.mark.parametrize("unbiased", [True, False])
 def test_mmd_squared_of_any_features(unbiased):
-    """With the features' own kernel zᵀz in place of k the formulas hold exactly, within one set
+    """With the features' own kernel zᵀz instead of k the formulas hold exactly, within one set
     of bags and between two."""
     bags = random_bags(RNG, [2, 3, 40], 2)
     others = random_bags(RNG, [5, 2], 2)

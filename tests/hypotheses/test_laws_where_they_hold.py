@@ -27,7 +27,7 @@ def rare(rng, n):
     [("me", 12, True), ("me", 20, False), ("scf", 20, True), ("scf", 30, False)],
 )
 def test_few_units_beside_many(statistic, few, refused):
-    """Refused where the mean of the few is no normal number; permutations hold anywhere."""
+    """Refused where the mean of the few is not a normal number; permutations hold anywhere."""
     rng = np.random.default_rng(0)
     samples = cauchy(rng, few), cauchy(rng, 150)
     assert two_sample_test(*samples, statistic=statistic, n_permutations=19).null == "permutation"

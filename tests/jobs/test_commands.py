@@ -34,12 +34,12 @@ def test_promote_list_and_roll_back(registry, names):
     first, second = names
     url = registry.url
     assert done("models", "promote", url, first) == f"the champion is {first}, the first one\n"
-    assert f"is {second}, in place of {first}" in done("models", "promote", url, second)
+    assert f"is {second}, instead of {first}" in done("models", "promote", url, second)
     assert "the champion already; nothing changed" in done("models", "promote", url, second)
     assert registry.current() == second
     said = json.loads(done("models", "promote", url, second, "--json"))
     assert said == {"champion": second, "before": second}
-    assert f"is {first} again, in place of {second}" in done("models", "rollback", url)
+    assert f"is {first} again, instead of {second}" in done("models", "rollback", url)
     assert registry.current() == first
     assert len(registry.history()) == 3
 

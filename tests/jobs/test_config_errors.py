@@ -127,7 +127,7 @@ def test_a_section_replaces_its_short_form(tmp_path):
 
 
 def test_missing_or_unreadable_file(tmp_path):
-    """A config that is not there, or is no text, is refused by name."""
+    """A config that is not there, or is not text, is refused by name."""
     assert "nope.yaml: cannot be read (No such file" in refused(2, "fit", tmp_path / "nope.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     assert "binary.yaml: no valid YAML" in refused(2, "fit", tmp_path / "binary.yaml")

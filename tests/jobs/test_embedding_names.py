@@ -1,4 +1,4 @@
-"""An embedding's name in place of its section, in a config and with --set."""
+"""An embedding's name instead of its section, in a config and with --set."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):
     page.write_text("<html>years of work</html>")
     urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "m.zarr")
     line = refused(1, "fit", *urls, *settings(report=tmp_path / "fit.json"))
-    assert "fit.html: exists and is no report of a job" in line
+    assert "fit.html: exists and is not a report of a job" in line
     assert page.read_text() == "<html>years of work</html>"
     page.unlink()
     for _ in range(2):

@@ -172,7 +172,7 @@ def test_one_prediction_stretches_no_axis(monkeypatch):
 
 
 def test_a_single_rung_is_a_ranking(monkeypatch):
-    """Candidates by name, the winner on top, in place of a column of dots over one number."""
+    """Candidates by name, the winner on top, instead of a column of dots over one number."""
     monkeypatch.setattr(tuning, "save_figure", lambda figure, path: figure)
     errors = np.linspace(0.2, 0.9, 20)[::-1].tolist()
     scores = {c: Score(e, 90, 60, 30, 1.0, (1.0, 2.0), (e, 1.0), 0.1) for c, e in enumerate(errors)}

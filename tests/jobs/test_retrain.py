@@ -73,7 +73,7 @@ def test_rounds_and_their_reports(folder):
     """A round promotes, leaves JSON, Markdown and a picture; the next call has nothing to do."""
     printed = done("retrain", *given(folder))
     report = report_of(folder, 2)
-    assert printed.startswith(f"Round 2: promoted {report['model']} in place of ")
+    assert printed.startswith(f"Round 2: promoted {report['model']} instead of ")
     assert Registry(folder / "registry").current() == report["model"]
     assert (report["n_new"], report["decision"], report["measure"]) == (40, "promoted", "RMSE")
     written = folder / "out" / "round-000002"

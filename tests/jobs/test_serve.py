@@ -117,7 +117,7 @@ def test_batches_and_classes(registry, server):
     ],
 )
 def test_bad_bodies(server, body, reason):
-    """What is no bag is refused by the checks that bags have everywhere, with the reason."""
+    """What is not a bag is refused by the checks that bags have everywhere, with the reason."""
     status, said = server.ask("/predict", body)
     assert status == 422, said
     assert reason in said["detail"]

@@ -1,4 +1,4 @@
-"""`bags serve` and clients that break HTTP, or send what is no bag: an answer, or one clear 4xx.
+"""`bags serve` and clients that break HTTP, or send what is not a bag: an answer, or one clear 4xx.
 
 The server runs in a thread of this process; large bodies are answered there too.
 """

@@ -1,4 +1,4 @@
-"""Registered names in place of embeddings and random features, as configs have them."""
+"""Registered names instead of embeddings and random features, as configs have them."""
 
 from __future__ import annotations
 

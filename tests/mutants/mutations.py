@@ -139,7 +139,7 @@ def _is_for_types(node: ast.AST) -> bool:
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST | None]:
-    """Yield what may stand in place of a node; None: nothing."""
+    """Yield what may stand instead of a node; None: nothing."""
     match node:
         case ast.Compare(ops=[operator]):
             yield _with(node, ops=[COMPARISONS[type(operator)]()])

@@ -199,7 +199,7 @@ def test_refusals(call, told):
 def test_another_file_is_no_network(tmp_path):
     """Nothing in it is run."""
     np.savez(tmp_path / "a.npz", x=np.ones(3))
-    with pytest.raises(BagbasisError, match="is no saved network"):
+    with pytest.raises(BagbasisError, match="is not a saved network"):
         load_network(tmp_path / "a.npz")
 
 

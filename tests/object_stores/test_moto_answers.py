@@ -1,4 +1,4 @@
-"""What answers in place of objects: a bucket that does not exist, pages of captive portals."""
+"""What answers instead of objects: a bucket that does not exist, pages of captive portals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ANSWERS = {
 }
 REASONS = {
     "no bucket": r"bucket '[^']*' does not exist; see to its name|NoSuchBucket",
-    "page": "a page of HTML came in place of this object; .* see to network and endpoint",
+    "page": "a page of HTML came instead of this object; .* see to network and endpoint",
     # S3's client reads errors out of what is no XML
-    "page that is no XML": "a page of HTML came in place of this object|cannot be ",
+    "page that is no XML": "a page of HTML came instead of this object|cannot be ",
 }
 
 

@@ -63,6 +63,6 @@ def test_trajectory():
 
 @pytest.mark.parametrize("bad", [np.zeros((2, 3)), [[0, -1], [-1, 0]], [[0, np.nan], [1, 0]]])
 def test_no_distances(bad):
-    """What is no matrix of distances is refused."""
+    """What is not a matrix of distances is refused."""
     with pytest.raises(DataError, match="expected"):
         information_retention(bad, ["a", "b"])

@@ -133,7 +133,7 @@ def own_token(path: Path) -> str:
             with staged(path) as fresh, suppress(FileExistsError):
                 fresh.touch(PRIVATE)
                 fresh.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
-                os.link(fresh, path)  # whole at once, and never in place of another server's
+                os.link(fresh, path)  # whole at once, and never instead of another server's
         # a FIFO would be waited for
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         with open(os.open(path, flags), "rb") as file:

@@ -121,5 +121,7 @@ def _file(path: Path) -> NDArray[np.uint8]:
         values = np.fromfile(path, dtype=np.uint8)
     records = values[: len(values) - len(values) % RECORD].reshape(-1, RECORD)
     if len(values) % RECORD or not len(values) or records[:, 0].max() >= len(CLASSES):
-        raise DataError(f"{path}: is no file of the binary version of CIFAR-10; download it again")
+        raise DataError(
+            f"{path}: is not a file of the binary version of CIFAR-10; download it again"
+        )
     return records

@@ -28,7 +28,7 @@ def series_of(values: Any) -> Any:  # noqa: ANN401 - as given
     """Return a mapping of ids to values as a Series; anything else, as a data set, as it is."""
     if not isinstance(values, Mapping) or is_table(values):
         return values
-    import pandas as pd  # noqa: PLC0415 - most values are no mappings
+    import pandas as pd  # noqa: PLC0415 - most values are not mappings
 
     return pd.Series(list(values.values()), list(values))
 

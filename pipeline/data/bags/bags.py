@@ -237,13 +237,13 @@ class Ragged(Sequence[np.ndarray]):
         Raises
         ------
         DataError
-            Sets of different sizes are no array.
+            Sets of different sizes are not an array.
         """
         if dtype is not None and np.dtype(dtype) == object:
             return self.to_column()[:, 0]
         if len(np.unique(self.sizes)) > 1:
             raise DataError(
-                "bags of different sizes are no matrix: scikit-learn's tools that make one of "
+                "bags of different sizes are not a matrix: scikit-learn's tools that make one of "
                 "what they get take bags.to_column(); scalers of points are PointTransformer's"
             )
         shaped = self.points.reshape(len(self), -1, self.n_dims)

@@ -48,7 +48,7 @@ def is_table(data: object) -> bool:
 
 
 def check_no_table(data: object) -> None:
-    """Raise DataError for a table in place of a list of bags: its rows would each be a bag."""
+    """Raise DataError for a table instead of a list of bags: its rows would each be a bag."""
     if is_table(data):
         raise DataError(
             f"expected bags, got a table ({type(data).__module__}.{type(data).__qualname__}): make "
@@ -140,7 +140,7 @@ def _as_texts(frame: Frame, pandas: Any) -> Frame:  # noqa: ANN401 - the module
 
 
 def split_groups(groups: Frame) -> tuple[Frame, list[str] | None]:
-    """Return the frame of a groupby and its keys; None for keys that are no names of columns."""
+    """Return the frame of a groupby and its keys; None for keys that are not names of columns."""
     if hasattr(groups, "obj"):
         frame, grouped_by = groups.obj, groups.keys
     else:
@@ -158,9 +158,9 @@ def names_of_table(table: object) -> list[str] | None:
 
 
 def names_of_columns(columns: Sequence[object]) -> list[str] | None:
-    """Return the names of columns as texts; None where they are no texts or whole numbers.
+    """Return the names of columns as texts; None where they are not texts or whole numbers.
 
-    The numbers 0, 1, … are those of a frame that nobody gave names: they are no names.
+    The numbers 0, 1, … are those of a frame that nobody gave names: they are not names.
 
     Raises
     ------

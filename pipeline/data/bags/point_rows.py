@@ -87,7 +87,7 @@ def points_in_order(
     Raises
     ------
     DataError
-        Other names, or values that are no numbers.
+        Other names, or values that are not numbers.
     """
     order = order_of(names_of_table(X), names, what, reference)
     array = numbers_of_frame(X, what) if has_columns(X) else as_array(what, X, dtype)

@@ -25,7 +25,7 @@ class FromFrame(NamedTuple):
     names : tuple of str
         Columns that ``y`` was taken from.
     columns : tuple of str
-        All columns that are no coordinates.
+        All columns that are not coordinates.
     """
 
     X: Any
@@ -53,7 +53,7 @@ def from_frame(
     y, target
         As in ``fit``.
     without : sequence of str
-        Further columns that are no coordinates; those that the frame lacks are passed over.
+        Further columns that are not coordinates; those that the frame lacks are passed over.
     arguments
         Values per bag, such as ``groups``, or the name of a column.
 

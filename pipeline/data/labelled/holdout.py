@@ -42,7 +42,7 @@ class Holdout:
         A date (2026-01-01) or number: later bags are held out.
     time : str, optional
         Column that ``after`` is compared with: numbers, for a date days since 1970-01-01, or
-        classes whose names are dates. None: the store's only column that is no target.
+        classes whose names are dates. None: the store's only column that is not a target.
     below : float, optional
         Limit of the groups' hashes, which `resolve` has found.
     mask : str, optional

@@ -70,7 +70,7 @@ def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, boo
     Raises
     ------
     DataError
-        Targets of another length, or that are no numbers; or an index that has other ids than
+        Targets of another length, or that are not numbers; or an index that has other ids than
         the bags, see `aligned`.
     """
     values = as_targets(aligned(y, data, "y"))

@@ -90,7 +90,7 @@ class LabelledBags:
     weightless: Membership | None = None
     coordinates: tuple[str, ...] | None = None
 
-    # ------------------------------------------------------------------ what it holds
+    # ------------------------------------------------------------------ contents
 
     @property
     def end(self) -> int:

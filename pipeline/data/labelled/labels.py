@@ -57,7 +57,7 @@ class Labels(Protocol[Block]):
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Numbers, shape (n, k); NaN is no label.
+    """Numbers, shape (n, k); NaN is not a label.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ PUBLIC, PRIVATE = 0o666, 0o600  # modes of local files, of which the umask takes
 
 PAGE_STARTS = (b"<!doctype html", b"<html")
 PAGE = (
-    "a page of HTML came in place of this object; something between here and the storage has "
+    "a page of HTML came instead of this object; something between here and the storage has "
     "answered, such as a network that asks its users to sign in: see to network and endpoint, and "
     "try again"
 )
@@ -343,7 +343,7 @@ def read_json(
             raise kind(f"{url}: {newer}") from newer
         reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
         if is_page(content):
-            reason = "a page of HTML in place of JSON"
+            reason = "a page of HTML instead of JSON"
         tail = f"; {remedy}" if remedy else ""
         raise kind(f"{url}: {damaged} ({reason}){tail}") from error
 

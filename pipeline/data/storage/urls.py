@@ -28,7 +28,7 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     """
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ParameterError(f"{shown(url)} is no URL; expected a string or a path")
+        raise ParameterError(f"{shown(url)} is not a URL; expected a string or a path")
     for scheme in ("file://", "local://"):
         text = text.removeprefix(scheme)
     is_remote = "://" in text or "::" in text

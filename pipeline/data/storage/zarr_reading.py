@@ -55,7 +55,7 @@ class RegularFiles(LocalStore):
 
 
 class RemoteObjects(FsspecStore):
-    """Objects of a remote storage. A page of HTML in place of one is refused."""
+    """Objects of a remote storage. A page of HTML instead of one is refused."""
 
     async def get(
         self,
@@ -126,7 +126,7 @@ def array_of(group: zarr.Group, name: str) -> zarr.Array:
     Raises
     ------
     ValueError
-        It is no array, or has codecs that we do not write, or chunks that no memory holds.
+        It is not an array, or has codecs that we do not write, or chunks that no memory holds.
     Exception
         Whatever Zarr makes of damaged files.
     """

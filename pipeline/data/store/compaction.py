@@ -50,7 +50,7 @@ class Erasure:
             yield int(shard) * step, min(n_rows, (int(shard) + 1) * step)
 
     def erased(self, block: NDArray[Any], first: int) -> NDArray[Any]:
-        """Return rows from ``first`` on with fill values in place of what is erased."""
+        """Return rows from ``first`` on with fill values instead of what is erased."""
         out = block.copy()
         a = int(np.searchsorted(self.stops, first, "right"))
         b = int(np.searchsorted(self.starts, first + len(block)))

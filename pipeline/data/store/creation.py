@@ -1,4 +1,4 @@
-"""Making an empty store, and never in place of something that is not a store."""
+"""Making an empty store, and never instead of something that is not a store."""
 
 from __future__ import annotations
 

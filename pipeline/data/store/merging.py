@@ -32,7 +32,7 @@ def merge_stores(
 
     Removed bags are left out, labels are the current ones, and the new box holds all boxes.
     Coordinates are in the order of the first store whose coordinates have names. Bags get new
-    indices, so holdouts choose other bags, and `retrain` refuses the new store in place of
+    indices, so holdouts choose other bags, and `retrain` refuses the new store instead of
     an old one.
 
     Parameters

@@ -75,7 +75,7 @@ class Snapshot(Stored):
         self._arrays: dict[str, zarr.Array] = {}
         self._changes: Changes | None = None
 
-    # ------------------------------------------------------------------ what it holds
+    # ------------------------------------------------------------------ contents
 
     @property
     def n_bags(self) -> int:
@@ -412,7 +412,7 @@ class Snapshot(Stored):
         Called after rows were read that can be those of deleted bags: labels that are missing, and
         whole numbers, which cannot be missing.
         """
-        if self.snapshot is not None:  # of Icechunk: what it holds stays, or cannot be read
+        if self.snapshot is not None:  # Icechunk: its contents stay, or cannot be read
             return
         attributes = read_attributes(self.url)
         meta = StoreMeta.from_attributes(attributes, self.url)

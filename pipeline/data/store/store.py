@@ -313,7 +313,7 @@ class BagStore(Exported):
         ------
         DataError
             A target, an id or a class that the store does not have, a bag that was removed, or a
-            value that is no finite number.
+            value that is not a finite number.
         WriterBusyError, StoreError
             As `append`.
         """

@@ -169,7 +169,7 @@ def is_missing(label: object) -> bool:
 
 
 def warn_of_blank(labels: NDArray[Any], what: str, classes: Sequence[str] = ()) -> None:
-    """Warn of labels that are empty text, which is no label, or blanks, which are a class.
+    """Warn of labels that are empty text, which is not a label, or blanks, which are a class.
 
     Parameters
     ----------

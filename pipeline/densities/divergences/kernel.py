@@ -42,7 +42,7 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     Raises
     ------
     DataError
-        The kernel does not fit in memory, D is no finite matrix, or not square for "median".
+        The kernel does not fit in memory, D is not a finite matrix, or not square for "median".
     ParameterError
         A scale that is neither positive nor "median".
 

@@ -221,7 +221,7 @@ def _by_neighbours(
 def _zero_between_equals(matrix: Floats, rows: Bags, columns: Bags) -> None:
     """Divergence 0 of bags with the same points in the same order; the diagonal among them.
 
-    Such bags are no independent samples, which the k-NN estimates take them for.
+    Such bags are not independent samples, which the k-NN estimates take them for.
     """
     fingerprints = _fingerprints(rows)
     for j, fingerprint in enumerate(_fingerprints(columns)):

@@ -304,8 +304,8 @@ def _check_names(names: Sequence[str], n: int) -> None:
     for name in names:
         if not isinstance(name, str) or not name or "__" in name or name in taken:
             raise ParameterError(
-                f"the name of a part is {shown(name)}; expected a string without '__' that is no "
-                "parameter of the union"
+                f"the name of a part is {shown(name)}; expected a string without '__' that is not "
+                "a parameter of the union"
             )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice or len(names) != n or not n:

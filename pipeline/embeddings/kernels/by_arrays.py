@@ -1,4 +1,4 @@
-"""What the kernels of embeddings compute, by NumPy: for a few bags that is no compiler's work.
+"""What the kernels of embeddings compute, by NumPy: for a few bags that is not work for a compiler.
 
 `embedding="auto"` tries many embeddings and takes one. On a small sample, NumPy embeds the bags in
 less time than the kernels of all candidates take to be compiled. The functions here take the

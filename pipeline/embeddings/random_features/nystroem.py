@@ -39,7 +39,7 @@ SHIFT = 1e-7
 # it.
 BLOCK_BYTES = 2**25
 SECONDS_PER_VALUE = 1e-9  # of a kernel's exponential
-SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is no matrix product
+SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is not a matrix product
 # Whitening is put off to the sums for all but the first landmarks: enough of them that what these
 # leave of the kernel has a mean square far below its least eigenvalue. Float32 sums are then about
 # as exact as those of whitened features, whose errors are those of the kernel values.

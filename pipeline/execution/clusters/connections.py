@@ -63,7 +63,7 @@ def connect(
         scheduler's address (``tls://…``, on loopback also ``tcp://…``). Or a profile: a YAML file,
         or the name of one in ``configs/profiles``.
     n_workers, cores_per_worker : int, optional
-        In place of the profile's. A worker is one lane: it runs one task at a time, on all its
+        Instead of the profile's. A worker is one lane: it runs one task at a time, on all its
         cores. By default all cores of the machine in lanes of up to eight.
     memory_limit : str, optional
         Memory limit of each worker, such as "3GiB"; default for local ones an even share.
@@ -83,8 +83,8 @@ def connect(
         Local workers cannot start, no scheduler answers, workers do not come, versions differ, or
         a worker cannot open the store.
     ConfigError
-        No such profile, a wrong key in it, a text that is no address, or a parameter for workers
-        of a cluster that has its own.
+        If there is no such profile, a key in it is wrong, the text is not an address, or a
+        parameter for workers is given for a cluster that has its own.
 
     See Also
     --------

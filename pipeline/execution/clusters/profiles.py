@@ -36,7 +36,7 @@ def walltime_seconds(walltime: str) -> int:
     """Seconds of ``[days-]hours:minutes:seconds``."""
     match = _WALLTIME.match(walltime)
     if match is None:
-        raise ValueError(f"{walltime!r} is no walltime; expected '[days-]hours:mm:ss' in quotes")
+        raise ValueError(f"{walltime!r} is not a walltime; expected '[days-]hours:mm:ss' in quotes")
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
@@ -66,7 +66,7 @@ def _memory(value: str) -> str:
     try:
         parse_bytes(value)
     except ValueError as error:
-        raise ValueError(f"{value!r} is no size; expected one such as 4GiB") from error
+        raise ValueError(f"{value!r} is not a size; expected one such as 4GiB") from error
     return value
 
 

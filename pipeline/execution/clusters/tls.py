@@ -40,7 +40,7 @@ def check_address(address: str, insecure: bool) -> None:
     try:
         host, _ = get_address_host_port(address)
     except ValueError as error:
-        raise ConfigError(f"{address!r} is no scheduler's address: {error}") from error
+        raise ConfigError(f"{address!r} is not the address of a scheduler: {error}") from error
     if not (insecure or address.startswith(("tls://", "wss://")) or is_loopback(host)):
         raise ConfigError(
             f"{address} is not encrypted: on its network anybody could read the data, and run code "

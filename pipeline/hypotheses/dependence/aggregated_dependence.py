@@ -1,9 +1,9 @@
 """HSIC at 25 pairs of widths: each corrected, `hsic_agg`; joined, `hsic_fuse`.
 
-Few pairs are tested by the kernels' own values (Schrab et al. 2023), many in linear time: HSIC is
-the mean, over frequencies ω of one kernel's spectrum and υ of the other's, of |E e^{i(ωx + υy)} − E
-e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of widths (Schrab et al.
-2022; 003 for HSIC).
+Exact kernels are used for few pairs (Schrab et al. 2023). Many pairs take linear time: HSIC is the
+mean, over frequencies ω of one kernel's spectrum and υ of the other's, of
+|E e^{i(ωx + υy)} − E e^{iωx} E e^{iυy}|², and R pairs of frequencies estimate it for each pair of
+widths (Schrab et al. 2022; 003 for HSIC).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ManyWidths(DependenceStatistic):
     n_frequencies : int from 1 to 4,096, default 64
         Pairs of frequencies of each pair of widths, where random features are taken.
     exact : bool, optional
-        Whether the kernels' own values are taken in place of random features, in time and memory
+        Whether exact kernels are used instead of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
     """
@@ -96,7 +96,7 @@ class HSICAggregate(ManyWidths):
     n_frequencies : int from 1 to 4,096, default 64
         Pairs of frequencies of each pair of widths, where random features are taken.
     exact : bool, optional
-        Whether the kernels' own values are taken in place of random features, in time and memory
+        Whether exact kernels are used instead of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
 
@@ -145,7 +145,7 @@ class HSICFuse(ManyWidths):
     n_frequencies : int from 1 to 4,096, default 64
         Pairs of frequencies of each pair of widths, where random features are taken.
     exact : bool, optional
-        Whether the kernels' own values are taken in place of random features, in time and memory
+        Whether exact kernels are used instead of random features, in time and memory
         quadratic in pairs. Default where that is up to five seconds of a core: of up to 790
         pairs with 999 permutations, and at most 2,048.
 

@@ -20,7 +20,7 @@ from .pairs import INDEPENDENCE, DependenceStatistic, Pairs, product_null
 
 # Limits of "spectral" with distances, nearly all of which a few pairs may have: 100 Cauchy numbers
 # are as 2 to 14 of one size, and p ≤ .05 in 12 % of tests of them; 50 normal ones are as 24 or
-# more. With 30 in place of 60, 200 numbers of Student's t of 2 or 3 degrees have 7 or 8 %; with 60
+# more. With 30 instead of 60, 200 numbers of Student's t of 2 or 3 degrees have 7 or 8 %; with 60
 # 5 %.
 LEAST_PAIRS, LEAST_SHARE = 60, 1 / 3
 LEAST_BLOCK = 4  # rows of an unbiased HSIC

@@ -21,7 +21,7 @@ Scores = tuple[list[int], Floats]
 def mrmr(moments: Moments, folds: Sequence[int], blocks: Sequence[slice], k: int) -> Scores:
     """Select the variable of the largest relevance less the mean redundancy with those selected.
 
-    The last block is the target (Peng, Long and Ding 2005, with HSIC in place of information).
+    The last block is the target (Peng, Long and Ding 2005, with HSIC instead of information).
     """
     _, covariance, n = moments.centred(folds)
     aligned = alignments(covariance, blocks, n)

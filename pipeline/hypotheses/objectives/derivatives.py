@@ -92,9 +92,9 @@ def derivative_norms(
     Raises
     ------
     ParameterError
-        What is no model.
+        `model` is not a fitted model.
     DataError
-        No bags, or predictions that are no numbers.
+        No bags, or predictions that are not numbers.
 
     See Also
     --------

@@ -119,7 +119,7 @@ def register_images(
     Raises
     ------
     DataError
-        Images that are no finite numbers, constant, or smaller than 8 by 8.
+        Images that are not finite numbers, constant, or smaller than 8 by 8.
 
     See Also
     --------

@@ -148,7 +148,7 @@ def _target(target: str, name: str, first: VariableLike) -> Floats:
     parts = first if isinstance(first, tuple) else (first, 0, None)
     store = parts[0]
     if not isinstance(store, BagStore):
-        raise DataError(f"{name} is {shown(target)}, the name of a target, but x is no BagStore")
+        raise DataError(f"{name} is {shown(target)}, the name of a target, but x is not a BagStore")
     start, stop = int(parts[1]), store.n_bags if parts[2] is None else int(parts[2])
     return target_rows(store, target, store.targets(start, stop, (target,)))
 

@@ -2,7 +2,7 @@
 
 Each kernel has a p-value of its own among the permutations; the smallest is compared with the
 smallest of each permutation (Schrab et al. 2023, Algorithm 1, with uniform weights and one set of
-permutations in place of two: all are exchangeable, so that the level is exact). A kernel rejects
+permutations instead of two: all are exchangeable, so that the level is exact). A kernel rejects
 where its own p-value, compared in this way, does: with a chance of at most α that any does without
 a difference.
 """
@@ -39,7 +39,7 @@ class Aggregate(ManyScales):
     n_frequencies : int from 1 to 4,096, default 128
         R, per width; a sine and a cosine each.
     exact : bool, optional
-        Whether the kernels' own values are taken in place of random features, in time and memory
+        Whether exact kernels are used instead of random features, in time and memory
         quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
         rows of two numbers in all, 4,200 of 512.
 

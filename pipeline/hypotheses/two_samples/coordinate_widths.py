@@ -28,7 +28,7 @@ STARTS = (
 REACH = 100.0  # of a bandwidth, in standard deviations of its coordinate, and its inverse
 MOST_STEPS = 60
 ROUNDING = 1e-24  # of a variance: kernels so narrow that no row sees another have none
-MOST_ASKED = 16  # coordinates, of the narrowest kernels: others are no part of it
+MOST_ASKED = 16  # coordinates, of the narrowest kernels: others are not part of it
 MOST_NAMED = 3  # coordinates in the report's line
 
 

@@ -61,7 +61,7 @@ class ManyScales(TwoSampleStatistic):
     n_frequencies : int from 1 to 4,096, default 128
         R, per width; a sine and a cosine each.
     exact : bool, optional
-        Whether the kernels' own values are taken in place of random features, in time and memory
+        Whether exact kernels are used instead of random features, in time and memory
         quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
         rows of two numbers in all, 4,200 of 512.
     """
@@ -111,7 +111,7 @@ class Fuse(ManyScales):
     n_frequencies : int from 1 to 4,096, default 128
         R, per width; a sine and a cosine each.
     exact : bool, optional
-        Whether the kernels' own values are taken in place of random features, in time and memory
+        Whether exact kernels are used instead of random features, in time and memory
         quadratic in rows. Default where that is up to five seconds of a core: of up to 12,700
         rows of two numbers in all, 4,200 of 512.
 

@@ -138,7 +138,7 @@ class LocationStatistic(TwoSampleStatistic):
     def _check_balance(self, samples: TwoSamples, n_features: int) -> None:
         """Raise DataError for few units of one sample beside many of the other.
 
-        T² is then that of the few, whose mean of bounded features is no normal number.
+        T² is then that of the few, whose mean of bounded features is not a normal number.
         """
         few, many = sorted((samples.first.n_units, samples.second.n_units))
         if few < LEAST_PER_FEATURE * n_features and many > MOST_TIMES * few:

@@ -248,7 +248,9 @@ def _column(table: _Table, name: str, where: str) -> FileColumn:
         there = f"{hint}; there are {shown(table.names)}"
         raise DataError(f"{where}: no column {name!r}{there}") from None
     if not column.shape or len(_axes(column)) > 1:
-        raise DataError(f"{where}: {name!r} is no column of numbers, or of rows of a few numbers")
+        raise DataError(
+            f"{where}: {name!r} is not a column of numbers, or of rows of a few numbers"
+        )
     return column
 
 

@@ -279,7 +279,7 @@ def _labels_of(files: Sequence[str], targets: Any, folder: Path) -> Mapping[str,
         table = pd.DataFrame(targets) if isinstance(targets, Mapping) else targets
     except (ValueError, TypeError) as error:
         raise DataError(
-            f"targets is no table ({error}); expected columns as long as each other"
+            f"targets is not a table ({error}); expected columns as long as each other"
         ) from error
     if not isinstance(table, pd.DataFrame) or "file" not in table:
         raise DataError(f"targets is {shown(targets)}; expected a table with a column 'file'")

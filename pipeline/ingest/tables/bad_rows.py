@@ -85,7 +85,7 @@ def first_problem(
 
 
 def text_condition(j: int) -> str:
-    """Return the condition that a target, which may be text, is no number."""
+    """Return the condition that a target, which may be text, is not a number."""
     return f"y{j} <> '' AND z{j} IS NULL"
 
 

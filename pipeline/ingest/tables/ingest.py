@@ -199,7 +199,7 @@ class TableIngest(FileFormat):
     overwrite : bool, default False
         The same as mode="overwrite".
     known_ids : {"refuse", "skip"}, default "refuse"
-        With mode="append", what becomes of a bag whose id the store has: an error, or it is left
+        With mode="append", how to treat a bag whose id the store has: an error, or it is left
         as it is, and counted.
     unknown_ids : {"refuse", "skip"}, default "refuse"
         How to treat an id of the target table or of the responses that no point has: an error, or
@@ -226,7 +226,7 @@ class TableIngest(FileFormat):
         Something is stored at the URL, or it cannot be written, or the disk of temporary files
         is full.
     ParameterError
-        Parameters that make no sense together, or what is no expression: names the key and it.
+        Parameters that make no sense together, or what is not an expression: names the key and it.
     ClusterError
         Workers were lost, or their disks are full.
 
@@ -285,7 +285,7 @@ class TableIngest(FileFormat):
         for name in ("points", "target_table", "responses"):
             value = getattr(self, name)
             if hasattr(value, "columns") or hasattr(value, "__arrow_c_stream__"):
-                raise ParameterError(f"{name}: a table in memory is no path: use ingest_frame")
+                raise ParameterError(f"{name}: a table in memory is not a path: use ingest_frame")
         super().__post_init__()
         made = {
             name: values_of(name, getattr(self, name))

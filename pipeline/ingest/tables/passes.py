@@ -251,7 +251,7 @@ class _Thirds:
         self._sizes = {role: sum(file.n_rows for file in of) for role, of in files.items()}
 
     def count(self, tables: Mapping[str, CheckedTable]) -> None:
-        """Take the numbers of rows that were counted in place of the estimates."""
+        """Take the numbers of rows that were counted instead of the estimates."""
         self._sizes = {role: table.n_rows for role, table in tables.items()}
 
     @property

@@ -44,7 +44,7 @@ class ReadOptions:
     types: Annotated[Mapping[str, str], MappingOf(Text, Text)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what is no character, or stands for two things."""
+        """Refuse what is not a character, or stands for two things."""
         keep_checked(self, "of read")
         if not self.quote:
             object.__setattr__(self, "escape", "")
@@ -129,7 +129,7 @@ class ReadOptions:
         begins = self.comment and sample.decode(encoding, "ignore").startswith(self.comment)
         if begins and sample.startswith(MARKS):
             what = "begins with a byte-order mark and a comment, which DuckDB takes for a row"
-            raise ValueError(f"{what}: give skip in place of comment")
+            raise ValueError(f"{what}: give skip instead of comment")
         doubled = self.quote == self.escape
         reader = csv.reader(
             lines,

@@ -86,7 +86,7 @@ class Columns:
 
     @property
     def expressions(self) -> list[Value]:
-        """The coordinates and targets that are no columns."""
+        """The coordinates and targets that are not columns."""
         return [value for value in (*self.coordinates, *self.targets) if value.sql]
 
     @property
@@ -176,7 +176,7 @@ def read_expressions(columns: Columns, names: Sequence[str], file: str) -> Colum
     DataError
         An expression has a column that the file does not have.
     ParameterError
-        What is no expression of one row: names the key and the text.
+        What is not an expression of one row: names the key and the text.
     """
     of_file = frozenset(names)
     for name in columns.ids:
@@ -250,8 +250,8 @@ def _tree_of(value: Value, names: Sequence[str], file: str) -> dict[str, Any]:
             )
         if kind == "FUNCTION" and (function not in _functions() or part["catalog"]):
             raise ParameterError(
-                f"{place} calls {function!r}{closest(function, sorted(_functions()))}, which is no "
-                "function of one row that always gives the same"
+                f"{place} calls {function!r}{closest(function, sorted(_functions()))}, which is "
+                "not a function of one row that always gives the same"
             )
         if function == "age" and len(part["arguments"]) == 1:
             raise ParameterError(f"{place}: age of one time counts to today; give age two times")

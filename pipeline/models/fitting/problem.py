@@ -59,7 +59,7 @@ class Problem:
     grouped_by : Column, optional
         Bags of equal values are not independent; None: as ``holdout`` says.
     columns : tuple of str
-        Columns of a frame that gave labels, groups or weights, and are no coordinates.
+        Columns of a frame that gave labels, groups or weights, and are not coordinates.
     """
 
     source: LabelledBags

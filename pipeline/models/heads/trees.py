@@ -46,7 +46,7 @@ class TreeInputs:
 
     @property
     def n_embedded(self) -> int:
-        """Columns of the embedding that are seen: all or none."""
+        """Columns of the embedding that the trees see: all of them, or none."""
         s = self.features.embedding.n_features
         return s if s <= MOST_EMBEDDED else 0
 

@@ -60,7 +60,7 @@ class ScaledPart(OptionalPart):
     """Errors, and the scale that they are in units of; None: they are absolute errors.
 
     With a scale, the part is saved under another key: versions that know no scale say that there
-    are no intervals, where they would take the errors for absolute ones.
+    are not intervals, where they would take the errors for absolute ones.
     """
 
     scale: ErrorScale | None = field(default=None, kw_only=True)

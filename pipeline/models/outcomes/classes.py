@@ -54,7 +54,7 @@ class Classes(Outcome):
         Sorted. Labels of text are encoded by their positions, others by themselves.
     class_names : tuple of str
         What the store that was fitted to calls them; empty where they have no names. Predictions
-        have these in place of the store's numbers, which are its own.
+        have these instead of the store's numbers, which are its own.
     probability_map : ProbabilityMap, optional
         From scores to probabilities. None, in models of earlier versions: shares of the positive
         parts of the scores.

@@ -14,7 +14,7 @@ from ...data.labelled.labels import Targets
 from ...data.store.targets import EXACT, check_integers, is_missing, warn_of_blank
 
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
-MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unless it names them
+MAX_NUMBERS = 20  # more distinct whole numbers of a store are not classes, unless it names them
 
 
 def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
@@ -87,7 +87,7 @@ def _texts(labels: list[Any]) -> list[str]:
     try:
         texts = [label.decode() if isinstance(label, bytes) else label for label in labels]
     except UnicodeDecodeError as error:
-        raise DataError(f"y: {error.object!r} is no text in UTF-8; decode the classes") from error
+        raise DataError(f"y: {error.object!r} is not text in UTF-8; decode the classes") from error
     for text in texts:
         if text.endswith("\0"):
             raise DataError(f"y: the label {text!r} ends with NUL, which arrays drop; remove it")

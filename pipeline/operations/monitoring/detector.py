@@ -190,7 +190,7 @@ class DriftDetector(BaseEstimator):
         Raises
         ------
         DataError
-            Fewer than four rows or bags, values that are no numbers, rows that are all alike.
+            Fewer than four rows or bags, values that are not numbers, rows that are all alike.
         ParameterError
         """
         check_parameters(self)

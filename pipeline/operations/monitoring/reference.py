@@ -146,7 +146,7 @@ def _check_place(url: str, overwrite: bool) -> None:
         return
     if not is_there:
         return
-    _read(url)  # refuses what is no detector
+    _read(url)  # refuses what is not a detector
     if not overwrite:
         raise ModelError(f"{url}: a detector is there; say overwrite=True to replace it")
 

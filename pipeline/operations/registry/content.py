@@ -1,4 +1,4 @@
-"""The name of a registered model: a hash of what it holds."""
+"""The name of a registered model: a hash of its content."""
 
 from __future__ import annotations
 

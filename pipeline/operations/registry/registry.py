@@ -272,7 +272,7 @@ class Registry:
         ModelError
             No such model, a damaged one, or another promotion is under way; the champion stays.
         ParameterError
-            n_changes is no count.
+            n_changes is not a count.
         """
         self._check(name)
 

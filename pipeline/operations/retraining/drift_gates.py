@@ -184,7 +184,7 @@ def measure_drift(
     with lane():
         for name, sets in rows.items():
             is_first = np.repeat([True, False], [len(rows) for rows in sets])
-            # what errors owe to bags is a mean: another noise of them is no drift of it
+            # what errors owe to bags is a mean: another noise of them is not a drift of it
             compare = fuse_rows if is_fused and name == "labels" else compare_means
             difference = compare(np.concatenate(sets), is_first, *how)
             results[name] = GateResult.of(difference, len(sets[0]), len(sets[1]), level, gate)

@@ -224,7 +224,7 @@ def test_lists_of_every_kind_are_rows_of_a_bag(kind, tmp_path):
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_lists_of_nullable_frames_are_bags(backend):
-    """As their numpy twins; NA is missing, texts are no numbers."""
+    """As their numpy twins; NA is missing, texts are not numbers."""
     frames = [pd.DataFrame({"a": [i / 7, 2.0], "b": [i, 3]}) for i in range(30)]
     nullable = [one.convert_dtypes(dtype_backend=backend) for one in frames]
     y = np.arange(30.0)

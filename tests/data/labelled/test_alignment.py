@@ -387,7 +387,7 @@ def tables_of(labels: pd.DataFrame) -> list:
 
 
 def test_label_tables_with_a_column_of_ids():
-    """The column is no target, and no order: labels, classes and weights go by it."""
+    """The column is not a target, and no order: labels, classes and weights go by it."""
     rows, y, _ = case("text")
     groups, ids = rows.groupby("id"), pd.Index(y.index, name="id")
     expected = regressor().fit(groups, y).predict(groups)

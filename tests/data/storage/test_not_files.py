@@ -1,4 +1,4 @@
-"""What is no file, where a command reads one: refused by name, before anybody waits for it."""
+"""What is not a file, where a command reads one: refused by name, before anybody waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refused input, and what is no bag store: one clear error each, and nothing half-written."""
+"""Refused input, and what is not a bag store: one clear error each, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_refused_input_leaves_the_store_as_it_was(template, case):
 
 @pytest.mark.long
 def test_a_handle_appends_after_a_refusal(store, model):
-    """What was refused first is no part of the next append."""
+    """What was refused first is not part of the next append."""
     bags, targets, ids, message = REFUSED["nan"]
     with pytest.raises(DataError, match=message):
         store.append(bags, targets, ids)
@@ -118,7 +118,7 @@ def test_refused_responses_leave_the_store_as_it_was(template, case):
 
 @pytest.mark.long
 def test_a_handle_appends_responses_after_a_refusal(store):
-    """What was refused first is no part of the next append."""
+    """What was refused first is not part of the next append."""
     responses, _, _ = REFUSED_RESPONSES["inf"]
     with pytest.raises(DataError, match="response of bag 1, row 0"):
         store.append(two_bags(), GOOD, responses=responses)

@@ -305,7 +305,7 @@ def test_shards_within_shards_and_double_compression_are_refused(store):
         Path(store.url, "points", "zarr.json").write_bytes(whole)
 
 
-# ------------------------------------------------------------------ what is no file
+# ------------------------------------------------------------------ what is not a file
 
 
 def pipe(path):

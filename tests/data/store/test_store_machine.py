@@ -1,6 +1,6 @@
 """A store driven at random through appends, killed appends and refusals, against a model.
 
-A kill is an exception that no writer handles, thrown in place of one of the writes: what was
+A kill is an exception that no writer handles, thrown instead of one of the writes: what was
 written before it stays, nothing comes after it, and the lock goes as it would with the process.
 """
 

@@ -126,7 +126,7 @@ def test_files_are_read_some_cells_at_a_time(kind, zarr_format, tmp_path, monkey
 
 @pytest.mark.long
 def test_genes_of_a_layer(file, tmp_path):
-    """In place of X; and a gene of a file."""
+    """Instead of X; and a gene of a file."""
     data = cells()
     data.layers["counts"] = EXPRESSED * 2
     options = {**OPTIONS, "coordinates": ["g7"]}

@@ -117,7 +117,7 @@ def test_missing_integers_of_fits(tmp_path):
         ("c.fits", {"table": 0}, "no table 0; the extensions are"),
         ("c.fits", {"coordinates": ["mas"]}, r"'mas' \(did you mean 'mass'"),
         ("d.h5", {"coordinates": ["short"], "targets": None}, "columns differ in length"),
-        ("d.h5", {"coordinates": ["deep"], "targets": None}, "'deep' is no column of numbers"),
+        ("d.h5", {"coordinates": ["deep"], "targets": None}, "'deep' is not a column of numbers"),
         ("e.h5", {}, r"e\.h5: cannot be read as HDF5"),
         ("e.fits", {}, r"e\.fits: cannot be read as FITS"),
     ],

@@ -222,7 +222,7 @@ def test_fits_refused(tmp_path):
     table.writeto(tmp_path / "b.fits")
     for file, name, message in (
         ("a", "C", "'C': numbers are complex; write the real"),
-        ("a", "D", "'D' is no column of numbers"),
+        ("a", "D", "'D' is not a column of numbers"),
         ("b", "HALO", "is compressed; uncompress"),
     ):
         with pytest.raises(DataError, match=message):

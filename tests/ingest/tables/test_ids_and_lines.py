@@ -70,7 +70,7 @@ def test_floats_that_are_no_ids(bad, tmp_path):
 
 def test_a_table_in_memory_is_no_path(tmp_path):
     frame = pd.DataFrame({"bag": [1], "x": [0.0]})
-    with pytest.raises(ParameterError, match="is no path: use ingest_frame"):
+    with pytest.raises(ParameterError, match="is not a path: use ingest_frame"):
         ingest_tables(frame, tmp_path / "s.zarr", id_column="bag", coordinates=["x"])
 
 

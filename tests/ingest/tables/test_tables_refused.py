@@ -148,7 +148,7 @@ def test_an_empty_id(tmp_path, refused):
 
 
 def test_ids_that_are_neither_numbers_nor_text_nor_dates(tmp_path, refused):
-    """Truth values; a float that is no number, which pandas makes of a missing integer."""
+    """Truth values; a float that is not a number, which pandas makes of a missing integer."""
     path = write(good(bag=[True, False, True] * 2), tmp_path / "p.parquet")
     refused(path, path, "id column 'bag' is bool; ids are whole numbers, text or dates")
     path = write(good(bag=[1.0, np.nan, 3.0] * 2), tmp_path / "p.parquet")

@@ -26,7 +26,7 @@ IMAGES = {
     "choose_features": 50, "n_repeats": 1,
 }  # fmt: skip
 
-# Of each experiment, settings in place of those of scale small.
+# Of each experiment, settings instead of those of scale small.
 SIZES = {
     "active-search": {"n_repeats": 1, "n_queries": 5},
     "anomalies": {"n_train": 60, "n_test": 60, "n_repeats": 1, "n_trees": 10},
@@ -101,7 +101,7 @@ SIZES = {
 
 
 def with_sizes(values, sizes):
-    """Values of a scale with others in place of some of them, in sections of it, too."""
+    """Values of a scale with others instead of some of them, in sections of it, too."""
     inner = {k: with_sizes(values[k], v) for k, v in sizes.items() if isinstance(v, dict)}
     return {**values, **sizes, **inner}
 

@@ -178,7 +178,7 @@ def test_labels_beside_a_store(models, name, tmp_path):
 
 
 def test_classes_in_memory_are_called_by_their_names(models):
-    """The confusion matrix of text and of booleans; a label that is no class is an error."""
+    """The confusion matrix of text and of booleans; a label that is not a class is an error."""
     found = evaluate(models["classes"], NEW, text(NEW_Y)).values()["target 1"]
     assert set(found["per_class"]) == {"high", "low"}
     other = text(NEW_Y).astype(object)

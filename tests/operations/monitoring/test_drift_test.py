@@ -260,7 +260,7 @@ def test_bags_of_one_point():
     ],
 )
 def test_other_embeddings(embedding):
-    """Embeddings to be fitted, fitted, and specs find a shift; the same set is no drift."""
+    """Embeddings to be fitted, fitted, and specs find a shift; the same set is not a drift."""
     reference, new = two_sets(13, 20, 20, shift=1.5)
     assert drift_test(reference, new, embedding=embedding).p_value == 0.001
     assert drift_test(reference, reference, embedding=embedding).p_value > 0.9

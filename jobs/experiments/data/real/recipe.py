@@ -97,5 +97,5 @@ def packaged_file(package: str, path: str, command: str = "") -> Path:
     except PackageNotFoundError as error:
         raise DataError(f"{path}: the package {package} is not installed: {how}") from error
     if not file.is_file():
-        raise DataError(f"{file}: is no file of this version of {package}: {how}")
+        raise DataError(f"{file}: is not a file of this version of {package}: {how}")
     return file

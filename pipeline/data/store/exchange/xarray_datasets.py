@@ -242,7 +242,7 @@ def _name_of_ids(dataset: Dataset, instance: Hashable) -> str | None:
 def _warn_of_others(
     dataset: Dataset, dimension: str, instance: Hashable, used: Collection[str | None]
 ) -> None:
-    """Log which variables of the points and of the bags are no part of the store."""
+    """Log which variables of the points and of the bags are not part of the store."""
     others = [
         f"{name} ({variable.dtype}, {', '.join(map(str, variable.dims))})"
         for name, variable in dataset.variables.items()

@@ -23,7 +23,7 @@ FAST = {"contract", "nsz"}
 
 @subkernel(fastmath=FAST)
 def decay(x):
-    """Return exp(x) for x ≤ 0 to 2e-7, or 1e-38 in place of less; loops over it vectorise."""
+    """Return exp(x) for x ≤ 0 to 2e-7, or 1e-38 instead of less; loops over it vectorise."""
     x = min(ZERO, max(LEAST, x))
     q = np.floor(x * LOG2_E + HALF)
     r = (x - q * LN2_1) - q * LN2_2

@@ -78,14 +78,14 @@ def test_damaged_file_is_named(folder: Path, n_bytes: int) -> None:
     """A file that is cut is refused, not read as far as it goes."""
     path = folder / "data_batch_4.bin"
     path.write_bytes(path.read_bytes()[:n_bytes])
-    with pytest.raises(DataError, match=rf"{re.escape(str(path))}: is no file of the binary"):
+    with pytest.raises(DataError, match=rf"{re.escape(str(path))}: is not a file of the binary"):
         CIFAR10(folder=str(folder)).block(0)
 
 
 def test_other_files_and_parameters_are_refused(folder: Path) -> None:
     """What is missing, of another format, or misspelt is named."""
     (folder / "test_batch.bin").write_bytes(bytes([200]) * 3073)
-    with pytest.raises(DataError, match=r"test_batch\.bin: is no file of the binary"):
+    with pytest.raises(DataError, match=r"test_batch\.bin: is not a file of the binary"):
         CIFAR10(folder=str(folder), split="test").block(0)
     (folder / "test_batch.bin").unlink()
     with pytest.raises(DataError, match=r"test_batch\.bin: cannot be read"):
