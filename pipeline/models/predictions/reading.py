@@ -60,7 +60,7 @@ def read_predictions(url: str | os.PathLike[str]) -> DataFrame:
 
     See Also
     --------
-    write_predictions : Writes them.
+    write_predictions : Write predictions to a file.
 
     Examples
     --------

@@ -303,10 +303,7 @@ def write_predictions(
 
     See Also
     --------
-    read_predictions : Reads them as one table, whatever their format.
-
-    See Also
-    --------
+    read_predictions : Read predictions of any format as one table.
     iter_predictions : Predict block by block.
     bagbasis.evaluate : Errors on labelled bags.
 
