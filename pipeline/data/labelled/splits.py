@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -82,6 +83,34 @@ class IndexFolds(Saved):
         """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
         turns = hash_index((index // self.n_folds).astype(np.uint64), self.seed) * self.n_folds
         return (index + turns.astype(np.int64)) % self.n_folds
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedFolds:
+    """Folds that were decided bag by bag.
+
+    Attributes
+    ----------
+    places : int64, shape (n,), ascending
+        Positions of the bags that have one; others are in the first fold.
+    folds : int64, shape (n,)
+        From 0 to n_folds − 1.
+    n_folds : int
+    """
+
+    places: Integers
+    folds: Integers
+    n_folds: int
+
+    def of(self, index: Integers) -> Integers:
+        """Return the folds of some bags, from 0 to n_folds − 1, shape (n,)."""
+        at = np.minimum(np.searchsorted(self.places, index), len(self.places) - 1)
+        return np.where(self.places[at] == index, self.folds[at], 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what tells these folds from others."""
+        digest = hashlib.sha256(np.stack([self.places, self.folds]).tobytes()).hexdigest()
+        return {"placed": digest, "n": self.n_folds}
 
 
 def hash_values(values: NDArray[Any], seed: int) -> Floats:

@@ -119,12 +119,15 @@ class FoldErrors:
 
 
 def choose_folds(
-    n: int, classes: Integers | None = None, groups: Integers | None = None
+    n: int,
+    classes: Integers | None = None,
+    groups: Integers | None = None,
+    copies: Integers | None = None,
 ) -> Integers:
     """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
 
-    Folds have whole groups, or else as equal shares of each class as can be. With fewer groups, or
-    rows, than folds there are as many folds as these.
+    Folds have whole groups, or else as equal shares of each class as can be, with all ``copies`` of
+    a row. With fewer groups, or rows, than folds there are as many folds as these.
     """
     n_repeats = _n_repeats(n)
     rng = np.random.Generator(np.random.Philox(key=np.array([FOLD_SEED, 0], np.uint64)))
@@ -136,6 +139,9 @@ def choose_folds(
             continue
         if classes is not None:
             order = order[np.argsort(classes[order], kind="stable")]
+        if copies is not None:
+            folds[repeat] = _folds_of_groups(copies, order)
+            continue
         folds[repeat, order] = np.arange(n) % min(MOST_FOLDS, n)
     return folds
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from ...core.errors import ParameterError
 from ...core.sklearn_bases import fresh
+from ...data.labelled.splits import IndexFolds
 from ...data.store.sampling import MEDIAN_ROWS
 from ...embeddings.base import Embedding
 from ...embeddings.projection import ProjectionEmbedding
@@ -19,7 +20,7 @@ from ..ridge.linear_columns import OWN, LinearColumns
 from ..ridge.partial_regression import PartialSummary, Rows
 from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
-from .choice.automatic import choose_embedding
+from .choice.automatic import Choice, choose_embedding
 from .choice.sample import count_labelled
 from .feature_map import FeatureMap, resolve_features, sampled_embeddings
 from .fit_parameters import FitParameters
@@ -45,13 +46,15 @@ def plan_fit(
     features = choose_features(problem, parameters, progress, checkpoints)
     plan = plan_of(problem, parameters, features)
     keeps_rows = parameters.keeps_rows(plan.bags.n_bags, features)
-    return replace(plan, keeps_rows=keeps_rows, choice=choice)
+    if choice is not None and choice.folds is not None and isinstance(plan.folds, IndexFolds):
+        plan = replace(plan, folds=choice.folds)
+    return replace(plan, keeps_rows=keeps_rows, choice=choice.report if choice else None)
 
 
 def decide_automatic(
     problem: Problem, parameters: FitParameters, progress: Progress | None = None
-) -> tuple[FitParameters, dict[str, Any] | None]:
-    """Return the parameters without "auto", and what was tried for the embedding."""
+) -> tuple[FitParameters, Choice | None]:
+    """Return the parameters without "auto", and the choice of the embedding, if there was one."""
     if not parameters.is_automatic:
         return decide_penalty(problem, parameters), None
     choice = choose_embedding(problem, parameters.random_features, progress)
@@ -61,7 +64,7 @@ def decide_automatic(
         random_features=choice.random_features,
         alpha=parameters.alpha_for(choice.n_labelled),
     )
-    return decided, choice.report
+    return decided, choice
 
 
 def decide_penalty(problem: Problem, parameters: FitParameters) -> FitParameters:

@@ -25,6 +25,7 @@ from ....core.errors import BagbasisError, BagError
 from ....core.held_out_choice import simplest_within
 from ....data.bags.bags import Bags
 from ....data.bags.box import Box
+from ....data.labelled.splits import PlacedFolds
 from ....data.store.sampling import spread_rows
 from ....embeddings.base import ChoiceSample, Embedding
 from ....embeddings.composed.point_maps import PointMap
@@ -87,6 +88,8 @@ class Choice:
         Likewise, without a width: those that other embeddings are to be compared with.
     n_labelled : int
         Bags that it is for, as far as they were counted (`LabelledSample`).
+    folds : PlacedFolds or None
+        Folds for the penalty, in which the order of bags plays no part; None: folds by position.
     report : dict
         What was tried, in types that JSON knows: see `choose_embedding`.
     """
@@ -95,6 +98,7 @@ class Choice:
     random_features: Second
     compared: Second
     n_labelled: int
+    folds: PlacedFolds | None
     report: dict[str, Any]
 
 
@@ -131,9 +135,9 @@ def choose_embedding(
     """Choose the embedding, and the width of the random features, by errors over folds.
 
     ``random_features`` None are `NystroemFeatures` of as many landmarks as there are labelled
-    bags, at most 1,024, and may be left out: models that are linear in means, or in means and
-    covariances, are tried, too. A ``scale_multiplier`` other than 1, or a number as ``scale``,
-    stays as it is; False compares embeddings by ridge regression on them.
+    bags, at most 1,024, and may be left out: models that are linear in means, in means and
+    covariances, or in extremes, are tried, too. A ``scale_multiplier`` other than 1, or a number as
+    ``scale``, stays as it is; False compares embeddings by ridge regression on them.
 
     The report has ``n_bags``, ``n_folds``, ``by`` (bags or groups), ``seconds`` of CPU time, and
     ``tried``: of each candidate its ``name``, ``width``, ``error`` (mean squared error over the
@@ -155,7 +159,7 @@ def choose_embedding(
     if len(sample) < LEAST_LABELLED:
         report = {"n_bags": len(sample), "tried": [], "chosen": candidates[0].label}
         first = candidates[0].made()
-        return Choice(first, _with_width(second, None), second, sample.n_labelled, report)
+        return Choice(first, _with_width(second, None), second, sample.n_labelled, None, report)
     note(progress, "choosing the embedding")
     small = is_small(sample.bags.n_points, sample.bags.n_dims)
     with lane(), by_arrays(small):
@@ -165,7 +169,8 @@ def choose_embedding(
     report = {**search.report(best), "seconds": time.process_time() - begun}
     kept: Second = False if best.of.linear else second
     chosen = _with_width(kept, best.width)
-    return Choice(best.of.made(), chosen, second, sample.n_labelled, report)
+    folds = sample.placed_folds
+    return Choice(best.of.made(), chosen, second, sample.n_labelled, folds, report)
 
 
 def _second_of(sample: LabelledSample) -> RandomFeatures:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ....core.arrays import Integers
 from ....core.errors import DataError
-from ....data.bags.bags import Bags, concatenate
+from ....data.bags.bags import Bags, concatenate, take_rows
 from ....data.labelled.labelled import LabelledBags
+from ....data.labelled.splits import PlacedFolds
 from ....data.store.plan import Range, ranges_of, sample_ranges
 from ...outcomes.classes import Classes
 from ..fit_parameters import FEW_BAGS
@@ -22,6 +23,10 @@ N_RUNS = 32  # evenly spread, as other samples of bags are
 MOST_LABELS = 2**20  # bags whose labels are looked for
 BUDGET_SECONDS = 6.0  # of a core, for the points; a tenth of the fit where that is more
 SHARE_OF_FIT = 0.1
+ORDER_SEED = 5  # of the direction along which bags are sorted
+DIGITS_OF_ORDER = 10  # of the values by which they are: the order of a bag's points rounds them
+SCALED_BY = 0.1, 0.5, 0.9  # quantiles of the means of bags: a wild bag does not count
+LEAST_DISTINCT = 0.25  # share of the bags: with fewer different ones, repetitions are chance
 # Seconds of a core, in order of magnitude: a point in all embeddings that are tried, and per
 # coordinate; a point and a bag in the fit itself.
 SECONDS_PER_POINT, SECONDS_PER_COORDINATE = 1.5e-5, 5e-7
@@ -41,16 +46,27 @@ class LabelledSample:
         Whether folds have whole groups.
     n_labelled : int
         Labelled bags that they are of; of more than a million, those found in as many.
+    index : int64, shape (n,)
+        Their positions in the data.
     """
 
     bags: Bags
     rows: FoldRows
     grouped: bool
     n_labelled: int
+    index: Integers
 
     def __len__(self) -> int:
         """Count the bags."""
         return len(self.bags)
+
+    @property
+    def placed_folds(self) -> PlacedFolds | None:
+        """The first folds by the bags' positions; None if other bags are labelled, too."""
+        if len(self) < self.n_labelled or not len(self):
+            return None
+        order, folds = np.argsort(self.index), self.rows.folds[0]
+        return PlacedFolds(self.index[order], folds[order], int(folds.max()) + 1)
 
 
 def read_sample(problem: Problem) -> LabelledSample:
@@ -79,9 +95,13 @@ def read_sample(problem: Problem) -> LabelledSample:
             bags.append(batch.bags)
     if not bags:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
-    joined = Bags.trusted(*_ragged(bags), source.coordinate_names)
-    rows, grouped = fold_rows(problem, np.concatenate(index), np.concatenate(labels))
-    return LabelledSample(joined, rows, grouped, len(places))
+    points, offsets = _ragged(bags)
+    joined, encoded = Bags.trusted(points, offsets), np.concatenate(labels)
+    order = order_by_content(joined)
+    joined, encoded, at = take_rows(joined, order), encoded[order], np.concatenate(index)[order]
+    rows, grouped = fold_rows(problem, at, encoded, copies_among(joined, encoded))
+    named = Bags.trusted(joined.points, joined.offsets, source.coordinate_names)
+    return LabelledSample(named, rows, grouped, len(places), at)
 
 
 def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
@@ -89,8 +109,41 @@ def _ragged(parts: list[Bags]) -> tuple[NDArray[np.floating], Integers]:
     return joined.points, joined.offsets
 
 
-def fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tuple[FoldRows, bool]:
-    """Return encoded labels (n, k) of some bags with their folds, and whether groups are whole."""
+def order_by_content(bags: Bags) -> Integers:
+    """Return an order of bags that depends neither on their order nor on units.
+
+    They are sorted by the means of their points along a fixed direction.
+    """
+    means = bags.means
+    low, middle, high = np.quantile(means, SCALED_BY, axis=0)
+    side = np.where(high > low, high - low, 1.0)
+    direction = np.random.default_rng(ORDER_SEED).uniform(0.5, 1, bags.n_dims)
+    values = ((means - middle) / side) @ direction
+    return np.argsort(np.round(values, DIGITS_OF_ORDER), kind="stable")
+
+
+def copies_among(bags: Bags, y: NDArray[np.float64]) -> Integers | None:
+    """Return one number per bag, equal for bags of the same points and labels; None: all differ.
+
+    A fold that has a bag has its copies, too: they would tell the label of what is left out. Where
+    most bags have copies, points have few values and bags repeat by chance: None.
+    """
+    rows = np.column_stack([bags.sizes, bags.means, y])
+    _, numbers = np.unique(rows, axis=0, return_inverse=True)
+    distinct = int(numbers.max()) + 1
+    return None if distinct == len(y) or distinct < LEAST_DISTINCT * len(y) else numbers.ravel()
+
+
+def fold_rows(
+    problem: Problem,
+    index: Integers,
+    y: NDArray[np.float64],
+    copies: Integers | None = None,
+) -> tuple[FoldRows, bool]:
+    """Return encoded labels (n, k) of some bags with their folds, and whether groups are whole.
+
+    Bags of one number in ``copies`` are in one fold.
+    """
     weights = np.ones(len(y)) if problem.weights is None else problem.weights.of(index, y)
     if not weights.sum() > 0:
         weights = np.ones(len(y))  # the fit says that there is nothing to fit
@@ -106,8 +159,9 @@ def fold_rows(problem: Problem, index: Integers, y: NDArray[np.float64]) -> tupl
     if problem.groups is not None:
         _, groups = np.unique(problem.groups.at(index), return_inverse=True)
         groups = groups if groups.max() > 0 else None  # one group cannot be left out
-    clusters = np.arange(len(y)) if groups is None else groups
-    folds = choose_folds(len(y), classes, groups)
+    clusters = groups if groups is not None else copies
+    clusters = np.arange(len(y)) if clusters is None else clusters
+    folds = choose_folds(len(y), classes, groups, copies)
     return FoldRows(y, folds, units, weights, clusters), groups is not None
 
 
