@@ -27,6 +27,7 @@ from ..core import (
     OneOf,
     Open,
     Precision,
+    Real,
     Text,
     check_parameters,
     checked,
@@ -62,6 +63,7 @@ BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
+WALL_MARGIN = 1.0  # of a box; of 0 new extremes are lost, of 2 lines run off on heavy tails
 BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
 OUT_OF_BOX = OneOf("clip", "drop", "error")
 OutOfBox = Annotated[str, OUT_OF_BOX]
@@ -175,6 +177,8 @@ class EmbeddingSpec(Transform):
     box: Box
     nesting: ClassVar[int] = 0
     """Level of the embedding: it may be inside embeddings of higher levels."""
+    ALONE: ClassVar[frozenset[str]] = frozenset()
+    """Those of OMITTED that came by themselves; all others came together."""
 
     def __post_init__(self) -> None:
         """Keep plain values; refuse what cannot be used."""
@@ -285,6 +289,10 @@ class EmbeddingSpec(Transform):
         points = inputs[0] if paired else bags.points
         embed_by(kernel, edges, points, *inputs[1:], *arguments)
 
+    def without_walls(self) -> Self:
+        """Return the embedding that takes points outside the box as they are, where it can."""
+        return self
+
     def are_outside(self, points: NDArray[Any], margin: float = 0.0) -> NDArray[np.bool_]:
         """Return which points, shape (n, n_dims), lie outside the box.
 
@@ -327,8 +335,10 @@ class EmbeddingSpec(Transform):
     def from_dict(cls, values: Mapping[str, Any], arrays: Arrays = NO_ARRAYS) -> Self:
         # ParameterError for other fields than the spec's
         values = {**values, **{name: arrays.get(name) for name in cls.array_names}}
-        if not cls.OMITTED.keys() & values.keys():  # fields that came together are there together
-            values = {**cls.OMITTED, **values}
+        omitted = dict(cls.OMITTED)
+        if (omitted.keys() - cls.ALONE) & values.keys():  # fields that came together
+            omitted = {name: omitted[name] for name in cls.ALONE}
+        values = {**omitted, **values}
         if set(values) != {field.name for field in fields(cls)}:
             raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
         return cls(**values)
@@ -359,6 +369,26 @@ class MarginalSpec(EmbeddingSpec):
     def is_joint(self) -> bool:
         """Whether all coordinates are embedded together."""
         return self.group_size == self.n_dims
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnwalledSpec(EmbeddingSpec):
+    """An `EmbeddingSpec` that is defined for points outside the box, too.
+
+    Attributes
+    ----------
+    margin : float
+        How far outside the box, in its lengths, points are taken as they are; points farther
+        outside are moved to there. 0: all points outside are moved to the edge of the box.
+    """
+
+    margin: Annotated[float, Real(ge=0)] = 0.0
+    OMITTED: ClassVar = {"margin": 0.0}
+    ALONE: ClassVar = frozenset({"margin"})
+
+    @override
+    def without_walls(self) -> Self:
+        return replace(self, margin=WALL_MARGIN) if self.out_of_box == "clip" else self
 
 
 def check_marginals(marginals: int | None, n_dims: int) -> None:
@@ -421,8 +451,9 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             A parameter that cannot be used.
         """
         check_parameters(self)
-        box = box if self.box is None else Box.of(self.box, n_dims)
-        return self.decide(sample, self.out_of_box, box)
+        if self.box is not None:
+            return self.decide(sample, self.out_of_box, Box.of(self.box, n_dims))
+        return self.decide(sample, self.out_of_box, box).without_walls()
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that X are bags."""

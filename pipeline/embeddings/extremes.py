@@ -15,7 +15,7 @@ from ..core import Integer, RandomSeed, Real
 from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, EmbeddingSpec
+from .base import ChoiceSample, Embedding, UnwalledSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
@@ -30,7 +30,7 @@ Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
 
 @dataclass(frozen=True)
-class ExtremesSpec(EmbeddingSpec):
+class ExtremesSpec(UnwalledSpec):
     """Fitted extremes; see `ExtremesEmbedding` for the fields.
 
     See Also
@@ -93,7 +93,7 @@ class ExtremesSpec(EmbeddingSpec):
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         columns = np.ascontiguousarray(self.directions().T)
-        arguments = columns, 0, self.shares, by_precision(out), outside
+        arguments = self.margin, columns, 0, self.shares, by_precision(out), outside
         self.run_kernel(sliced_quantiles, bags, *arguments)
 
 
@@ -126,8 +126,10 @@ class ExtremesEmbedding(Embedding[ExtremesSpec]):
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. Clipping moves
-        extreme points to the edge of the box: use a wide box if the distance of outliers matters.
+        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
+        points up to one box length outside a measured box, and moves others to there; it moves
+        all points outside a given ``box`` to its edge.
+        Use a wide box if the distance of outliers matters.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.

@@ -19,7 +19,7 @@ from ..core.errors import BagError, DataError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..data.store.sampling import MEDIAN_ROWS, spread_rows
-from .base import SHARE, ChoiceSample, Embedding, EmbeddingSpec
+from .base import SHARE, ChoiceSample, Embedding, UnwalledSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
@@ -35,7 +35,7 @@ MaternOrder = Annotated[float, Real(ge=0.5)]
 
 
 @dataclass(frozen=True)
-class MeanMapSpec(EmbeddingSpec):
+class MeanMapSpec(UnwalledSpec):
     """A fitted mean map; see `MeanMapEmbedding` for the fields.
 
     See Also
@@ -62,7 +62,7 @@ class MeanMapSpec(EmbeddingSpec):
     seed: RandomSeed
     phase: bool = False
 
-    OMITTED: ClassVar = {"phase": False}
+    OMITTED: ClassVar = {**UnwalledSpec.OMITTED, "phase": False}
 
     @property
     @override
@@ -85,7 +85,8 @@ class MeanMapSpec(EmbeddingSpec):
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         turns = _turns(self, out.dtype.name)
-        self.run_kernel(MEAN_MAPS[out.itemsize], bags, turns, out, outside, paired=True)
+        kernel = MEAN_MAPS[out.itemsize]
+        self.run_kernel(kernel, bags, self.margin, turns, out, outside, paired=True)
         if self.phase:
             sines, cosines = np.hsplit(out, 2)
             lengths = np.hypot(sines, cosines)
@@ -134,7 +135,9 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         noise, §3): noise on the points that is symmetric, of whatever size in each bag, moves no
         phase but that of a small sample. Distances are then no longer MMDs.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. The kernel
+        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
+        points up to one box length outside a measured box, and moves others to there; it moves
+        all points outside a given ``box`` to its edge. The kernel
         itself needs no box: with a wide one no point is moved.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.

@@ -16,7 +16,7 @@ from ..core.arrays import Integers, by_precision
 from ..core.errors import DataError, ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, EmbeddingSpec
+from .base import ChoiceSample, Embedding, UnwalledSpec
 from .description import Description
 from .kernels.moments_kernels import moments
 from .kinds import embedding
@@ -28,7 +28,7 @@ PerMoment = Annotated[tuple[float, ...], ListOf(Real())]
 
 
 @dataclass(frozen=True)
-class MomentsSpec(EmbeddingSpec):
+class MomentsSpec(UnwalledSpec):
     """Fitted moments; see `MomentsEmbedding` for the fields.
 
     See Also
@@ -52,7 +52,7 @@ class MomentsSpec(EmbeddingSpec):
     center: PerMoment | None = None
     scale: PerMoment | None = None
 
-    OMITTED: ClassVar = {"center": None, "scale": None}
+    OMITTED: ClassVar = {**UnwalledSpec.OMITTED, "center": None, "scale": None}
 
     @override
     def check_together(self) -> None:
@@ -87,7 +87,7 @@ class MomentsSpec(EmbeddingSpec):
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
-        self.run_kernel(moments, bags, self.covariance, by_precision(out), outside)
+        self.run_kernel(moments, bags, self.margin, self.covariance, by_precision(out), outside)
         if self.center is not None and self.scale is not None:
             out -= np.array(self.center, out.dtype)
             out /= np.array(self.scale, out.dtype)
@@ -109,7 +109,9 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
         Subtract the mean of each number over a sample of bags and divide by its standard
         deviation, so that covariances, which are small beside means, count in distances of bags.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted.
+        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
+        points up to one box length outside a measured box, and moves others to there; it moves
+        all points outside a given ``box`` to its edge.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.

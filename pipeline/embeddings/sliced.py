@@ -14,7 +14,7 @@ from ..core import Integer, RandomSeed
 from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, EmbeddingSpec
+from .base import ChoiceSample, Embedding, UnwalledSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
@@ -26,7 +26,7 @@ Quantiles = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 
 
 @dataclass(frozen=True)
-class SlicedWassersteinSpec(EmbeddingSpec):
+class SlicedWassersteinSpec(UnwalledSpec):
     """Fitted quantiles; see `SlicedWassersteinEmbedding` for the fields.
 
     See Also
@@ -81,7 +81,7 @@ class SlicedWassersteinSpec(EmbeddingSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         columns = np.ascontiguousarray(self.directions().T)
         arguments = columns, self.n_quantiles, np.empty(0), by_precision(out), outside
-        self.run_kernel(sliced_quantiles, bags, *arguments)
+        self.run_kernel(sliced_quantiles, bags, self.margin, *arguments)
 
 
 def seconds_to_sort(n_directions: int, n_dims: int) -> float:
@@ -119,7 +119,9 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     seed : int from 0 to 2^64 − 1, default 0
         Seed for drawing the directions.
     out_of_box : {"clip", "drop", "error"}, default "clip"
-        How to treat points outside the box; clipped and dropped points are counted. Quantiles
+        How to treat points outside the box; clipped and dropped points are counted. "clip" keeps
+        points up to one box length outside a measured box, and moves others to there; it moves
+        all points outside a given ``box`` to its edge. Quantiles
         need no box: with a wide one no point is moved.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in

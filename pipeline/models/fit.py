@@ -177,9 +177,17 @@ def _warn(
     if np.isfinite(solution.scores).any():
         path = Path(solution.alphas, solution.scores)
         warn_at_edge(path, parameters.penalties(train), plan.precision, is_summed(train))
-    if not _chose_width(plan):
+    if _gives_width(parameters) and not _chose_width(plan):
         warn_of_scale(plan.features, train.sum_z / train.weight, train.n)
     warn_of_outside(plan.features, sums.n_outside, sums.n_points)
+
+
+def _gives_width(parameters: FitParameters) -> bool:
+    """Return whether the random features have another width than the library would take."""
+    second = parameters.random_features
+    if second is None or second is False:
+        return False
+    return not isinstance(second.scale, str) or second.scale_multiplier != 1
 
 
 def _chose_width(plan: FitPlan) -> bool:

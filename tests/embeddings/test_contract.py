@@ -76,7 +76,10 @@ VARIANTS = {  # of the registered ones, besides their defaults
         },
     ),
 }
-ADDED = {"projection": {"bandwidth"}}  # fields that specs of before do not have
+ADDED = {  # fields that specs of before do not have
+    "projection": {"bandwidth"},
+    **{kind: {"margin"} for kind in ("moments", "extremes", "sliced_wasserstein", "mean_map")},
+}
 # A transformer that leaves points where they are: the contract is about boxes of these.
 # Squares of random points have about their extremes, but not other quantiles.
 BASES = {

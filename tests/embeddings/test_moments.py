@@ -78,7 +78,7 @@ def test_what_is_dropped_standardizes_nothing():
 def test_specs_and_parameters_of_before():
     """Versions that did not standardise wrote neither; both come back as they were."""
     fitted = MomentsEmbedding().fit(UNIT).spec_
-    plain = MomentsEmbedding(standardize=False).fit(UNIT).spec_
+    plain = MomentsEmbedding(standardize=False, box=[(0, 1)] * 3).fit(UNIT).spec_
     assert set(plain.to_dict()) == {"covariance", "out_of_box", "box"}
     for spec in (fitted, plain):
         assert MomentsSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec

@@ -33,14 +33,17 @@ def early(monkeypatch):
     return lambda: monkeypatch.setattr(EarlyKernel, "__call__", call)
 
 
-@pytest.mark.parametrize("out_of_box", ["clip", "drop"])
+@pytest.mark.parametrize("out_of_box", ["clip", "drop", "without walls"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_embeddings(early, name, d, dtype, out_of_box):
     rng = np.random.default_rng(d)
     bags = as_bags([rng.normal(0.5, 0.4, (n, d)).astype(dtype) for n in (2, 7, 9, 300, 33, 1, 16)])
-    spec = EMBEDDINGS[name].set_params(box=[(-0.2, 1.3)] * d, out_of_box=out_of_box).fit(bags).spec_
+    how = "drop" if out_of_box == "drop" else "clip"
+    spec = EMBEDDINGS[name].set_params(box=[(-0.2, 1.3)] * d, out_of_box=how).fit(bags).spec_
+    if out_of_box == "without walls":
+        spec = spec.without_walls()
     rows, found = np.empty((2, len(bags), spec.n_features), dtype)
     outside, beyond = np.zeros((2, len(bags)), np.int64)
     with compiling_at_once():
@@ -91,5 +94,6 @@ def test_sums(early, n_features):
 def test_large_bags(n_points, n_directions, few):
     """NumPy takes no more memory than a core has cache, for points and for their projections."""
     points, offsets = np.empty((n_points, 2)), np.array([0, n_points])
-    arguments = 0, 1, points, offsets, None, None, None, False, np.empty((2, n_directions)), 5
+    directions = np.empty((2, n_directions))
+    arguments = 0, 1, points, offsets, None, None, None, False, 0.0, directions, 5
     assert (are_few_points(*arguments), are_few_values(*arguments)) == few

@@ -101,6 +101,15 @@ def test_the_width_of_learnt_frequencies_is_no_advice(warned):
     assert "the scale of the random features" in warned.text
 
 
+def test_a_width_that_nobody_gave_is_no_advice(warned):
+    """Where most bags are equal, the library's own width is as good as any other."""
+    bags = [BAGS[0]] * (N - 4) + [(1 - 1e-4) * BAGS[0]] * 4
+    regressor(RandomFourierFeatures(n_features=12)).fit(bags, Y)
+    assert "the scale of the random features" not in warned.text
+    regressor(RandomFourierFeatures(n_features=12, scale_multiplier=30.0)).fit(BAGS, Y)
+    assert "the scale of the random features" in warned.text
+
+
 @pytest.mark.long
 def test_labels_held_out_are_not_looked_at(tmp_path):
     """Neither those held out nor those to validate on; other labels of them change no bit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -57,6 +57,10 @@ class InnerSpec(EmbeddingSpec):
     @override
     def seconds_per_point(self) -> float:
         return self.embedding.seconds_per_point
+
+    @override
+    def without_walls(self) -> Self:
+        return replace(self, embedding=self.embedding.without_walls())
 
     @property
     def digest(self) -> str:

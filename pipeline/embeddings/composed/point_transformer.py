@@ -99,6 +99,10 @@ class PointTransformerSpec(EmbeddingSpec):
         """Length of the embedding."""
         return self.embedding.n_features
 
+    @override
+    def without_walls(self) -> Self:
+        return replace(self, embedding=self.embedding.without_walls())
+
     @property
     @override
     def blocks(self) -> tuple[tuple[int, float], ...]:
@@ -245,7 +249,8 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> PointTransformerSpec:
         # ``box``, which is of points as they are, is not used
         check_parameters(self)
-        return self._decided(sample, self.out_of_box, self.box)
+        spec = self._decided(sample, self.out_of_box, self.box)
+        return spec.without_walls() if self.box is None else spec
 
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> PointTransformerSpec:

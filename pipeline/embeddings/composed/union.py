@@ -125,6 +125,10 @@ class UnionSpec(EmbeddingSpec):
         ]
 
     @override
+    def without_walls(self) -> Self:
+        return replace(self, parts=tuple(part.without_walls() for part in self.parts))
+
+    @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         # all parts count the same points outside
         start = 0

@@ -54,11 +54,12 @@ def _mean_map(
     lo: Floats,
     inverse: Floats,
     drop: bool,
+    margin: float,
     turns: NDArray[Any],
     out: NDArray[Any],
     n_outside: Integers,
 ) -> None:
-    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse)
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, margin=margin)
     n_outside[begin:end] = count_outside(beyond[:, groups[0]], edges)
     unit, rates = unit[:, groups[0]], turns[: groups.shape[1]].astype(np.float64)
     n_frequencies = turns.shape[1]

@@ -7,8 +7,8 @@ from ...core.compiling import subkernel
 
 
 @subkernel()
-def confine(point, columns, lo, inverse, x):
-    """Scale the box to [0, 1]^g and clip; returns whether the point was inside.
+def confine(point, columns, lo, inverse, margin, x):
+    """Scale the box to [0, 1]^g and clip beyond a margin; returns whether the point was inside.
 
     Parameters
     ----------
@@ -17,13 +17,15 @@ def confine(point, columns, lo, inverse, x):
         The coordinates that are taken.
     lo, inverse : float64, shape (d,)
         x ↦ (x − lo) · inverse scales the box to [0, 1].
+    margin : float64
+        How far outside the box, in its lengths, a point may stay; farther ones are moved to there.
     x : shape (g,), written
     """
-    inside = True
+    inside, least, most = True, 0.0 - margin, 1.0 + margin
     for j in range(len(columns)):
         c = columns[j]
         v = (point[c] - lo[c]) * inverse[c]
         inside &= not (v < 0.0 or v > 1.0)
-        v = 0.0 if v < 0.0 else v
-        x[j] = 1.0 if v > 1.0 else v
+        v = least if v < least else v
+        x[j] = most if v > most else v
     return inside

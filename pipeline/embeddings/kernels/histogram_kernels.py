@@ -15,7 +15,7 @@ def _count(points, start, stop, columns, lo, inverse, drop, n_bins, x, counts):
     counts[:] = 0
     kept, outside = 0, 0
     for row in range(start, stop):
-        inside = confine(points[row], columns, lo, inverse, x)
+        inside = confine(points[row], columns, lo, inverse, 0.0, x)
         outside += not inside
         if inside or not drop:
             kept += 1

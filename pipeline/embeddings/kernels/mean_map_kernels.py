@@ -35,7 +35,7 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
 
     @kernel(fastmath=FAST)
     def mean_sines_cosines(
-        begin, end, points, offsets, groups, lo, inverse, drop, turns, out, n_outside
+        begin, end, points, offsets, groups, lo, inverse, drop, margin, turns, out, n_outside
     ):
         """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over a bag's points (001, §5; 002, Alg. 2).
 
@@ -47,6 +47,8 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
             See `arrays.by_precision`.
         offsets, groups, lo, inverse, drop
             See `bases.kernel_arguments`; one group of all columns.
+        margin : float64
+            See `confine_kernels.confine`.
         turns : of out's dtype, shape (2 ⌈d/2⌉, D / 2)
             Frequencies ω in turns per unit; a row of zeros after an odd d.
         out : float32 or float64, shape (n_bags, D), written; its dtype is the working precision
@@ -57,6 +59,7 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
         columns = groups[0]
         n_rows, n_frequencies = turns.shape
         amplitude = 1.0 / np.sqrt(n_frequencies)
+        least, most = 0.0 - margin, 1.0 + margin
         x = np.empty(n_rows, out.dtype)
         start = np.empty(n_frequencies, out.dtype)
         products, squares = np.empty(n_frequencies, out.dtype), np.empty(n_frequencies, out.dtype)
@@ -80,8 +83,8 @@ def _make_mean_map(narrow: bool) -> Callable[..., Any]:
                         p = double[row, c] if len(double) else np.float64(single[row, c])
                         v = (p - lo[c]) * inverse[c]
                         inside &= not (v < 0.0 or v > 1.0)
-                        v = 0.0 if v < 0.0 else v
-                        x[j] = 1.0 if v > 1.0 else v
+                        v = least if v < least else v
+                        x[j] = most if v > most else v
                     outside += not inside
                     if drop and not inside:
                         continue

@@ -11,7 +11,9 @@ from .same_bits import are_few_points, moments_by_arrays
 
 
 @kernel(moments_by_arrays, are_few_points)
-def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, out, n_outside):
+def moments(
+    begin, end, points, offsets, groups, lo, inverse, drop, margin, covariance, out, n_outside
+):
     """Mean and, with ``covariance``, upper triangle of the covariance (1/n) of each bag.
 
     Two passes in double: deviations are taken from the mean that the first one found.
@@ -22,6 +24,8 @@ def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, 
         The bags that are embedded.
     points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`; one group of all columns.
+    margin : float64
+        See `confine_kernels.confine`.
     covariance : bool
     out : (float32, float64), each of shape (n_bags, s) or (0, s), written
         s is d or, with ``covariance``, d + d (d + 1) / 2; see `arrays.by_precision`. NaN where no
@@ -38,7 +42,7 @@ def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, 
         kept, outside = 0, 0
         mean[:] = 0
         for row in range(offsets[i], offsets[i + 1]):
-            inside = confine(points[row], columns, lo, inverse, x)
+            inside = confine(points[row], columns, lo, inverse, margin, x)
             outside += not inside
             if inside or not drop:
                 kept += 1
@@ -52,7 +56,7 @@ def moments(begin, end, points, offsets, groups, lo, inverse, drop, covariance, 
             found[j] = mean[j]
         products[:] = 0
         for row in range(offsets[i], offsets[i + 1] if covariance and kept > 0 else offsets[i]):
-            inside = confine(points[row], columns, lo, inverse, x)
+            inside = confine(points[row], columns, lo, inverse, margin, x)
             if inside or not drop:
                 for j in range(d):
                     x[j] -= mean[j]

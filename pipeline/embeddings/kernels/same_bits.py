@@ -40,6 +40,7 @@ def are_few_values(
     lo: Floats,
     inverse: Floats,
     drop: bool,
+    margin: float,
     directions: Floats,
     *others: object,
 ) -> bool:
@@ -58,12 +59,13 @@ def moments_by_arrays(
     lo: Floats,
     inverse: Floats,
     drop: bool,
+    margin: float,
     covariance: bool,
     out: EitherPrecision,
     n_outside: Integers,
 ) -> None:
     """Write what `moments_kernels.moments` writes; the arguments are those of the kernel."""
-    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse)
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, margin=margin)
     unit, beyond = unit[:, groups[0]], beyond[:, groups[0]]
     n_outside[begin:end] = count_outside(beyond, edges)
     bag_of = np.repeat(np.arange(end - begin), np.diff(edges))
@@ -94,6 +96,7 @@ def quantiles_by_arrays(
     lo: Floats,
     inverse: Floats,
     drop: bool,
+    margin: float,
     directions: Floats,
     n_intervals: int,
     shares: Floats,
@@ -101,7 +104,7 @@ def quantiles_by_arrays(
     n_outside: Integers,
 ) -> None:
     """Write what `sliced_kernels.sliced_quantiles` writes, whose arguments these are."""
-    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse)
+    unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, margin=margin)
     unit, beyond = unit[:, groups[0]], beyond[:, groups[0]]
     n_outside[begin:end] = count_outside(beyond, edges)
     rows = not_empty(out)
@@ -154,11 +157,13 @@ def scaled(
     lo: Floats,
     inverse: Floats,
     dtype: DTypeLike = np.float64,
+    margin: float = 0.0,
 ) -> tuple[Floats, Integers, NDArray[np.bool_]]:
     """Return the points of some bags in the unit cube, clipped, their edges, what was outside.
 
-    All coordinates are scaled, and told apart: shapes (n, d), (n_bags + 1,) and (n, d). They are
-    scaled in the finer of the points' dtype and ``dtype``, as `bases.kernel_arguments` says.
+    They are clipped to the cube with a ``margin`` around it. All coordinates are scaled, and told
+    apart: shapes (n, d), (n_bags + 1,) and (n, d). They are scaled in the finer of the points'
+    dtype and ``dtype``, as `bases.kernel_arguments` says.
     """
     if isinstance(points, tuple):
         points = not_empty(points)
@@ -167,7 +172,8 @@ def scaled(
     rows = points[offsets[begin] : offsets[end]] - lo.astype(kind)
     unit = (rows * inverse.astype(kind)).astype(np.float64)
     beyond = (unit < 0) | (unit > 1)
-    return np.clip(unit, 0.0, 1.0, out=unit), edges, beyond
+    # 0.0 - margin: not -0.0 without one
+    return np.clip(unit, 0.0 - margin, 1.0 + margin, out=unit), edges, beyond
 
 
 def not_empty(pair: EitherPrecision) -> NDArray[Any]:

@@ -24,6 +24,7 @@ def sliced_quantiles(
     lo,
     inverse,
     drop,
+    margin,
     directions,
     n_intervals,
     shares,
@@ -41,6 +42,8 @@ def sliced_quantiles(
         The bags that are embedded.
     points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`; one group of all columns.
+    margin : float64
+        See `confine_kernels.confine`.
     directions : float64, shape (d, n_directions)
         Columns of unit length.
     n_intervals : int
@@ -73,7 +76,7 @@ def sliced_quantiles(
         outside = 0
         kept = np.int64(0)  # for a plain 0, a constant, what it is given to would be compiled anew
         for row in range(offsets[i], offsets[i + 1]):
-            inside = confine(points[row], columns, lo, inverse, point)
+            inside = confine(points[row], columns, lo, inverse, margin, point)
             outside += not inside
             if inside or not drop:
                 for j in range(len(point)):

@@ -33,7 +33,7 @@ def word_shares(begin, end, points, offsets, groups, lo, inverse, drop, centres,
         counts[:] = 0
         kept, outside = 0, 0
         for row in range(offsets[i], offsets[i + 1]):
-            inside = confine(points[row], columns, lo, inverse, x)
+            inside = confine(points[row], columns, lo, inverse, 0.0, x)
             outside += not inside
             if drop and not inside:
                 continue

@@ -165,9 +165,13 @@ def short_list(n_dims: int) -> list[Choosable]:
 
 def linear_list(n_dims: int) -> list[Choosable]:
     """Return the embeddings that a linear model is tried on, the shortest first."""
-    embeddings = [(LINEAR_IN_MEANS, MomentsEmbedding(covariance=False))]
+    embeddings: list[tuple[str, Embedding[Any]]] = [
+        (LINEAR_IN_MEANS, MomentsEmbedding(covariance=False))
+    ]
     if n_dims <= COVARIANCE_DIMS:
         embeddings.append(("linear in moments", MomentsEmbedding()))
+    n_directions = 32 if n_dims <= JOINT_DIMS else MANY_DIRECTIONS
+    embeddings.append(("linear in extremes", ExtremesEmbedding(n_directions=n_directions)))
     scale = AS_THEY_ARE if n_dims <= JOINT_DIMS else STANDARDISED
     return [Choosable(name, embedding, scale, linear=True) for name, embedding in embeddings]
 
