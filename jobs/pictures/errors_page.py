@@ -10,6 +10,7 @@ from scipy.stats import linregress
 
 from bagbasis import BagStore
 from bagbasis.core.digits import rounded, with_error
+from bagbasis.data.storage.urls import is_same_place
 from bagbasis.models.errors import Errors
 from bagbasis.models.outcomes.details import ClassDetails, DensityDetails
 from bagbasis.models.verdict import (
@@ -86,7 +87,7 @@ def errors_part(
     checks: tuple[str, ...] = CHECKS
     if errors.n < FEW_JUDGED:
         worries.append(f"Few bags: the errors are those of {errors.n:,}.")
-    fitted_to = store.url is not None and store.url == model.report_.get("data_url")
+    fitted_to = is_same_place(store.url, model.report_.get("data_url"))
     if errors.subset == "train" or (errors.subset == "all" and fitted_to):
         worries.append("The model was fitted to bags that it is judged on: errors are too small.")
     worries += worries_of_sizes(store)

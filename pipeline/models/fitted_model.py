@@ -18,6 +18,7 @@ from ..data.bags.responses import Responses
 from ..data.labelled.holdout import Holdout
 from ..data.labelled.inputs import BagsLike
 from ..data.labelled.labelled import LabelledBags
+from ..data.storage.urls import is_same_place
 from ..data.store.store import BagStore
 from ..execution.costs import Cost
 from .outcomes.base import Outcome, Prediction
@@ -267,7 +268,7 @@ def is_fitted_to(model: JudgedModel, data: BagStore | LabelledBags) -> bool:
     Bags in memory are known only to a model that held some of them out.
     """
     if data.url is not None:
-        return bool(data.url == model.report.get("data_url"))
+        return is_same_place(data.url, model.report.get("data_url"))
     digest = model.report.get(DIGEST)
     if digest is None or not isinstance(data, LabelledBags) or not isinstance(data.data, Bags):
         return False

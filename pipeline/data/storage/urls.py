@@ -52,6 +52,15 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     return str(path if path.is_absolute() else working_folder() / path)
 
 
+def is_same_place(first: str | None, second: str | None) -> bool:
+    """Return whether two normalized URLs name one place: paths may differ by ".." and links."""
+    if first is None or second is None or first == second:
+        return first is not None and first == second
+    if not all(os.path.isabs(url) for url in (first, second)):
+        return False
+    return os.path.realpath(first) == os.path.realpath(second)
+
+
 def working_folder() -> Path:
     """Return the folder that relative paths begin at; StoreError where it was deleted."""
     try:

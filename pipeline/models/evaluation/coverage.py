@@ -17,7 +17,7 @@ from ...data.labelled.labelled import Batch
 from ...data.store.store import BagStore
 from ...execution.passes import Folded, Reduction, run_pass
 from ...execution.progress import Progress
-from ..fitted_model import FittedEstimator, JudgedModel, model_of, take_subset
+from ..fitted_model import FittedEstimator, JudgedModel, is_fitted_to, model_of, take_subset
 from ..judging import judging_cost
 from ..ridge_model import RidgeModel
 
@@ -52,7 +52,7 @@ def judge_intervals(
     if not isinstance(fitted, RidgeModel):  # a network
         return []
     calibration = fitted.calibration
-    is_known = store.url == fitted.report.get("data_url")
+    is_known = is_fitted_to(fitted, store)
     if calibration is None or (is_known and not (calibration.uses_fitted and fitted.holdout)):
         return []
     try:
