@@ -107,6 +107,7 @@ def test_rounds_and_their_reports(folder):
     assert with_error(report["error"], spread) in page.texts, "in the table, too"
     first = Page(folder / "out" / "round-000001" / "retrain.html")
     assert any("It is the first model of the registry." in text for text in first.texts)
+    assert "no worse than the champion" not in first.worries, "there was none"
     assert not any("decided anew" in text for text in first.texts)
     assert f"Few bags judged the models: {report['n_judged']}." in page.worries
     assert "nothing new" in done("retrain", *given(folder))
