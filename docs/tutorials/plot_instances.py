@@ -9,7 +9,7 @@ do all of them?
 """
 
 # %%
-# The table has no header: the label, the recording, and the numbers of a syllable.
+# The table has no header. Its columns are the label, the recording, and the features of a syllable.
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +37,8 @@ sings = table.groupby("recording")["sings"].first().to_numpy(int)
 print(f"{len(bags)} recordings, {sings.mean():.0%} with a brown creeper")
 
 # %%
-# The numbers have different units, so points are scaled first. Three embeddings, over ten folds:
+# The features have different units, so points are standardised first. Three embeddings are compared
+# over ten folds:
 
 embeddings = {
     "moments": MomentsEmbedding(),
@@ -58,5 +59,6 @@ ax.legend(loc="upper center")
 ax.margins(y=0.3)
 
 # %%
-# Extremes see the outermost syllables alone, and do worse: here all syllables of a recording speak,
-# and their means and covariances are enough. Where one point decides, it is the other way round.
+# Extremes, which use the outermost syllables only, do worse: the label depends on all syllables of
+# a recording, and their means and covariances are enough. If a single point decided, extremes would
+# do better.

@@ -51,7 +51,7 @@ print(evaluate(model, store, subset="holdout"))
 
 # %%
 # Predictions of a million bags are a table, too. Workers write its parts, with the bags' ids and,
-# where a model has a holdout, the ends of intervals that hold nine of ten true values.
+# where a model has a holdout, the ends of intervals that contain 90 % of true values.
 
 write_predictions(
     model, store, folder / "predictions.parquet", columns=["lower", "upper"], coverage=0.9
@@ -70,8 +70,8 @@ axes.set(xlabel="components", ylabel="predicted")
 figure.tight_layout()
 
 # %%
-# The plan of a fit depends on the data and the features alone, and sums merge in a fixed tree.
-# So this process finds the same numbers as two workers, or as a hundred of which some die:
+# The plan of a fit depends on the data and the features alone, and sums merge in a fixed tree. So
+# this process computes the same numbers as two workers, or as a hundred of which some fail:
 
 cluster.close()
 alone = DoubleBasisRegressor(ProjectionEmbedding(), RandomFourierFeatures(n_features=N_FEATURES))

@@ -41,8 +41,8 @@ patients = Bags.from_list([cells(one) for one in ill])
 patients
 
 # %%
-# GloScope's distances, the symmetric Kullback-Leibler divergence by nearest neighbours, compare
-# all pairs of patients. Those of mean maps grow with the cells alone.
+# GloScope's distances, the symmetric Kullback-Leibler divergence by nearest neighbours, compare all
+# pairs of patients. The time for mean maps grows only linearly with the number of cells.
 
 distances = {method: sample_distances(patients, method) for method in ("knn", "mean_map")}
 
@@ -56,20 +56,20 @@ axes[0].legend()
 plt.show()
 
 # %%
-# Are the distances those of patients, not of chance? Split each patient into halves: the nearest
-# other sample of a half should be its other half.
+# Do the distances reflect patients, or chance? Split each patient into halves: the nearest other
+# sample of a half should be its other half.
 
 halves = Bags.from_list([part for bag in patients for part in (bag[::2], bag[1::2])])
 names = np.repeat(np.arange(40), 2).tolist()
 print(f"{replicate_robustness(sample_distances(halves, 'mean_map'), names):.2f}")
 
 # %%
-# Do the two groups differ? The patients are counted, not the 12,000 cells.
+# Do the two groups differ? The sample size is the number of patients, not that of the 12,000 cells.
 
 print(two_sample_test(patients[~ill], patients[ill]))
 
 # %%
-# And how often is a patient told right who was not in the fit?
+# How many patients that the fit has not seen are classified correctly?
 
 embedding = PointTransformer(embedding=MomentsEmbedding())
 model = DoubleBasisClassifier(embedding, random_features=False)

@@ -32,8 +32,8 @@ with tarfile.open(package / "resources.tar.gz") as archive:
 pupils.head()
 
 # %%
-# A store takes it as it is. The language score differs between the pupils of a class, so a rule
-# says which one number of the class is learnt.
+# A store can be made from the table as it is. The language score differs between the pupils of a
+# class, so a rule defines the label of the class.
 
 folder = Path(tempfile.mkdtemp())
 store = ingest_frame(
@@ -47,14 +47,15 @@ store = ingest_frame(
 store
 
 # %%
-# Does the score depend on the pupils at all? The bags are what is counted, not the 2,287 pupils.
+# Does the score depend on the pupils at all? The sample size of the test is the number of classes,
+# not that of the 2,287 pupils.
 
 result = independence_test(store, "lang")
 print(result)
 
 # %%
-# It does. With 133 bags an embedding of few numbers is the one to begin with; random features
-# are for more bags. Ten folds from one pass over the data:
+# The small p-value says that it does. With 133 bags, begin with a small embedding; random features
+# need more bags. Ten folds are evaluated in one pass over the data:
 
 embeddings = {"moments": MomentsEmbedding(), "4² cosines": ProjectionEmbedding(n_per_dim=4)}
 for name, embedding in embeddings.items():
@@ -64,15 +65,16 @@ for name, embedding in embeddings.items():
     print(f"{name}: R² {scores.mean():.2f} ± {error:.2f}")
 
 # %%
-# What has to be beaten is no constant alone, but ridge regression on the means of the bags:
+# A model should be better than ridge regression on the means of the bags, and not only better than
+# a constant:
 
 model = DoubleBasisRegressor(MomentsEmbedding(), random_features=False).fit(store, target="lang")
 for name, value in judge_fit(model, store).items():
     print(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}")
 
 # %%
-# Here the means are enough: how pupils differ within a class adds nothing that 133 classes could
-# show. That is an answer, too, and the cheaper model is the one to keep.
+# Here the means are enough: 133 classes show no effect of the differences between the pupils of a
+# class. Keep the simpler model.
 
 truth = store.targets()[:, 0]
 plt.scatter(model.predict(store.read()), truth, s=12)

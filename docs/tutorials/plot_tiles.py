@@ -33,8 +33,9 @@ store = ingest_images(tiles, Path(tempfile.mkdtemp()) / "tiles.zarr", targets=la
 store
 
 # %%
-# Folds of random tiles ask for a tile between tiles that the model knows. Folds of whole strips ask
-# for a part of the picture that it has never seen, which is what one wants to know.
+# With folds of random tiles, the model predicts tiles whose neighbours it knows. With folds of
+# whole strips, it predicts a part of the picture that it has never seen, and this is the error that
+# we want to know.
 
 model = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=4))
 for name, groups in {"random tiles": None, "whole strips": "strip"}.items():
@@ -43,7 +44,7 @@ for name, groups in {"random tiles": None, "whole strips": "strip"}.items():
     print(f"folds of {name}: R² {scores.mean():.2f} ± {error:.2f}")
 
 # %%
-# The neighbours had told half of the answer. Where does the model err? Here every strip is
+# The neighbours had given away half of the answer. Where does the model err? Here every strip is
 # predicted by a model that was fitted to the other four.
 
 bags, height = store.read(), labels["height"]
@@ -61,8 +62,8 @@ figure.colorbar(image, ax=right, label="predicted height")
 plt.show()
 
 # %%
-# Sky, water and trees are where they belong. Tiles of the temple like which the other strips have
-# none get any height, up to that of the sky.
+# The heights of sky, water and trees are right. Tiles of the temple, which resemble no tile of the
+# other strips, get arbitrary heights, up to that of the sky.
 #
 # A fit keeps strips out in the same way, so that evaluation, intervals and reports tell of tiles
 # without neighbours: ``model.fit(store, target="height", holdout={"fraction": 0.2, "groups":

@@ -45,7 +45,7 @@ if folder := vars(config)["CACHE_DIR"]:  # kernels that are read from there are 
 
 UNSIGNED = np.uint64  # an index: a signed one is first looked at for whether it counts from the end
 Decorator = Callable[[Callable[..., Any]], Any]
-SECONDS_EARLY = 1.0  # of NumPy in place of one kernel: about what it takes to compile or load it
+SECONDS_EARLY = 1.0  # of NumPy instead of one kernel: about what it takes to compile or load it
 
 NO_PLACE = (
     "compiled kernels have no place: neither the package's folder nor this account's home can be "

@@ -234,7 +234,9 @@ class DoubleBasis(BaseEstimator):
         """
         choice = self.model_.report.get("choice")
         if choice is None:
-            raise AttributeError("the embedding was given, and nothing was chosen")
+            raise AttributeError(
+                "choice_ needs embedding='auto'; this model was given its embedding"
+            )
         with needing_extra("tables", "choice_"):
             from pandas import DataFrame  # noqa: PLC0415 - an extra
         return DataFrame(choice["tried"])
