@@ -100,6 +100,15 @@ KEPT = {
         ],
         "ranks 2.6 and 3.2": [(1, [name], "mean rank") for name in ("tune", "default")],
     },
+    "tasks-with-floors": {
+        "at most 1.01 times": [
+            (0, [name], "default / best") for name in ("gap of neighbours",)
+        ],
+        "1.16, 1.04 and 2.17 times": [
+            (0, [name], "over floor.default")
+            for name in ("share on a ring", "shape of Weibull", "gap of neighbours")
+        ],
+    },
     "score-matching": {"in .047 (KSD) and .0585 (FSSD)": [
         (1, [1, name], "rejects its own samples") for name in ("ksd", "fssd")]},
     "dependence-objectives": {

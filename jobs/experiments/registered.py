@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "peers": "speed.peers:Peers",
     "embeddings": "regression.embeddings:Embeddings",
     "real-bags": "regression.real_bags:RealBags",
+    "tasks-with-floors": "regression.tasks_with_floors:TasksWithFloors",
     "anomalies": "regression.anomalies:Anomalies",
     "learned-spectrum": "regression.learned_spectrum:LearnedSpectrum",
     "active-search": "search.active_search:ActiveSearch",

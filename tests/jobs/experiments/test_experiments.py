@@ -85,6 +85,9 @@ SIZES = {
     "scenes": IMAGES,
     "score-matching": {"n_tests": 1, "n_fitted": 200, "n_held_out": 100},
     "synthetic-mapping": {**FEW, "n_train": [300, 600], "n_test": 50, "most_pairs": 10_000},
+    "tasks-with-floors": {
+        "tasks": ["spread", "rare class"], "n_train": [60], "n_test": 60, "n_trees": 10,
+    },
     "transformation-networks": {
         "n_train": 200, "n_test": 100, "n_steps": 4, "n_hidden": 4, "n_components": 2,
         "conditionals": ["lam"],
