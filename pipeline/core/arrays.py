@@ -61,6 +61,11 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
     refuse_unit(name, value)
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise DataError(f"{name} is a sparse matrix; pass its .toarray()")
+    if isinstance(value, tuple) and len(value) == 2 and hasattr(value[1], "iloc"):
+        raise DataError(
+            f"{name} is a key with its group, as a groupby yields them; pass the groupby itself, "
+            "of one column groupby(...)[['column']], or the groups without their keys"
+        )
     try:
         array = np.asarray(value)
         if array.dtype.kind in "US" and isinstance(value, (list, tuple)):

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from ...core import Function, Integer, ListOf, MappingOf, None_, Subset, Text, checked
 from ...core.arrays import Floats, Integers
+from ...core.digits import rounded, with_error
 from ...core.errors import DataError, ParameterError, shown
 from ...core.units import in_units
 from ...data.bags.bags import Bags, concatenate
+from ...data.bags.html import html_table
 from ...data.labelled.columns import Column
 from ...data.labelled.holdout import Holdout
 from ...data.labelled.inputs import LabelsLike
@@ -23,6 +25,7 @@ from ...data.labelled.weights import SampleWeight, Weights
 from ...data.store.store import BagStore
 from ...execution.passes import rows_of, run_pass
 from ...execution.progress import Progress, part_of
+from ..explain import coordinate_in_words
 from ..fitted_model import FittedEstimator, JudgedModel, model_of
 from ..judging import TOO_LARGE, find_subset, judged_data, judging_cost, labelled_for
 from ..outcomes.details import determination
@@ -37,7 +40,7 @@ MOST_REPEATS = 1000  # standard errors are those of bags, which more do not less
 SEED = 5  # apart from those of the splits in `bags`
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Importance:
     """How much a model's score drops if a coordinate carries no information on the bag.
 
@@ -103,6 +106,31 @@ class Importance:
             targets[target] = {"score": float(self.score[j]), "drops": drops}
         numbers = {name: getattr(self, name) for name in ("n", "n_groups", "n_repeats")}
         return {"measure": self.measure, "subset": self.subset, **numbers, "targets": targets}
+
+    def _lines(self) -> dict[str, str]:
+        lines = {}
+        for j, target in enumerate(self.targets):
+            for i in np.argsort(-self.drop[:, j], kind="stable").tolist():
+                drop, spread = float(self.drop[i, j]), float(self.standard_error[i, j])
+                name = coordinate_in_words(self.names[i])
+                lines[f"{target}: {name}"] = with_error(drop, spread)
+        return lines
+
+    @property
+    def _title(self) -> str:
+        scores = ", ".join(rounded(score) for score in self.score.tolist())
+        return f"Importance: drop of {self.measure}, which is {scores} of {self.n:,} bags"
+
+    def __repr__(self) -> str:
+        """Return a line for each coordinate, the most important first."""
+        lines = self._lines()
+        width = max(map(len, lines), default=0)
+        rows = [f"  {name:<{width}}  {text}" for name, text in lines.items()]
+        return "\n".join([self._title, *rows])
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        return html_table(self._title, self._lines())
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the drop in score of each coordinate; see `plot_importance` for other targets.

@@ -302,6 +302,14 @@ class Quantity(np.ndarray):
         return np.asarray(self)
 
 
+def test_groups_with_their_keys_are_told_apart_from_bags():
+    """What a groupby yields, of frames and of one column: the message says what to pass."""
+    groups = pd.DataFrame({"id": [0, 0, 1], "a": [1.0, 2.0, 3.0]}).groupby("id")
+    for pairs in (list(groups), list(groups["a"])):
+        with pytest.raises(DataError, match=r"bag 0 is a key with its group.* pass the groupby"):
+            as_bags(pairs)
+
+
 def test_units_are_refused():
     """Bags in km and in m were one list of numbers."""
     points = np.ones((2, 1)).view(Quantity)

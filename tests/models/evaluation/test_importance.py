@@ -20,6 +20,7 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
+from bagbasis.core.digits import with_error
 from bagbasis.core.errors import DataError, ModelError, ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
@@ -40,6 +41,19 @@ def planted(n=N, seed=0, n_points=(8, 30)):
     sizes = rng.integers(*n_points, n)
     bags = [c + rng.normal(0, 0.08, (m, 3)) for c, m in zip(centres, sizes, strict=True)]
     return [np.clip(bag, 0, 1) for bag in bags], centres[:, 1] + centres[:, 2] / 2
+
+
+def test_importance_is_shown_in_the_digits_of_its_errors():
+    """A line for each coordinate, the most important first, in a prompt and in a notebook."""
+    bags, y = planted(60)
+    model = DoubleBasisRegressor("moments", random_features=False, alpha=1e-3).fit(bags, y)
+    result = permutation_importance(model, bags, y, n_repeats=2)
+    title, first, *others = repr(result).splitlines()
+    assert title.startswith("Importance: drop of R², which is 0.")
+    drop, spread = float(result.drop[1, 0]), float(result.standard_error[1, 0])
+    assert first.split("  ")[1:] == ["target 1: coordinate 1", with_error(drop, spread)]
+    assert len(others) == 2
+    assert with_error(drop, spread) in result._repr_html_()
 
 
 @pytest.fixture(scope="module")
