@@ -27,6 +27,7 @@ _COLON = re.compile(r":|%(?:25)*3A", re.IGNORECASE)
 _ENCODED_AT = re.compile(r"%(?:25)*40", re.IGNORECASE)
 _PARAMETER = re.compile(r"[?&#;](?P<name>[^?&#;=\s/]{1,80})=(?!$|&[\w.-]+=)")
 # the quotes and the marks that end a URL in a sentence
+_MARKED = re.compile(r":/|[?&#;%]")  # a URL with a secret has one of these
 _END = re.compile(r"(?:['\"`][)\]},;:.>]{0,20}|[,;:)\]}>.]{1,20})$")
 # "password=…" in a connection string, and 'secret': '…' in the repr of a dict or in JSON
 _SETTING = re.compile(
@@ -155,7 +156,7 @@ def _bare(name: str) -> str:
 
 def _cut_word(word: str) -> str:
     """Cut credentials of one word of a text, and keep the marks that end it."""
-    if not any(mark in word for mark in (":/", "?", "&", "#", ";", "%")):
+    if not _MARKED.search(word):
         return word
     end = _END.search(word)
     body, rest = (word, "") if end is None else (word[: end.start()], word[end.start() :])

@@ -22,7 +22,7 @@ import numpy as np
 import psutil
 
 from bagbasis import DoubleBasisRegressor
-from bagbasis.jobs.commands.serving.champion_app import ALL_BODIES
+from bagbasis.jobs.commands.serving.champion_app import ALL_BODIES, SMALL_BODY
 from bagbasis.operations import Registry
 from tests.jobs.serving import Server
 
@@ -34,12 +34,21 @@ BODIES = {
     "bags": (b'{"bags": [', b"[[1,2]],", b"[[1,2]]]}"),
     "objects": (b'{"bag": [', b"{},", b"{}]}"),
     "empty": (b'{"bag": [', b"[],", b"[]]}"),
+    "deep": (b'{"bag": ', b"[", b"]}"),
+    "NaN": (b'{"bag": [', b"[NaN],", b"[1]]}"),
+    "null": (b'{"bag": [', b"[null],", b"[1]]}"),
+    "long numbers": (b'{"bag": [', b"[1.2345678901234567890123456789,2],", b"[1,2]]}"),
+    "one number": (b'{"bag": [[1,', b"1", b"]]}"),
+    "columns": (b'{"bag": [[1,2]], "columns": [', b'"a",', b'"a"]}'),
+    "small bodies of bags": (b'{"bags": [', b"[1],", b"[1]]}"),
 }
+SMALL = ("small bodies of bags",)  # which the server itself answers
 
 
 def body_of(kind: str) -> bytes:
     head, item, tail = BODIES[kind]
-    return head + item * ((SIZE - len(head) - len(tail)) // len(item)) + tail
+    size = SMALL_BODY if kind in SMALL else SIZE
+    return head + item * ((size - len(head) - len(tail)) // len(item)) + tail
 
 
 def memory(server: Server) -> int:
@@ -148,13 +157,15 @@ def main() -> None:
                 answers.append(server.ask("/predict", body)[0])
 
             with beside(
-                send, send, *[lambda: drip(server)] * 3, lambda body=body: vanish(server, body)
+                *[send] * (8 if kind in SMALL else 2),
+                *[lambda: drip(server)] * 3,
+                lambda body=body: vanish(server, body),
             ):
                 time.sleep(2)
                 loaded = latencies(server, options.seconds)
             over.set()
             watcher.join()
-            shown(f"beside 62 MiB of {kind}, slow and vanishing clients", loaded)
+            shown(f"beside {len(body) >> 10:,} KiB of {kind}, slow and vanishing clients", loaded)
             ratio = np.percentile(loaded, 99) / np.percentile(alone, 99)
             above = (peak[0] - idle) / 2**20
             share = above * 2**20 / ALL_BODIES

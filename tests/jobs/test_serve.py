@@ -112,7 +112,8 @@ def test_batches_and_classes(registry, server):
         ('{"bag": [[1, 2], [3]]}', "bag 0 is not an array"),
         ('{"bag": [[true, false]]}', "true or false"),
         ('{"bags": [[[0.5, true]]]}'.encode("utf-16"), "true or false"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 20_000, "recursion"),
+        ("[" * 100_000, "not an object"),
         (b"\xff", "utf-8"),
     ],
 )

@@ -455,6 +455,24 @@ def test_large_answers_to_small_bodies(monkeypatch):
     asyncio.run(ask())
 
 
+@pytest.mark.parametrize(("n_bags", "is_large"), [(1000, False), (50_000, True)])
+def test_small_bodies_of_many_bags(n_bags, is_large, monkeypatch):
+    """Lists take many times their bytes: a body of many waits for a turn of large ones."""
+    monkeypatch.setattr(LargeBodies, "answer", lambda *_: asyncio.sleep(0, (200, b'"large"')))
+    monkeypatch.setattr(champion_app, "answer", lambda *_: "small")
+    body = b'{"bags": [' + b"[1]," * (n_bags - 1) + b"[1]]}"
+    assert len(body) < champion_app.SMALL_BODY
+
+    async def ask():
+        caller = Caller(app_of(), [])
+        caller.give(body)
+        await caller.task
+        assert caller.status == 200
+        return b"".join(message.get("body", b"") for message in caller.answers)
+
+    assert json.loads(asyncio.run(ask())) == ("large" if is_large else "small")
+
+
 def test_work_ends_with_its_client(monkeypatch):
     """A client that goes away while its body is answered: the work is cancelled."""
     monkeypatch.setattr(champion_app, "SMALL_BODY", 1)
@@ -778,6 +796,21 @@ def test_memory_of_a_large_body(item, name, monkeypatch):
     finally:
         pyarrow.set_memory_pool(before)
     assert 0 < pool.max_memory() < size / 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"bag": [[%s]]}' % (b"1" * 300), b'{"bag": [[1,%s2]]}' % (b" " * 300),
+     b'{"bag": [[1]], "columns": ["%s"]}' % (b"a" * 300)],
+)  # fmt: skip
+def test_a_value_of_a_large_body_is_bounded(body, monkeypatch):
+    """What has no comma cannot be cut, and would be parsed at once: many times its bytes."""
+    monkeypatch.setattr(body_parsing, "PIECE", 50)
+    monkeypatch.setattr(body_parsing, "MOST_VALUE", 300)
+    parsed(body.replace(b"1" * 300, b"1" * 30))
+    monkeypatch.setattr(body_parsing, "MOST_VALUE", 200)
+    with pytest.raises(ValueError, match="a value of more than 200 bytes; expected numbers"):
+        parsed(body)
 
 
 def test_numbers_of_a_large_body_are_bounded(monkeypatch):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 PIECE = 2**20  # bytes that are parsed at once
+MOST_VALUE = 2**22  # bytes of one value, and of the blanks around it: it is parsed at once
 MOST_NUMBERS = 2**24  # of a body: 128 MiB
 MOST_QUOTES = 2**18  # of the names of as many coordinates as a store may have
 MOST_NAMES = 2**22  # bytes of the names, and of all else that is not the bags
@@ -53,6 +54,10 @@ def parsed(body: bytes | bytearray) -> tuple[Bags, bool, list[str] | None]:
     while True:
         cut = BETWEEN.search(body, max(start, begin + PIECE), stop)
         end = len(body) if cut is None else cut.end() - 1
+        if end - max(start, begin) > PIECE + MOST_VALUE:
+            raise ValueError(
+                f"the body holds a value of more than {MOST_VALUE:,} bytes; expected numbers"
+            )
         closing, depth_before = b"", depth
         if cut is not None:
             since = max(start, begin)

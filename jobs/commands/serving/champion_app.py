@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from hmac import compare_digest
 from typing import Any, TypeVar
 
@@ -46,9 +46,12 @@ MOST_LARGE = 2  # larger bodies that are read or answered at once; further ones 
 MOST_WAITING_LARGE = (
     32  # clients with a large body that wait; each has sent little more than a small one
 )
-ALL_SMALL = 4 * 2**20  # bytes of small bodies answered at once; as Python's numbers up to 55 times
-LEAST_ROOM = ALL_SMALL // 64  # of a request, so that there are at most so many at once
-ALL_BODIES = MOST_LARGE * MAX_BODY + ALL_SMALL
+SMALL_MEMORY = 2**26  # bytes that small bodies may take as Python's numbers, all at once
+LEAST_ROOM = SMALL_MEMORY // 64  # of a request, so that there are at most so many at once
+MOST_ROOM = SMALL_MEMORY // 4  # of a body that the server itself answers
+# of a body as Python's numbers and NumPy's arrays: of each byte, and of each list besides
+MEMORY_OF_BYTE, MEMORY_OF_LIST = 36, 480
+ALL_BODIES = MOST_LARGE * MAX_BODY
 BODY_SECONDS = 60.0  # for a body to arrive, and for a large answer to be read
 SLOW_SECONDS = 10.0  # that a large body or answer may be behind the least rate
 LEAST_RATE = 2**20  # bytes a second of a large body or answer, which holds a turn meanwhile
@@ -162,7 +165,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
     turns, large = Turns(MOST_LARGE, MOST_WAITING_LARGE), LargeBodies()
-    predictions = Predictions(champion, Room(ALL_SMALL), turns, large)
+    predictions = Predictions(champion, Room(SMALL_MEMORY), turns, large)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -222,10 +225,10 @@ class Predictions:
             body = await _body(request, self._turns, turn)
             served = self._champion.served
             if len(body) <= SMALL_BODY:
-                try:
-                    return await self._small(served, body, request, send)
-                except LargeAnswerError:
-                    await _take(self._turns, request, turn)
+                with suppress(LargeAnswerError):
+                    if memory_of(body) <= MOST_ROOM:
+                        return await self._small(served, body, request, send)
+                await _take(self._turns, request, turn)
             try:
                 work = self._large.answer(served.name, served.url, body)
                 status, content = await _unless_gone(request, work)
@@ -234,12 +237,18 @@ class Predictions:
             await _send_at_least_rate(request, send, status, content)
 
     async def _small(self, served: Served, body: bytearray, request: Request, send: Send) -> None:
-        async with self._room.taking(max(LEAST_ROOM, len(body))):
+        async with self._room.taking(memory_of(body)):
             try:
                 values = await run_in_threadpool(answer, served, body, MOST_SMALL_VALUES)
             except (BagbasisError, ValueError, RecursionError) as error:
                 raise HTTPException(422, reason_of(error)) from error
         await JSONResponse(values)(request.scope, request.receive, send)
+
+
+def memory_of(body: bytearray) -> int:
+    """Return the room that a small body takes: about the most memory that its answer needs."""
+    n_bytes = MEMORY_OF_BYTE * len(body) + MEMORY_OF_LIST * body.count(b"[")
+    return max(LEAST_ROOM, n_bytes)
 
 
 async def _send_at_least_rate(request: Request, send: Send, status: int, content: bytes) -> None:

@@ -31,7 +31,8 @@ def check_finite(
     finite = np.isfinite(points)
     if finite.all():
         return
-    row, column = np.argwhere(~finite)[0]
+    # the positions of all of them may take many times the memory of the points
+    row, column = map(int, np.unravel_index(np.argmin(finite), finite.shape))
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
     name = column if names is None else repr(str(names[column]))
     number = points[row, column]

@@ -80,7 +80,9 @@ def check_finite(points: NDArray[Any], url: str, names: Sequence[str]) -> None:
     """
     if np.isfinite(points.sum(dtype=np.float64)):  # NaN and infinity stay in a sum
         return
-    for row, column in np.argwhere(~np.isfinite(points))[:1].tolist():
+    finite = np.isfinite(points)
+    if not finite.all():  # and not only their sum
+        row, column = map(int, np.unravel_index(np.argmin(finite), finite.shape))
         value = points[row, column]
         raise DataError(f"{url}: row {row}, {names[column]} is {value}, not a finite number")
 

@@ -170,7 +170,9 @@ def _array(file: Any, name: str, url: str, kind: Any) -> NDArray[Any]:
     check_array_apart(f"{url}: {name!r}", points, is_whole=False)
     if has_meaning(dataset.attrs):
         values = unpacked(points, dict(dataset.attrs), HDF5_RULES, f"{url}: {name!r}")
-        for row, column in np.argwhere(np.ma.getmaskarray(values))[:1].tolist():
+        missing = np.ma.getmaskarray(values)
+        if missing.any():
+            row, column = np.unravel_index(np.argmax(missing), missing.shape)
             raise DataError(
                 f"{url}: row {row}, {name}[{column}] is missing; fill it or leave it out"
             )
