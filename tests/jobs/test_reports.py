@@ -57,7 +57,7 @@ def test_what_is_no_report_is_not_replaced(tmp_path, content):
     else:
         path.write_text(content)
     line = refused(1, "info", "/nowhere", *settings(report=path))
-    assert "no report of a job" in line or "a symbolic link to /dev/stdout" in line
+    assert "not a report of a job" in line or "a symbolic link to /dev/stdout" in line
     assert path.is_symlink() or path.is_dir() or path.read_text() == content
 
 

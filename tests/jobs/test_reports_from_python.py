@@ -56,7 +56,7 @@ def test_other_bags_and_none(tmp_path):
     page, _ = answer_of(tmp_path / "own.html")
     assert "No error estimate" in page.worries
     (tmp_path / "mine.html").write_text("<p>")
-    with pytest.raises(StoreError, match="no report of a job"):
+    with pytest.raises(StoreError, match="not a report of a job"):
         model.report(tmp_path / "mine.html")
 
 
