@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..core.checks import check_position
 from ..core.errors import DataError
+from ..data.bags.frames import names_of_table
+from ..data.bags.point_rows import points_in_order
 from .style import BLUE, ORANGE, axes_of, label_of
 
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ def plot_bag(
 
     Parameters
     ----------
-    bag : shape (n_points, n_dims)
-        An array, or a data frame, whose columns name the axes.
+    bag : array_like or table, shape (n_points, n_dims)
+        Columns of a table name the axes, and are put in the order of the density's coordinates, if
+        these have names.
     density : Densities, optional
         The density of one bag, as of `estimate_densities([bag])`; of more than two coordinates its
         marginal is drawn.
     coordinate_names : sequence of str, optional
-        Names of the axes; default the columns of a data frame.
+        Names of the axes. Default: the names of the coordinates, where they are known.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -54,7 +57,8 @@ def plot_bag(
     Raises
     ------
     DataError
-        If the bag is not an array of points, or the density has another dimension.
+        If the bag is not an array of points, or the density has another dimension or other names of
+        coordinates.
 
     See Also
     --------
@@ -70,15 +74,16 @@ def plot_bag(
     >>> ax.get_xlabel()
     'pulse'
     """
-    points = np.asarray(bag, dtype=np.float64)
+    own = names_of_table(bag)
+    known = None if density is None else density.coordinate_names
+    points, _ = points_in_order(bag, known, "bag", "the density is of", np.float64)
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or not points.size:
         raise DataError(f"bag has shape {points.shape}; expected (n_points, n_dims)")
     n_dims = points.shape[1]
     if density is not None and density.n_dims != n_dims:
         raise DataError(f"the bag has {n_dims} coordinates, the density {density.n_dims}")
-    columns = [str(name) for name in getattr(bag, "columns", ())]
-    names = _names_of(coordinate_names or columns, n_dims)
+    names = _names_of(coordinate_names or known or own, n_dims)
     ax = axes_of(ax)
     if n_dims == 1:
         ax.hist(points[:, 0], bins=40, density=True, color=BLUE, alpha=0.4, label="points")
@@ -121,7 +126,7 @@ def plot_densities(
     index : int, default 0
         Position of the density that is drawn.
     coordinate_names : sequence of str, optional
-        Names of the axes.
+        Names of the axes. Default: the names of the coordinates, where they are known.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
 
@@ -151,7 +156,7 @@ def plot_densities(
     """
     check_position("index", index, len(densities))
     n_dims = densities.n_dims
-    names = _names_of(coordinate_names, n_dims)
+    names = _names_of(coordinate_names or densities.coordinate_names, n_dims)
     shown = densities if n_dims <= 2 else densities.marginal([0, 1])
     values, box = shown.on_grid(GRID[min(n_dims, 2)])[index], shown.box
     ax = axes_of(ax)

@@ -121,6 +121,19 @@ def test_bags_and_densities(n_dims, ax):
     assert densities.plot(1, ax=Figure().subplots()).get_xlabel() == "coordinate 0"
 
 
+def test_a_bag_lies_on_its_density_by_name(ax):
+    """Columns in another order are put in order; other names are refused."""
+    frame = pd.DataFrame(RNG.random((30, 2)) * [1, 9], columns=["pulse", "pressure"])
+    density = estimate_densities([frame])
+    plotting.plot_bag(frame[["pressure", "pulse"]], density, ax=ax)
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), frame["pulse"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("pulse", "pressure")
+    alone = plotting.plot_bag(frame, ax=Figure().subplots())
+    assert (alone.get_xlabel(), alone.get_ylabel()) == ("pulse", "pressure")
+    with pytest.raises(BagbasisError, match="'pulse' is missing, 'rate' is extra"):
+        plotting.plot_bag(frame.rename(columns={"pulse": "rate"}), density, ax=ax)
+
+
 def test_learning_curves(ax):
     """Folds become means and standard errors."""
     errors = np.array([[1.0, 3.0], [1.0, 1.0]])
