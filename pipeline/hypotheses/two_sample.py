@@ -62,8 +62,8 @@ def two_sample_test(
 
     An array (n, d) is a sample of points. A list of arrays, `Bags`, a `BagStore` or (BagStore,
     start, stop) is a sample of bags: each bag becomes one vector, its embedding, and **the bag is
-    the unit**. Points of one bag are alike; a test that pools them finds a difference in most
-    samples without any (tests of 100 bags of 20 points: in 61 % at α = .05).
+    the unit**. Points of one bag are alike. A test that pools them rejects far too often: in 61 %
+    of tests at α = .05 without a difference (100 bags of 20 points).
 
     Parameters
     ----------
@@ -98,18 +98,20 @@ def two_sample_test(
         Kernel of points, or of embeddings. Default the first that the statistic admits; for
         "fuse_ranks", "fuse" and "agg" a Gaussian and a Laplacian one.
     bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau", "ard"}, optional
-        In the units of points or embeddings, of a statistic of one kernel. Default "median": the
-        median distance of two rows.
-        The others choose it on half of the units, and test the other half: the largest MMD_u²;
-        the largest ratio to its standard error; the largest power (τ of 000, ch. 6); "ard" a
-        bandwidth per coordinate, by the gradient of that ratio, which names the coordinates that
-        differ (Gaussian kernel; not of "me" and "scf"). Rows have to fit in memory then.
+        Bandwidth of the kernel, in the units of points or embeddings, for statistics with one
+        kernel. Default "median": the median distance of two rows. The other names choose the
+        bandwidth on half of the units and test on the other half: "max_mmd" by the largest MMD_u²,
+        "t" by the largest ratio to its standard error, "tau" by the largest power (τ of 000,
+        ch. 6). "ard" chooses a bandwidth per coordinate by the gradient of that ratio, which
+        shows the coordinates that differ (Gaussian kernel; not for "me" and "scf"). Rows have to
+        fit in memory then.
     null : str, optional
-        See the table. "permutation" is exact at any number of units; the others are limits for
-        many. With 100 units "normal" of mmd_block rejects too seldom (at α = .05 in 2.4 % without a
-        difference); "chi_square" in 4.2 to 5 %, as it is the distribution of Hotelling's T², a
-        scaled F, which is χ²(J) of many. "wild_bootstrap" is for two series, whose neighbours
-        depend on each other; time is the order of the rows, or of the groups' labels.
+        How the null distribution is computed, see the table. "permutation" is exact for any number
+        of units; the others are asymptotic. With 100 units, "normal" is conservative for mmd_block
+        (it rejects 2.4 % at α = .05 without a difference). "chi_square" is the distribution of
+        Hotelling's T², a scaled F that tends to χ²(J), and rejects 4.2 to 5 %. "wild_bootstrap" is
+        for two series, whose neighbours depend on each other; time is the order of the rows, or of
+        the groups' labels.
     n_permutations : int from 1 to 1,000,000, default 999
         Permutations, or simulations of the spectral null.
     groups : (shape (n_a,), shape (n_b,)), optional
