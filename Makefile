@@ -19,7 +19,7 @@ test test-fresh test-long test-experiments test-all: export OMP_WAIT_POLICY = pa
 test test-fresh test-long test-experiments test-all: export OPENBLAS_THREAD_TIMEOUT = 4
 test test-fresh test-long test-experiments test-all: export PYTHONDONTWRITEBYTECODE =
 test: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder $(if $(ALL),-m 'not ($(ON_CLUSTERS) or packaging)')
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder $(if $(ALL),-m 'not ($(ON_CLUSTERS) or packaging)' --durations=50)
 
 # What takes a second of CPU or more: clusters and jobs in processes of their own, writers that die before
 # each of their writes, jobs from end to end, levels over many draws, every value for every parameter.
@@ -114,7 +114,7 @@ lint: venv
 # Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.
 docs: venv
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
-	$(BIN)/python -m tests.test_docs_search build/docs/searchindex.js
+	$(BIN)/python -m tests.docs_search build/docs/searchindex.js
 
 bench: venv
 	$(BIN)/python -m tests.benchmarks

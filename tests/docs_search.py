@@ -1,24 +1,19 @@
-"""Questions of a newcomer, in people's own words, and the pages that answer them.
+"""``make docs`` asks the index that Sphinx has built a newcomer's questions, in people's own words.
 
-Each page has to be among the first three. Its title counts most, then its headings, then its words:
-with the splitting into words, the stems and the scores of Sphinx, by which its index of the pages
-is searched.
+The page that answers a question has to be among the first three, by Sphinx's splitting into words,
+its stems and its scores.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
-import pytest
 from sphinx.search.en import SearchEnglish
 
-DOCS = Path(__file__).parents[1] / "docs"
-TITLE, HEADING, TERM = 15, 7, 5  # title, partialTitle and term of Sphinx' searchtools.js
+TITLE, TERM = 15, 5  # title and term of Sphinx' searchtools.js
 LANGUAGE = SearchEnglish({})
 
 
@@ -81,38 +76,6 @@ QUESTIONS = [
 FIRST = 3  # how many answers people look at
 
 
-@cache
-def pages():
-    """What each page is called, and the score of each of its words."""
-    found = {}
-    for file in sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")]):
-        text = file.read_text()
-        if file.stem in ("index", "changes", "deploying", "configuration", "contributing"):
-            continue
-        scores = Counter(dict.fromkeys(stems(text), TERM))
-        for heading in re.findall(r"^##+ (.*)$", text, re.MULTILINE):
-            scores.update(dict.fromkeys(stems(heading), HEADING))
-        scores.update(dict.fromkeys(stems(text.split("\n", 1)[0]), TITLE))
-        found[str(file.relative_to(DOCS).with_suffix(""))] = scores
-    return found
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("question", "page"), QUESTIONS)
-def test_search_answers_with_the_page(question, page):
-    """All words are on the page, and at most two other pages score more."""
-    found = pages()
-    words = [word for word in stems(question) if word]
-    matching = {
-        name: sum(scores[word] for word in words)
-        for name, scores in found.items()
-        if all(word in scores or LANGUAGE.word_filter(word) is False for word in words)
-    }
-    assert page in matching, f"{page} lacks one of {words}"
-    better = [name for name in matching if matching[name] > matching[page]]
-    assert len(better) < FIRST, better
-
-
 def ranks_in_the_built_index(index):
     """Return the rank of each question's page in an index that Sphinx has built, of all pages."""
     found = {}
@@ -133,7 +96,7 @@ def ranks_in_the_built_index(index):
     return found
 
 
-if __name__ == "__main__":  # of `make docs`, which has built the index
+if __name__ == "__main__":
     text = Path(sys.argv[1]).read_text()
     ranks = ranks_in_the_built_index(json.loads(text[len("Search.setIndex(") : text.rindex(")")]))
     missed = {question: rank for question, rank in ranks.items() if rank is None or rank > FIRST}
