@@ -163,9 +163,10 @@ def test_what_killed_writers_left_goes_after_a_day(tmp_path):
     for path in (stale, young, other, foreign):
         path.write_text("torn")
     (folder / "inner").mkdir(parents=True)
-    long_ago = time.time() - 2 * STALE_SECONDS
+    now = time.time()  # which is not the time of new files where a test sets the clock
     for path in (stale, other, foreign, folder / "inner", folder):
-        os.utime(path, (long_ago, long_ago))
+        os.utime(path, (now - 2 * STALE_SECONDS,) * 2)
+    os.utime(young, (now, now))
     sweep(target)
     assert set(tmp_path.iterdir()) == {young, other, foreign}
     discard_empty(tmp_path)
@@ -177,9 +178,10 @@ def test_a_folder_that_is_still_written_to_stays(tmp_path):
     fresh = partial_path(tmp_path / "p.zarr")
     (fresh / "c").mkdir(parents=True)
     (fresh / "c" / "0").write_text("just now")
-    long_ago = time.time() - 2 * STALE_SECONDS
+    now = time.time()
+    os.utime(fresh / "c" / "0", (now, now))
     for path in (fresh / "c", fresh):
-        os.utime(path, (long_ago, long_ago))
+        os.utime(path, (now - 2 * STALE_SECONDS,) * 2)
     sweep(tmp_path / "p.zarr")
     assert fresh.exists()
 
