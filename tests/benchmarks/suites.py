@@ -121,10 +121,32 @@ def first_example() -> Iterator[Row]:
     an empty cache of kernels, and with the cache that this leaves."""
     example = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert example is not None
+    yield _cold_and_warm("first example", ["-c", example.group(1)], "10 s")
+
+
+def commands(n_bags: int = 500) -> Iterator[Row]:
+    """CPU seconds of commands as the shell starts them, without kernels and with them kept."""
+    store, one = mixture_store(n_bags), mixture_store(1)
+    bags = ["-m", "bagbasis.jobs"]
+    yield _cold_and_warm("bags --help", [*bags, "--help"])
+    with tempfile.TemporaryDirectory() as folder:
+        urls = [f"model_url={folder}/model.zarr", "overwrite=true"]
+
+        def command(job: str, data: str, *settings: str) -> list[str]:
+            settings = f"data_url={data}", *urls, *settings
+            return [*bags, job, *(part for one in settings for part in ("--set", one))]
+
+        yield _cold_and_warm(f"bags fit, {n_bags} bags of 200 points", command("fit", store.url))
+        output = f"output_url={folder}/predictions.parquet"
+        yield _cold_and_warm("bags predict, one bag", command("predict", one.url, output))
+
+
+def _cold_and_warm(name: str, arguments: list[str], target: str = "") -> Row:
+    """Return CPU seconds of Python with an empty cache of kernels, and with what this leaves."""
     with tempfile.TemporaryDirectory() as kernels:
-        cold, warm = (_cpu_seconds(example.group(1), kernels) for _ in range(2))
-    name = "first example, CPU seconds without kernels / with them kept"
-    yield Row(name, cold, warm, cold / warm, cold / warm, cold / warm, "10 s", True)
+        cold, warm = (_cpu_seconds(arguments, kernels) for _ in range(2))
+    name = f"{name}, CPU seconds without kernels / with them kept"
+    return Row(name, cold, warm, cold / warm, cold / warm, cold / warm, target, True)
 
 
 def memory(n_bags: int = 100_000, n_features: int = 2048) -> Iterator[Row]:
@@ -307,6 +329,7 @@ SUITES: dict[str, Callable[[], Iterator[Row]]] = {
     "peers": peers,
     "memory": memory,
     "first": first_example,
+    "commands": commands,
     "solving": solving,
     "gradients": gradients,
     "nystroem": nystroem,
@@ -327,12 +350,12 @@ def _fit(
     return DoubleBasisRegressor(*bases, alpha=alpha, solver=solver).fit(store)
 
 
-def _cpu_seconds(script: str, kernels: str) -> float:
-    """Return the CPU seconds that a script takes in a new process and an empty folder."""
+def _cpu_seconds(arguments: list[str], kernels: str) -> float:
+    """Return the CPU seconds that Python takes in a new process and an empty folder."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": kernels}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", script]
+        command = [sys.executable, *arguments]
         subprocess.run(command, check=True, capture_output=True, cwd=folder, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
