@@ -31,7 +31,7 @@ from .bad_rows import (
     unfit_numbers,
 )
 from .database import Database, QueryReport
-from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
+from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages, is_number, is_time
 from .lines import line_of
 from .scans import Scan, is_nan, null_condition, scans_of
 from .values import MEDIAN, Columns, flag_of
@@ -215,10 +215,27 @@ def check_table(columns: Columns, surveys: Iterable[Survey], database: Database)
     for column, least in zip(columns.coordinates, table.cell_range[0], strict=True):
         if least == inf and column.name not in columns.fills:
             raise DataError(f"{file}: coordinate {column.name!r} is missing in all rows")
+    for column in columns.coordinates:
+        if not column.sql:
+            _refuse_times_beside_numbers(table, column.text)
     for j, column in enumerate(columns.targets):
         _refuse_stray_texts(table, j, column.name, database)
         _tell_padded(table, j, column.name)
     return table
+
+
+def _refuse_times_beside_numbers(table: CheckedTable, name: str) -> None:
+    """Refuse a coordinate that has times in one file, which become days, and numbers in another."""
+    first: dict[bool, TableFile] = {}
+    for survey in table.surveys:
+        kind = survey.file.type_of(name)
+        if is_time(kind) or is_number(kind):
+            first.setdefault(is_time(kind), survey.file)
+    if len(first) > 1:
+        raise DataError(
+            f"coordinate column {name!r} holds times in {first[True].url} and numbers in "
+            f"{first[False].url}; write them alike"
+        )
 
 
 def _tell_padded(table: CheckedTable, j: int, name: str) -> None:

@@ -151,6 +151,20 @@ def test_kinds_of_several_files_are_resolved():
         resolve_kinds("it", [either, text, number])
 
 
+def test_times_in_one_file_and_numbers_in_another(tmp_path):
+    """Days since 1970 beside other numbers would be one coordinate of two meanings."""
+    days = pd.DataFrame({"id": [1], "x": pd.to_datetime(["2001-09-09"])})
+    days.to_parquet(tmp_path / "a.parquet")
+    call = {"id_column": "id", "coordinates": ["x"], "mode": "overwrite"}
+    dates = days.assign(id=2, x=[pd.Timestamp("2001-09-10").date()])
+    dates.to_parquet(tmp_path / "b.parquet")
+    store = ingest_tables(tmp_path, tmp_path / "s.zarr", **call)
+    assert store.read().points.ravel().tolist() == [11574, 11575]
+    days.assign(x=[1.5]).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"'x' holds times in .*a.parquet and numbers in .*b.parq"):
+        ingest_tables(tmp_path, tmp_path / "t.zarr", **call)
+
+
 def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
     """Whatever the order of the rows and the sizes of the pieces; a huge bag has its own range."""
     ids = [*range(4000), *[10**6] * 4000, *range(4000, 8000)]
