@@ -20,7 +20,9 @@ from bagbasis import (
 )
 from bagbasis.core.compiling import compiling_at_once
 from bagbasis.data.bags.bags import as_bags
+from bagbasis.data.bags.box import Box
 from bagbasis.embeddings import launching as module
+from bagbasis.embeddings.bases.coefficients import project
 from bagbasis.embeddings.kernels.by_arrays import by_arrays, is_small
 from bagbasis.models.fitting.choice.automatic import choose_embedding
 
@@ -113,3 +115,23 @@ def test_kernels_again_after_an_error():
     with pytest.raises(ZeroDivisionError), by_arrays(True):
         raise ZeroDivisionError
     assert module.substitutes.get() is None
+
+
+def test_tables_are_of_the_coordinates_that_are_taken(monkeypatch):
+    """A marginal of many coordinates has the kernel's values, and no cosines of the others."""
+    bags, box = ragged(9, "float64"), Box((-0.2,) * 9, (1.1,) * 9)
+    arguments = bags, np.arange(4)[:, None], np.array([[5], [2]]), "cosine", box
+    rows, found = np.empty((2, len(bags), 8))
+    outside = project(*arguments, rows, drop=False)
+    cosines, n_numbers = np.cos, []
+
+    def counted(x, **given):
+        n_numbers.append(x.size)
+        return cosines(x, **given)
+
+    monkeypatch.setattr(np, "cos", counted)
+    with by_arrays(True):
+        beyond = project(*arguments, found, drop=False)
+    np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-12)
+    assert beyond.tolist() == outside.tolist()
+    assert sum(n_numbers) == 4 * 2 * bags.n_points

@@ -92,6 +92,9 @@ def _cosine_projection(
 ) -> None:
     unit, edges, beyond = scaled(begin, end, points, offsets, lo, inverse, out.dtype)
     n_outside[begin:end] = _most(beyond, edges, groups)
+    # a few of many coordinates, as for the marginals of one bandwidth: no table of the others
+    taken, places = np.unique(groups, return_inverse=True)
+    unit, groups = unit[:, taken], places.reshape(groups.shape)
     half_turns = np.arange(n_functions)[:, None, None] / 2
     chosen = np.arange(n_functions) < counts[:, None]
 
