@@ -94,7 +94,7 @@ def _cosine_projection(
     n_outside[begin:end] = _most(beyond, edges, groups)
     # a few of many coordinates, as for the marginals of one bandwidth: no table of the others
     taken, places = np.unique(groups, return_inverse=True)
-    unit, groups = unit[:, taken], places.reshape(groups.shape)
+    unit, groups = unit[:, taken], np.asarray(places, np.int64).reshape(-1, groups.shape[1])
     half_turns = np.arange(n_functions)[:, None, None] / 2
     chosen = np.arange(n_functions) < counts[:, None]
 
