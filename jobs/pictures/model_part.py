@@ -52,7 +52,7 @@ def worries_of_model(model: FittedModel) -> list[str]:
         )
     seen, outside = report["n_points_seen"], report["n_points_outside_box"]
     if isinstance(model, DoubleBasis) and seen and outside > MUCH_OUTSIDE * seen:
-        treated = {"clip": "moved to its wall", "drop": "left out"}
+        treated = {"clip": "moved to its edge", "drop": "left out"}
         how = treated.get(model.features_.embedding.out_of_box, "refused")
         found.append(
             f"{100 * outside / seen:.2g} % of the points that were fitted lie outside the box and "

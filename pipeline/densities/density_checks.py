@@ -118,9 +118,9 @@ def box_volume(box: Box) -> float:
 def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which points are inside, shape (n,).
 
-    The walls are rounded to the points' own precision: a float32 point on a wall is inside.
+    The edges are rounded to the points' own precision: a float32 point on an edge is inside.
     """
-    lo, hi = (np.array(wall, dtype=points.dtype) for wall in (box.lo, box.hi))
+    lo, hi = (np.array(edge, dtype=points.dtype) for edge in (box.lo, box.hi))
     return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
 
 

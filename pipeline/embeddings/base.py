@@ -63,7 +63,7 @@ BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
-WALL_MARGIN = 1.0  # of a box; of 0 new extremes are lost, of 2 lines run off on heavy tails
+MARGIN = 1.0  # of a box; of 0 new extremes are lost, of 2 lines run off on heavy tails
 BOX = Open("one (lo, hi) per dimension", BOUNDS | None_)
 OUT_OF_BOX = OneOf("clip", "drop", "error")
 OutOfBox = Annotated[str, OUT_OF_BOX]
@@ -289,7 +289,7 @@ class EmbeddingSpec(Transform):
         points = inputs[0] if paired else bags.points
         embed_by(kernel, edges, points, *inputs[1:], *arguments)
 
-    def without_walls(self) -> Self:
+    def with_margin(self) -> Self:
         """Return the embedding that takes points outside the box as they are, where it can."""
         return self
 
@@ -372,7 +372,7 @@ class MarginalSpec(EmbeddingSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnwalledSpec(EmbeddingSpec):
+class UnboundedSpec(EmbeddingSpec):
     """An `EmbeddingSpec` that is defined for points outside the box, too.
 
     Attributes
@@ -387,8 +387,8 @@ class UnwalledSpec(EmbeddingSpec):
     ALONE: ClassVar = frozenset({"margin"})
 
     @override
-    def without_walls(self) -> Self:
-        return replace(self, margin=WALL_MARGIN) if self.out_of_box == "clip" else self
+    def with_margin(self) -> Self:
+        return replace(self, margin=MARGIN) if self.out_of_box == "clip" else self
 
 
 def check_marginals(marginals: int | None, n_dims: int) -> None:
@@ -453,7 +453,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         check_parameters(self)
         if self.box is not None:
             return self.decide(sample, self.out_of_box, Box.of(self.box, n_dims))
-        return self.decide(sample, self.out_of_box, box).without_walls()
+        return self.decide(sample, self.out_of_box, box).with_margin()
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that X are bags."""

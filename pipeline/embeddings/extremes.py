@@ -15,7 +15,7 @@ from ..core import Integer, RandomSeed, Real
 from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, UnwalledSpec
+from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
@@ -30,7 +30,7 @@ Tail = Annotated[float, Real(gt=0, lt=0.5)]
 
 
 @dataclass(frozen=True)
-class ExtremesSpec(UnwalledSpec):
+class ExtremesSpec(UnboundedSpec):
     """Fitted extremes; see `ExtremesEmbedding` for the fields.
 
     See Also

@@ -19,7 +19,7 @@ from ..core.errors import BagError, DataError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
 from ..data.store.sampling import MEDIAN_ROWS, spread_rows
-from .base import SHARE, ChoiceSample, Embedding, UnwalledSpec
+from .base import SHARE, ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.mean_map_kernels import MEAN_MAPS
@@ -35,7 +35,7 @@ MaternOrder = Annotated[float, Real(ge=0.5)]
 
 
 @dataclass(frozen=True)
-class MeanMapSpec(UnwalledSpec):
+class MeanMapSpec(UnboundedSpec):
     """A fitted mean map; see `MeanMapEmbedding` for the fields.
 
     See Also
@@ -62,7 +62,7 @@ class MeanMapSpec(UnwalledSpec):
     seed: RandomSeed
     phase: bool = False
 
-    OMITTED: ClassVar = {**UnwalledSpec.OMITTED, "phase": False}
+    OMITTED: ClassVar = {**UnboundedSpec.OMITTED, "phase": False}
 
     @property
     @override

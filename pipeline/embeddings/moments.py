@@ -16,7 +16,7 @@ from ..core.arrays import Integers, by_precision
 from ..core.errors import DataError, ParameterError
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, UnwalledSpec
+from .base import ChoiceSample, Embedding, UnboundedSpec
 from .description import Description
 from .kernels.moments_kernels import moments
 from .kinds import embedding
@@ -28,7 +28,7 @@ PerMoment = Annotated[tuple[float, ...], ListOf(Real())]
 
 
 @dataclass(frozen=True)
-class MomentsSpec(UnwalledSpec):
+class MomentsSpec(UnboundedSpec):
     """Fitted moments; see `MomentsEmbedding` for the fields.
 
     See Also
@@ -52,7 +52,7 @@ class MomentsSpec(UnwalledSpec):
     center: PerMoment | None = None
     scale: PerMoment | None = None
 
-    OMITTED: ClassVar = {**UnwalledSpec.OMITTED, "center": None, "scale": None}
+    OMITTED: ClassVar = {**UnboundedSpec.OMITTED, "center": None, "scale": None}
 
     @override
     def check_together(self) -> None:

@@ -14,7 +14,7 @@ from ..core import Integer, RandomSeed
 from ..core.arrays import Floats, Integers, by_precision
 from ..data.bags.bags import Bags
 from ..data.bags.box import Box
-from .base import ChoiceSample, Embedding, UnwalledSpec
+from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
@@ -26,7 +26,7 @@ Quantiles = Annotated[int, Integer(1, MAX_FUNCTIONS)]
 
 
 @dataclass(frozen=True)
-class SlicedWassersteinSpec(UnwalledSpec):
+class SlicedWassersteinSpec(UnboundedSpec):
     """Fitted quantiles; see `SlicedWassersteinEmbedding` for the fields.
 
     See Also

@@ -43,7 +43,7 @@ def test_embeddings(early, name, d, dtype, out_of_box):
     how = "drop" if out_of_box == "drop" else "clip"
     spec = EMBEDDINGS[name].set_params(box=[(-0.2, 1.3)] * d, out_of_box=how).fit(bags).spec_
     if out_of_box == "without walls":
-        spec = spec.without_walls()
+        spec = spec.with_margin()
     rows, found = np.empty((2, len(bags), spec.n_features), dtype)
     outside, beyond = np.zeros((2, len(bags)), np.int64)
     with compiling_at_once():

@@ -117,11 +117,11 @@ def scaling(
 ) -> tuple[Floats, Floats]:
     """(lo, 1 / width), rounded to the finer of the two precisions.
 
-    The walls are those that the points can hold: a point on a wall is then scaled to exactly 0,
+    The edges are those that the points can hold: a point on an edge is then scaled to exactly 0,
     or to at most 1, where the rounding of another width would put it outside.
     """
     dtype = np.result_type(points_dtype, out_dtype)
-    lo, hi = (np.array(wall, dtype=points_dtype).astype(dtype) for wall in (box.lo, box.hi))
+    lo, hi = (np.array(edge, dtype=points_dtype).astype(dtype) for edge in (box.lo, box.hi))
     exact = (np.array(box.hi) - np.array(box.lo)).astype(dtype)
     width = np.where(hi > lo, hi - lo, exact)
     return lo.astype(np.float64), (1 / width).astype(dtype).astype(np.float64)

@@ -59,8 +59,8 @@ class InnerSpec(EmbeddingSpec):
         return self.embedding.seconds_per_point
 
     @override
-    def without_walls(self) -> Self:
-        return replace(self, embedding=self.embedding.without_walls())
+    def with_margin(self) -> Self:
+        return replace(self, embedding=self.embedding.with_margin())
 
     @property
     def digest(self) -> str:

@@ -100,8 +100,8 @@ class PointTransformerSpec(EmbeddingSpec):
         return self.embedding.n_features
 
     @override
-    def without_walls(self) -> Self:
-        return replace(self, embedding=self.embedding.without_walls())
+    def with_margin(self) -> Self:
+        return replace(self, embedding=self.embedding.with_margin())
 
     @property
     @override
@@ -250,7 +250,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         # ``box``, which is of points as they are, is not used
         check_parameters(self)
         spec = self._decided(sample, self.out_of_box, self.box)
-        return spec.without_walls() if self.box is None else spec
+        return spec.with_margin() if self.box is None else spec
 
     @override
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> PointTransformerSpec:

@@ -125,8 +125,8 @@ class UnionSpec(EmbeddingSpec):
         ]
 
     @override
-    def without_walls(self) -> Self:
-        return replace(self, parts=tuple(part.without_walls() for part in self.parts))
+    def with_margin(self) -> Self:
+        return replace(self, parts=tuple(part.with_margin() for part in self.parts))
 
     @override
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:

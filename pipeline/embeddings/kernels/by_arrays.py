@@ -148,7 +148,7 @@ def _spread(
     rate, rows = -np.log(np.float64(squares[1])), np.arange(2 * half)
 
     def weights_of(first: int, last: int) -> Floats:
-        """Return what each midpoint has of points, mirrored at the walls, shape (points, d, G)."""
+        """Return what each midpoint has of points, mirrored at the edges, shape (points, d, G)."""
         at = unit[first:last] * n_grid - 0.5
         below = np.floor(at)
         gaps = (at - below)[..., None] + (half - 1 - rows)

@@ -26,9 +26,9 @@ class Scored:
     ----------
     points : float64, shape (n, d)
     slopes : float64, shape (n, d)
-        t = b s + ∇b, s the score; s itself without walls.
+        t = b s + ∇b, s the score; s itself where p has no edges.
     weights : float64, shape (n,)
-        b, which is 0 at walls; 1 without.
+        b, which is 0 at the edges; 1 where there are none.
     """
 
     points: Floats
@@ -203,15 +203,15 @@ class SeriesScore:
                 "series that is positive"
             )
         unit = (points - lo) / (hi - lo)
-        walls = 4 * unit * (1 - unit)
-        b = walls.prod(axis=1)
+        heights = 4 * unit * (1 - unit)
+        b = heights.prod(axis=1)
         slopes = np.empty_like(points)
         for j in range(points.shape[1]):
             ends = [points.copy(), points.copy()]
             for end, sign in zip(ends, (-1, 1), strict=True):
                 end[:, j] = np.clip(end[:, j] + sign * STEP * (hi - lo)[j], lo[j], hi[j])
             rise = self.density.at(ends[1])[0] - self.density.at(ends[0])[0]
-            others = np.delete(walls, j, axis=1).prod(axis=1)
+            others = np.delete(heights, j, axis=1).prod(axis=1)
             slopes[:, j] = b * rise / (ends[1][:, j] - ends[0][:, j]) / p
             slopes[:, j] += others * 4 * (1 - 2 * unit[:, j]) / (hi - lo)[j]
         return Scored(points, slopes, b)

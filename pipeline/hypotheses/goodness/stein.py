@@ -1,7 +1,7 @@
 """Goodness of fit by Stein's identity: KSD of all pairs, FSSD at a few locations (003).
 
 For a density p with score s = ∇ log p, E_p[s(x) k(x, v) + ∇_x k(x, v)] = 0 at any v. Where p
-stops at walls, the kernel is multiplied by b(x) b(y), b zero at the walls, and the identity holds
+stops at edges, the kernel is multiplied by b(x) b(y), b zero at the edges, and the identity holds
 for that. So a `ScoreFunction` gives t(x) = b s + ∇b and b(x); the constant of p does not matter.
 """
 

@@ -225,7 +225,7 @@ def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -
 
 
 def _reaches(points: CheckedTable, box: Box) -> NDArray[np.float64]:
-    """Return how far data reach from the box's middle, in half sides: 1 is at its wall."""
+    """Return how far data reach from the box's middle, in half sides: 1 is at its edge."""
     lo, hi = box.to_unit(np.array(points.range))
     return np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
 

@@ -17,7 +17,7 @@ from bagbasis import (
     ShrunkEmbedding,
     SlicedWassersteinEmbedding,
 )
-from bagbasis.embeddings.base import WALL_MARGIN
+from bagbasis.embeddings.base import MARGIN
 from bagbasis.embeddings.kernels.by_arrays import by_arrays
 from bagbasis.embeddings.kinds import from_name, with_name
 
@@ -54,8 +54,8 @@ def rows_of(spec, bags):
 def test_points_outside_are_embedded_where_they_are(name, small):
     """As if the box were the unit cube of points that are scaled by hand; all are counted."""
     spec = UNWALLED[name].fit(BAGS).spec_
-    shares = [0.2, 0.6, 3 * WALL_MARGIN]
-    by_hand = 1 + np.minimum(shares, WALL_MARGIN)[:, None] * np.ones(2)
+    shares = [0.2, 0.6, 3 * MARGIN]
+    by_hand = 1 + np.minimum(shares, MARGIN)[:, None] * np.ones(2)
     unit = type(spec).from_dict({**spec.to_dict(), "box": [[0, 1]] * 2, "margin": 100.0})
     with by_arrays(small):
         found, outside = rows_of(spec, outside_of(spec, shares))
@@ -103,12 +103,12 @@ def test_saved_embeddings_of_before_have_walls():
     for embedding in UNWALLED.values():
         spec = embedding.fit(BAGS).spec_
         values = with_name(spec)
-        assert values.pop("margin") == WALL_MARGIN
+        assert values.pop("margin") == MARGIN
         before = from_name(values)
         assert before.margin == 0
         assert "margin" not in with_name(before)
         assert from_name(with_name(spec)) == spec
-        assert before.without_walls() == spec
+        assert before.with_margin() == spec
     assert not hasattr(ProjectionEmbedding().fit(BAGS).spec_, "margin")
 
 
