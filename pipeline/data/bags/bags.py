@@ -20,6 +20,7 @@ from .coordinates import Names, checked_names, order_of
 from .frames import (
     bags_of_frame,
     check_no_table,
+    check_same_times,
     is_groups,
     names_of_columns,
     names_of_table,
@@ -396,6 +397,7 @@ class Bags(Ragged):
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
         of_each = [names_of_table(array) for array in arrays]
         parts, names = in_one_order(parts, of_each, lambda i: f"bag {i}")
+        check_same_times(arrays)
         if not parts:
             raise DataError("no bags: the list is empty, so the dimension is not known")
         n_dims = parts[0].shape[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
@@ -406,11 +406,8 @@ def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pa
         numbers: NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
     values = column.dropna()
-    is_time = kind == "M" or (
-        kind == "O" and len(values) and all(isinstance(value, date) for value in values)
-    )
     try:
-        if is_time:
+        if _are_times(values):
             instants = pd.to_datetime(values, utc=True).dt.tz_localize(None)
             moments = instants.to_numpy().astype("M8[us]")
             known = moments.astype(np.int64) / MICROSECONDS_PER_DAY
@@ -426,6 +423,44 @@ def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pa
     numbers = np.full(len(column), np.nan)
     numbers[column.notna().to_numpy()] = known
     return numbers
+
+
+def _are_times(values: Any) -> bool:  # noqa: ANN401 - of pandas
+    """Return whether values of a column, none of them missing, are dates or times."""
+    kind = getattr(values.dtype, "kind", "O")
+    return kind == "M" or (
+        kind == "O" and len(values) > 0 and all(isinstance(value, date) for value in values)
+    )
+
+
+def check_same_times(tables: Iterable[object]) -> None:
+    """Raise DataError for a column with times in one bag's table and numbers in another's.
+
+    Times become days, and would be mixed with numbers of any other unit. Only first rows are read.
+    """
+    first: tuple[int, set[object]] | None = None
+    for i, table in enumerate(tables):
+        if not hasattr(table, "columns") or not len(table):  # type: ignore[arg-type]  # has rows
+            continue
+        times = _columns_of_times(table)
+        if first is None:
+            first = i, times
+        elif times != first[1]:
+            column = min(map(str, times ^ first[1]))
+            bags = (i, first[0]) if times - first[1] else (first[0], i)
+            raise DataError(
+                f"column {column!r} has times in bag {bags[0]} and numbers in bag {bags[1]}; give "
+                "all bags times, or all numbers"
+            )
+
+
+def _columns_of_times(table: Any) -> set[object]:  # noqa: ANN401 - of any library
+    dtypes = table.dtypes if hasattr(table, "iloc") else ()
+    if len(dtypes) and all(getattr(own, "kind", "O") in "biuf" for own in dtypes):
+        return set()
+    with _readable():
+        row = table.iloc[:1] if hasattr(table, "iloc") else table[:1].to_pandas()
+    return {name for name in row.columns if _are_times(row[name].dropna())}
 
 
 def _has_lists(column: Any) -> bool:  # noqa: ANN401 - of pandas

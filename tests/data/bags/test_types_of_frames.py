@@ -428,3 +428,16 @@ def test_large_integers_that_stay_apart_are_numbers(x):
     frame = pd.DataFrame({"id": [1, 1, 2], "x": np.array(x).astype(np.int64)})
     bags = Bags.from_frame(frame, id_column="id")
     assert bags.points[:, 0].tolist() == [float(one) for one in x]
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_times_in_one_bag_and_numbers_in_another(dates):
+    """Times become days, and would be mixed with numbers of any other unit."""
+    times = pd.Series(pd.date_range("2020-01-01", periods=3))
+    frame = pd.DataFrame({"t": times.dt.date if dates else times, "x": [1.0, 2.0, 3.0]})
+    numbers = pd.DataFrame({"x": [1.0, 2.0], "t": [5.0, 6.0]})
+    assert Bags.from_list([frame, frame]).points[0].tolist() == [18262.0, 1.0]
+    for bags, told in ([[frame, numbers], (0, 1)], [[numbers, numbers, frame], (2, 0)]):
+        words = "column 't' has times in bag {} and numbers in bag {}".format(*told)
+        with pytest.raises(DataError, match=words):
+            Bags.from_list(bags)
