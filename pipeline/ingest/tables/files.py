@@ -188,11 +188,15 @@ def open_table(
     urls = [url for source in patterns for url in _find_files(normalize_url(source))]
     if not urls:
         raise DataError("no table files given")
-    for i, url in enumerate(urls):
+    places: dict[str, str] = {}
+    for url in urls:
         if not url.lower().endswith(KINDS) and not is_any:
             raise DataError(f"{url}: not a table; expected one of {', '.join(KINDS)}")
-        if url in urls[:i]:
-            raise DataError(f"{url}: given twice; its points would be doubled")
+        place = os.path.realpath(url) if os.path.isabs(url) else url
+        if place in places:
+            name = "" if places[place] == url else f", by a link too: {places[place]}"
+            raise DataError(f"{url}: given twice{name}; its points would be doubled")
+        places[place] = url
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         looked = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
     names = [*looked[0].names, *dict(looked[0].parts)]

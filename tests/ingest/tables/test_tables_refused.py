@@ -187,6 +187,10 @@ def test_a_file_of_another_kind_or_given_twice(path, tmp_path, refused):
     """Neither is read."""
     write(good(), path)
     refused([path, f"{tmp_path}/p*"], path, "given twice")
+    link = tmp_path / f"z{path.name}"
+    link.symlink_to(path.name)
+    refused(f"{tmp_path}/*{path.name}", f"{link}: given twice, by a link too: {path}")
+    link.unlink()
     (tmp_path / "p.txt").write_text("bag,u,v\n1,2,3\n")
     refused(tmp_path / "p.txt", "p.txt: not a table")
 
