@@ -74,7 +74,7 @@ def test_bagging_takes_a_column_of_bags():
     np.testing.assert_array_equal(
         first.predict(bags), model.estimators_[0].predict(bags.to_column())
     )
-    with pytest.raises(DataError, match=r"no matrix.*bags\.to_column\(\)"):
+    with pytest.raises(DataError, match=r"are not a matrix.*bags\.to_column\(\)"):
         BaggingRegressor(linear()).fit(bags, Y)
 
 

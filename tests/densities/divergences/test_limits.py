@@ -26,7 +26,7 @@ from bagbasis.densities.divergences.neighbour_estimates import (
     BY_NEIGHBOURS,
     DivergenceSpec,
 )
-from bagbasis.densities.divergences.resources import blocks, for_each
+from bagbasis.densities.divergences.resources import bag_blocks, for_each
 from tests.oracles.ragged import random_bags
 
 X = random_bags(np.random.default_rng(0), (9, 9), 2)
@@ -138,7 +138,7 @@ def test_first_failure_cancels_the_rest(fails_in):
 def test_blocks(sizes, max_points, same_size):
     """Blocks cover the bags in order, hold at most so many points or one bag, and are as long as
     these rules let them."""
-    ranges = list(blocks(np.array(sizes, dtype=np.int64), max_points, same_size))
+    ranges = list(bag_blocks(np.array(sizes, dtype=np.int64), max_points, same_size))
     assert [i for start, stop in ranges for i in range(start, stop)] == list(range(len(sizes)))
     for start, stop in ranges:
         assert sum(sizes[start:stop]) <= max_points or stop == start + 1
