@@ -14,7 +14,7 @@ from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
 from bagbasis.core.errors import BagbasisWarning
 from bagbasis.jobs.pictures.evaluation import (
     draw_confusion,
-    draw_predictions,
+    draw_judged_predictions,
     draw_residuals,
     label_of,
     new_figure,
@@ -41,7 +41,7 @@ def test_names_in_pictures(name, tmp_path, monkeypatch):
         warnings.simplefilter("error")
         for draw in (
             lambda: draw_confusion("a", np.eye(2, dtype=int), [name, "b"], name, 1.0),
-            lambda: draw_predictions("a", pairs, [name], [error]),
+            lambda: draw_judged_predictions("a", pairs, [name], [error]),
             lambda: draw_residuals("a", pairs, [name], [error]),
         ):
             draw()

@@ -234,7 +234,7 @@ def test_fit(store, tmp_path):
     assert_picture(tmp_path / "null.png")
     done("test", "fit", *settings(**wanted, statistic="fssd"))
     assert json.loads((tmp_path / "report.json").read_text())["p_value"] == 0.001
-    far = fit_test(days, MixtureScore([[200.0]], 2.0), n_permutations=99)
+    far = fit_test(days, MixtureScore([[200.0]], 2.0), n_draws=99)
     assert (far.null, far.p_value) == ("wild_bootstrap", 0.01)
     [worry] = worries_of_test(far)
     assert worry.startswith("The p-value is the least that 99 draws of the wild bootstrap can give")
