@@ -41,6 +41,7 @@ Result = Any
 """What a task, or the root of a tree, gives."""
 
 RETRIES = 2  # of a task that failed: workers come and go, and errors of ours come back at once
+LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
 
 
 def current_client() -> Client | None:
@@ -148,7 +149,7 @@ def map_tasks(
         return
     with listening(client, tally) as topic:
         leaves = _delayed_leaves(function, tasks, topic)
-        futures = client.compute(leaves, retries=RETRIES, optimize_graph=False)
+        futures = _submitted(client, leaves)
         index = {future.key: i for i, future in enumerate(futures)}
         try:
             for future in each_gathered(futures, tally.warn):
@@ -320,8 +321,18 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
 
 
 def _result(client: Client, root: Delayed, tally: Tally) -> Any:
-    future = client.compute(root, retries=RETRIES, optimize_graph=False)
+    future = _submitted(client, root)
     try:
         return gathered(future, tally.warn)
     finally:
         client.cancel(future)
+
+
+def _submitted(client: Client, graph: Delayed | list[Delayed]) -> Any:
+    """Return the future of a graph, or those of several.
+
+    A graph holds a plan with its landmarks, once: tens of MB, of which Dask would warn a user who
+    cannot change it.
+    """
+    with dask.config.set(LARGE_GRAPH):
+        return client.compute(graph, retries=RETRIES, optimize_graph=False)

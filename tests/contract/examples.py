@@ -213,6 +213,10 @@ EXAMPLES: dict[str, Example] = {
         _detector().fit(w.features).predict,
         {"new": w.features},
     ),
+    "DriftPrediction.plot": lambda w: (
+        _detector().fit(w.features).predict(w.features).plot,
+        {},
+    ),
     "DriftDetector.save": lambda w: (
         _detector().fit(w.features).save,
         {"url": w.new()},

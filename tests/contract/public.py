@@ -7,8 +7,8 @@ with things of their own:
 
 - a class with abstract methods, a protocol or an enumeration: what people make are its kinds,
 - a dataclass that checks none of its fields: the result of a call, which nobody makes,
-- a hook: a method that a class with abstract methods, or a protocol, defines for its kinds, so that
-  the library calls it,
+- a hook: a method that an abstract class (`ABC`), or a protocol, defines for its kinds, so that the
+  library calls it,
 - a callable that needs what only the library makes: an array that is one already (people give
   ``ArrayLike``), or an object of a class that no package exports,
 - a callable that is told which error to raise: only the library tells that,
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from abc import ABC
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -115,8 +116,9 @@ def _is_abstract(kind: type) -> bool:
 
 
 def _is_hook(method: str, owner: type) -> bool:
-    """Whether a class with abstract methods defines a method, or a protocol that its owner has."""
-    if any(method in vars(base) and _is_abstract(base) for base in owner.__mro__):
+    """Whether an abstract class defines a method, or a protocol that its owner has."""
+    abstract = [base for base in owner.__mro__ if _is_abstract(base) or ABC in base.__bases__]
+    if any(method in vars(base) for base in abstract):
         return True
     has = {*dir(owner), *(one.name for one in (fields(owner) if is_dataclass(owner) else ()))}
     return any(method in names and names <= has for names in PROTOCOLS)

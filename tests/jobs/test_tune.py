@@ -394,6 +394,6 @@ def test_best_at_the_edge_is_said(regression, tmp_path):
         *settings(search__random_features__scale_multiplier="[0.001, 1, 1000]", overwrite="true"),
         *urls(regression, tmp_path),
     )
-    assert "σ × 1," in printed
+    assert "σ × 1;" in printed
     assert "tried: a" not in printed
     assert Path(tmp_path / "tune" / "tune.png").exists()

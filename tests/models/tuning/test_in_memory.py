@@ -39,7 +39,8 @@ def spreads():
 @pytest.fixture(scope="module")
 def bags(spreads):
     rng = np.random.default_rng(1)
-    return Bags.from_list([rng.normal(0, s, (rng.integers(8, 20), 2)) for s in spreads])
+    drawn = [rng.normal(0, s, (rng.integers(8, 20), 2)) for s in spreads]
+    return Bags.from_list(drawn, dtype=np.float32)  # as a store holds them
 
 
 def stored(path, bags, targets, **options):

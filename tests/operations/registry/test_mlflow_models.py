@@ -39,6 +39,7 @@ def mlflow():
     """The package, whose import takes a second of CPU: not while tests are collected."""
     import mlflow
 
+    mlflow.end_run()  # that tests before may have begun
     return mlflow
 
 

@@ -72,7 +72,7 @@ def test_a_package_that_is_missing_is_named():
         packaged_file("no-such", "no_such/data.csv")
     with pytest.raises(DataError, match=r"pip install --no-deps aeon$"):
         packaged_file("aeon-of-nobody", "aeon/x.ts", "pip install --no-deps aeon")
-    with pytest.raises(DataError, match="no file of this version of numpy"):
+    with pytest.raises(DataError, match="not a file of this version of numpy"):
         packaged_file("numpy", "numpy/no_such.csv")
 
 
