@@ -16,7 +16,7 @@ from bagbasis.jobs.commands.hypotheses.two_sample import Config
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.models import tune as tune_models
 from bagbasis.neural import SequenceRegressor
-from bagbasis.operations import DriftResult
+from bagbasis.operations import DriftDetector, DriftResult
 from bagbasis.singlecell import BagbasisSamples, divergence_blocks
 
 SERIES = np.random.default_rng(0).standard_normal((2, 40, 1))
@@ -89,6 +89,24 @@ def test_configs_of_before_name_checkpoints(config, key, tmp_path):
     path.write_text("".join(f"{name}: a\n" for name in [*required, key]))
     with pytest.warns(FutureWarning, match=f"{key} is now called checkpoints"):
         assert load_config(config, path).checkpoints == "a"
+
+
+def test_detectors_of_before_standardise(tmp_path, recwarn):
+    """In the call with a warning, in a saved detector without one."""
+
+    class Earlier(DriftDetector):
+        def get_params(self, deep=True):
+            params = super().get_params(deep)
+            return {**params, "standardise": params.pop("standardize")}
+
+    with pytest.warns(FutureWarning, match="DriftDetector: standardise is now called standardize"):
+        detector = DriftDetector(standardise=False)
+    assert detector.standardize is False
+    earlier = Earlier(standardize=False, n_permutations=9).fit(np.arange(20.0)[:, None])
+    earlier.save(tmp_path / "detector")
+    recwarn.clear()
+    assert DriftDetector.load(tmp_path / "detector").standardize is False
+    assert not recwarn.list
 
 
 def test_two_names_of_before_for_one_of_today_are_refused():

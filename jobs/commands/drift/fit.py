@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ from .common import WatchedConfig, read_watched
 class Config(ReportConfig, WatchedConfig):
     """Keys of ``configs/drift-fit.yaml``."""
 
+    RENAMED_OF: ClassVar[str] = "bags drift fit"
+
     overwrite: bool = Field(default=False, description="replace a detector that is there")
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"
@@ -26,7 +28,7 @@ class Config(ReportConfig, WatchedConfig):
     n_frequencies: int | None = Field(
         default=None, description="random frequencies per width; null: 64, of few rows 256"
     )
-    standardise: bool = Field(
+    standardize: bool = Field(
         default=True, description="columns of a table in units of their standard deviations"
     )
     thin: bool | int = Field(default=True, description="points that bags are thinned to")
@@ -44,7 +46,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         alpha=config.alpha,
         n_permutations=config.n_permutations,
         n_frequencies=config.n_frequencies,
-        standardise=config.standardise,
+        standardize=config.standardize,
         thin=config.thin,
         seed=config.seed,
     )

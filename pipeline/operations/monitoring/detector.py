@@ -23,6 +23,7 @@ from ...core import (
 from ...core.arrays import Floats
 from ...core.digits import rounded
 from ...core.errors import DataError, ModelError
+from ...core.moved import today_names
 from ...core.sklearn_bases import BaseEstimator
 from ...data.bags.html import html_table
 from ...embeddings.base import Embedding, EmbeddingSpec
@@ -136,7 +137,7 @@ class DriftDetector(BaseEstimator):
     n_frequencies : int from 1 to 4,096, optional
         Per width; a sine and a cosine each. Default 64; 256 of a reference whose rows are all kept,
         as few rows lose power by few frequencies.
-    standardise : bool, default True
+    standardize : bool, default True
         Whether columns of points are divided by their standard deviations in the reference; False
         where all of them are in one unit.
     thin : bool or int ≥ 1, default True
@@ -173,7 +174,7 @@ class DriftDetector(BaseEstimator):
     alpha: Annotated[float, Share] = 0.05
     n_permutations: Permutations = 999
     n_frequencies: Annotated[int, Integer(1, 4096)] | None = None
-    standardise: bool = True
+    standardize: bool = True
     thin: bool | Annotated[int, Integer(1)] = True
     seed: RandomSeed = 0
 
@@ -206,7 +207,7 @@ class DriftDetector(BaseEstimator):
         n_apart = min(CHOICE_ROWS, n // CHOICE_SHARE)
         apart, rest = self._sampled(source, n_apart)
         unit = np.ones(apart.shape[1])
-        if watched.kind == "points" and self.standardise:
+        if watched.kind == "points" and self.standardize:
             spread = apart.std(axis=0)
             unit = np.where(spread > 0, spread, 1.0)
         n_apart = 0 if isinstance(source, StoredBags) else n_apart
@@ -376,6 +377,7 @@ class DriftDetector(BaseEstimator):
         """
 
         def make(reference: Reference, params: dict[str, Any]) -> DriftDetector:
+            params = today_names(cls.__name__, params)
             detector = cls(reference.watched.spec, **params)
             detector.reference_ = reference
             return detector
