@@ -22,17 +22,17 @@ NEXT = {
 }
 
 
-def answer_of_test(result: HypothesisResult, alpha: float | None = None) -> str:
+def answer_of_test(result: HypothesisResult, level: float | None = None) -> str:
     """Return the conclusion and the size of the effect in sentences.
 
-    ``alpha`` is the level of a test for drift; None for any other test.
+    ``level`` is the level of a test for drift; None for any other test.
     """
     conclusion = result.verdict()
-    if alpha is not None:
+    if level is not None:
         which = "Drift: the new data differ from the reference"
-        if result.p_value > alpha:
+        if result.p_value > level:
             which = "No drift was detected"
-        conclusion = f"{which} (p = {p_text(result.p_value)}, level {alpha:g})."
+        conclusion = f"{which} (p = {p_text(result.p_value)}, level {level:g})."
     if not np.isfinite(result.effect):
         return conclusion
     return (
@@ -60,13 +60,13 @@ def next_step(result: HypothesisResult, level: float = LEVEL) -> str:
     return NEXT.get(result.question, "look at the pictures of the difference")
 
 
-def lines_of_test(result: HypothesisResult, alpha: float | None = None) -> list[str]:
+def lines_of_test(result: HypothesisResult, level: float | None = None) -> list[str]:
     """Return the result in a few lines: what was found, what was compared, and what to do next."""
     return [
-        answer_of_test(result, alpha),
+        answer_of_test(result, level),
         compared(result),
         *warning_lines(worries_of_test(result)),
-        f"Next: {next_step(result, LEVEL if alpha is None else alpha)}",
+        f"Next: {next_step(result, LEVEL if level is None else level)}",
     ]
 
 

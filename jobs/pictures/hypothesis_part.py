@@ -23,9 +23,9 @@ CHECKS_OF_TEST = (
 )
 
 
-def hypothesis_part(result: HypothesisResult, alpha: float | None = None) -> Part:
+def hypothesis_part(result: HypothesisResult, level: float | None = None) -> Part:
     """Return the conclusion, the numbers, the null distribution and the scales."""
-    level = LEVEL if alpha is None else alpha
+    drawn = LEVEL if level is None else level
     lines = {
         "statistic": with_error(result.statistic, result.standard_error),
         "p-value": p_text(result.p_value),
@@ -33,14 +33,14 @@ def hypothesis_part(result: HypothesisResult, alpha: float | None = None) -> Par
         "compared": compared(result).removeprefix("Compared: "),
     }
     return Part(
-        ("Test for drift" if alpha is not None else f"Test: {result.question}"),
-        answer=answer_of_test(result, alpha),
-        next=next_step(result, level),
+        ("Test for drift" if level is not None else f"Test: {result.question}"),
+        answer=answer_of_test(result, level),
+        next=next_step(result, drawn),
         worries=worries_of_test(result),
         checks=CHECKS_OF_TEST,
         tables=[facts(lines)],
-        charts=[_null_chart(result, level), *_scale_charts(result, level)],
-        bars=_coordinate_bars(result, level),
+        charts=[_null_chart(result, drawn), *_scale_charts(result, drawn)],
+        bars=_coordinate_bars(result, drawn),
         details=[_details(result)],
     )
 

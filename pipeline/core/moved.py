@@ -57,12 +57,13 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     "sample_distances": {"checkpoint": "checkpoints"},
     "divergence_blocks": {"checkpoint": "checkpoints"},
     "BagbasisSamples": {"checkpoint": "checkpoints"},
-    "DriftDetector": {"standardise": "standardize"},
+    "DriftDetector": {"alpha": "level", "standardise": "standardize"},
     "DriftResult": {"n_points_a_bag": "points_per_bag"},
     "bags fit": {"checkpoint_url": "checkpoints"},
     "bags tune": {"cache_url": "checkpoints"},
     "bags retrain": {"checkpoint_url": "checkpoints"},
-    "bags drift fit": {"standardise": "standardize"},
+    "bags drift fit": {"alpha": "level", "standardise": "standardize"},
+    "bags drift test": {"alpha": "level"},
     "bags test": {"null_law": "null", "memory": "correlation_length"},
 }
 """Parameters, fields and config keys of before, and what each is now, by whose they are."""

@@ -196,14 +196,14 @@ def title_of(result: HypothesisResult, unit: str = "scale") -> str:
     return f"contribution of each {unit} (no significant difference, {p})"
 
 
-def plot_drift(results: Sequence[Any], *, alpha: float = LEVEL, ax: Axes | None = None) -> Axes:
+def plot_drift(results: Sequence[Any], *, level: float = LEVEL, ax: Axes | None = None) -> Axes:
     """Draw the p-values of drift tests over time.
 
     Parameters
     ----------
     results : sequence of DriftResult, DriftPrediction or Round
         Results in the order of time; those without a p-value are left out.
-    alpha : float, default 0.05
+    level : float, default 0.05
         Level at or below which a result is a drift.
     ax : matplotlib Axes, optional
         Axes to draw into; default those of a new figure.
@@ -240,11 +240,11 @@ def plot_drift(results: Sequence[Any], *, alpha: float = LEVEL, ax: Axes | None 
         raise DataError("results have no p-value: test rounds for drift first")
     ax = axes_of(ax)
     x, p = np.array([i for i, _ in known]), np.array([p for _, p in known])
-    drifted = p <= alpha
+    drifted = p <= level
     ax.plot(x, p, "-", color=GREY, linewidth=1)
     ax.plot(x[~drifted], p[~drifted], "o", color=BLUE, label="no drift")
     ax.plot(x[drifted], p[drifted], "o", color=ORANGE, label="drift")
-    ax.axhline(alpha, color=GREY, linestyle="--", label=f"level {alpha:g}")
+    ax.axhline(level, color=GREY, linestyle="--", label=f"level {level:g}")
     ax.set_yscale("log")
     plain_log(ax.yaxis)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

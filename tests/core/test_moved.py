@@ -101,6 +101,8 @@ def test_detectors_of_before_standardise(tmp_path, recwarn):
 
     with pytest.warns(FutureWarning, match="DriftDetector: standardise is now called standardize"):
         detector = DriftDetector(standardise=False)
+    with pytest.warns(FutureWarning, match="DriftDetector: alpha is now called level"):
+        assert DriftDetector(alpha=0.1).level == 0.1
     assert detector.standardize is False
     earlier = Earlier(standardize=False, n_permutations=9).fit(np.arange(20.0)[:, None])
     earlier.save(tmp_path / "detector")

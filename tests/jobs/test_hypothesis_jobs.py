@@ -258,5 +258,5 @@ def test_a_page_never_says_that_samples_differ_where_they_do_not(shift):
     assert not any("where the samples differ" in title for title in titles)
     null = part.charts[0]
     assert ("far to the right" in null.note) == (len(null.series) == 2) == differs
-    drift = hypothesis_part(result, alpha=0.01)
+    drift = hypothesis_part(result, level=0.01)
     assert drift.answer.startswith("Drift: the new data differ" if differs else "No drift was")

@@ -92,7 +92,7 @@ def test_tests_and_drift(ax):
     assert result.plot(ax=ax) is ax
     scales = plotting.plot_scales(result, ax=Figure().subplots())
     assert ("no significant difference" in scales.get_title()) == (result.p_value > 0.05)
-    drift = plotting.plot_drift([result, result], alpha=0.5, ax=Figure().subplots())
+    drift = plotting.plot_drift([result, result], level=0.5, ax=Figure().subplots())
     assert drift.get_title() == f"Drift in {2 * (result.p_value <= 0.5)} of 2 tests"
     assert result.verdict() in result._repr_html_()
     prediction = DriftDetector(n_permutations=19).fit(BAGS[:20]).predict(BAGS[20:40])

@@ -23,7 +23,7 @@ class Config(ReportConfig, WatchedConfig):
     embedding: EmbeddingSection | None = Field(
         default=None, description="what a bag becomes; null: a mean map"
     )
-    alpha: float = Field(default=0.05, description="chance of a false alarm, per test")
+    level: float = Field(default=0.05, description="chance of a false alarm, per test")
     n_permutations: int = Field(default=999, ge=1, description="permutations of each test")
     n_frequencies: int | None = Field(
         default=None, description="random frequencies per width; null: 64, of few rows 256"
@@ -43,7 +43,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     data, store_url = read_watched(config)
     detector = DriftDetector(
         None if config.embedding is None else build(config.embedding),
-        alpha=config.alpha,
+        level=config.level,
         n_permutations=config.n_permutations,
         n_frequencies=config.n_frequencies,
         standardize=config.standardize,

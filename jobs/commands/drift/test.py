@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -17,14 +17,16 @@ EXIT_CODES = {
     0: "no drift was found",
     1: "something went wrong",
     2: "a wrong config",
-    DRIFT: "a drift was found: the p-value is at most the detector's alpha",
+    DRIFT: "a drift was found: the p-value is at most the detector's level",
 }
 
 
 class Config(ReportConfig, WatchedConfig):
     """Keys of ``configs/drift-test.yaml``."""
 
-    alpha: float | None = Field(
+    RENAMED_OF: ClassVar[str] = "bags drift test"
+
+    level: float | None = Field(
         default=None, description="chance of a false alarm; null: that of the detector"
     )
     picture: str | None = Field(
@@ -39,25 +41,25 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from ...conclusions import lines_of_test
 
     detector = DriftDetector.load(config.detector_url)
-    if config.alpha is not None:
-        detector.set_params(alpha=config.alpha)
+    if config.level is not None:
+        detector.set_params(level=config.level)
     data, store_url = read_watched(config)
     with running_on(config.cluster, store_url):
         result = detector.test(data)
-    is_drift = result.p_value <= detector.alpha
-    for line in lines_of_test(result, detector.alpha):
+    is_drift = result.p_value <= detector.level
+    for line in lines_of_test(result, detector.level):
         console.line(line)
     shown = {
         "drift": "yes" if is_drift else "no",
         "p-value": result.p_value,
-        "alpha": detector.alpha,
+        "level": detector.level,
         "distance": result.statistic,
         "effect": result.effect,
         "largest weight": result.details["largest_weight"],
         **{name: n for name, n in result.n.items()},
     }
     console.details.values("Drift" if is_drift else "No drift", shown)
-    report = {**result.to_dict(), "is_drift": bool(is_drift), "alpha": detector.alpha}
+    report = {**result.to_dict(), "is_drift": bool(is_drift), "level": detector.level}
     if config.picture is not None:
         from ...pictures.scales import draw_scales
 
@@ -66,7 +68,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         from ...pictures.hypothesis_part import hypothesis_part
 
         header = {"detector": config.detector_url, "data": config.data_url}
-        console.parts.append(replace(hypothesis_part(result, detector.alpha), header=header))
+        console.parts.append(replace(hypothesis_part(result, detector.level), header=header))
     return report
 
 

@@ -58,12 +58,12 @@ class DriftPrediction:
     Attributes
     ----------
     is_drift : bool
-        ``p_value <= alpha``.
+        ``p_value <= level``.
     p_value : float
     distance : float
         The statistic, see `HypothesisResult`.
     threshold : float
-        The distance that chance exceeds with probability alpha.
+        The distance that chance exceeds with probability level.
 
     See Also
     --------
@@ -131,7 +131,7 @@ class DriftDetector(BaseEstimator):
     ----------
     embedding : embedding, its spec, or None
         Embedding of bags; default a `MeanMapEmbedding`.
-    alpha : float in (0, 1), default 0.05
+    level : float in (0, 1), default 0.05
         Of `predict`: how often it may find a drift where there is none.
     n_permutations : int from 1 to 1,000,000, default 999
     n_frequencies : int from 1 to 4,096, optional
@@ -171,7 +171,7 @@ class DriftDetector(BaseEstimator):
         | Annotated[EmbeddingSpec, Instance("EmbeddingSpec")]
         | None
     ) = field(default=None, kw_only=False)
-    alpha: Annotated[float, Share] = 0.05
+    level: Annotated[float, Share] = 0.05
     n_permutations: Permutations = 999
     n_frequencies: Annotated[int, Integer(1, 4096)] | None = None
     standardize: bool = True
@@ -290,9 +290,9 @@ class DriftDetector(BaseEstimator):
         DriftPrediction
         """
         result = self.test(new)
-        threshold = float(np.quantile(result.null_distribution, 1 - self.alpha))
+        threshold = float(np.quantile(result.null_distribution, 1 - self.level))
         return DriftPrediction(
-            bool(result.p_value <= self.alpha), result.p_value, result.statistic, threshold
+            bool(result.p_value <= self.level), result.p_value, result.statistic, threshold
         )
 
     def _unit_sums(self, reference: Reference, source: Source) -> tuple[UnitSums, dict[str, Any]]:

@@ -87,7 +87,7 @@ def test_level_and_power(n, m, monkeypatch):
 @pytest.mark.long
 def test_predictions():
     rng = np.random.default_rng(1)
-    fitted = DriftDetector(alpha=0.1).fit(rng.standard_normal((500, 3)))
+    fitted = DriftDetector(level=0.1).fit(rng.standard_normal((500, 3)))
     for shift, expected in ((0.0, False), (1.0, True)):
         new = shift + rng.standard_normal((200, 3))
         p, r = fitted.predict(new), fitted.test(new)
@@ -194,7 +194,7 @@ def test_saved_whole_or_not_at_all(tmp_path):
     """The same answers in another process's detector; nothing else is replaced, damage is told."""
     rng = np.random.default_rng(4)
     path, other = tmp_path / "detector.npz", tmp_path / "other.npz"
-    fitted = DriftDetector(alpha=0.01, seed=7).fit(rng.standard_normal((20_000, 32)))
+    fitted = DriftDetector(level=0.01, seed=7).fit(rng.standard_normal((20_000, 32)))
     fitted.save(path)
     assert path.stat().st_size < 2**23
     loaded = DriftDetector.load(path)
