@@ -118,10 +118,10 @@ def judge_fit(
     -------
     dict or None
         ``n`` bags, ``measure`` in words, ``error`` of the model, its ``standard_error`` where it is
-        known, ``constant_error`` of the best
-        constant for these bags, ``means_error`` of ridge regression on the bags' means, with
-        ``forest`` also ``forest_error`` and ``forest_bags`` that it was fitted to. None where no
-        labelled bag was kept out and the penalty was given.
+        known (of bags held out, or from the folds by which the embedding was chosen),
+        ``constant_error`` of the best constant for these bags, ``means_error`` of ridge regression
+        on the bags' means, with ``forest`` also ``forest_error`` and ``forest_bags`` that it was
+        fitted to. None where no labelled bag was kept out and the penalty was given.
 
     See Also
     --------
@@ -185,6 +185,9 @@ def judge_labelled(
         "constant_error": 1.0,
         "means_error": (ridge.score / constant) ** 0.5,
     }
+    tried = fitted.report.get("choice", {}).get("tried")
+    if tried and comparison["error"] and model.alpha != "validation":  # by the same folds
+        comparison["standard_error"] = tried[0]["standard_error"] / (2 * comparison["error"])
     return comparison, []
 
 
