@@ -44,7 +44,7 @@ def divergence_blocks(
 ) -> Floats:
     """Compute the divergences of all pairs of bags exactly, block by block.
 
-    Divergences of all pairs of bags, block by block, exact: with k = 25 GloScope's matrix.
+    With k = 25 they are GloScope's matrix.
 
     The blocks of a store are computed on the open cluster; those of bags in memory in this
     process. Each finished block is kept in ``checkpoints`` under a digest of its points: the same

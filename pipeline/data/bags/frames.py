@@ -388,7 +388,7 @@ def numbers_of_frame(frame: Frame, name: str = "") -> NDArray[Any]:
         raise DataError(f"{place}two columns are called {again!r}; rename one")
     dtypes = list(frame.dtypes)
     dtype = np.float32 if dtypes and all(own == np.float32 for own in dtypes) else np.float64
-    if all(getattr(own, "kind", "O") in "biuf" for own in dtypes):
+    if _are_numbers(dtypes):
         numbers: NDArray[Any] = frame.to_numpy(dtype=dtype, na_value=np.nan)
         return numbers
     columns = [_numbers_of(frame[column], f"{place}column {column!r}") for column in frame]
@@ -425,6 +425,11 @@ def _numbers_of(column: Any, what: str) -> NDArray[Any]:  # noqa: ANN401 - of pa
     return numbers
 
 
+def _are_numbers(dtypes: Iterable[object]) -> bool:
+    """Return whether columns of these types hold numbers or truth values, and nothing else."""
+    return all(getattr(own, "kind", "O") in "biuf" for own in dtypes)
+
+
 def _are_times(values: Any) -> bool:  # noqa: ANN401 - of pandas
     """Return whether values of a column, none of them missing, are dates or times."""
     kind = getattr(values.dtype, "kind", "O")
@@ -455,8 +460,7 @@ def check_same_times(tables: Iterable[object]) -> None:
 
 
 def _columns_of_times(table: Any) -> set[object]:  # noqa: ANN401 - of any library
-    dtypes = table.dtypes if hasattr(table, "iloc") else ()
-    if len(dtypes) and all(getattr(own, "kind", "O") in "biuf" for own in dtypes):
+    if hasattr(table, "iloc") and _are_numbers(table.dtypes):
         return set()
     with _readable():
         row = table.iloc[:1] if hasattr(table, "iloc") else table[:1].to_pandas()

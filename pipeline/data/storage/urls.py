@@ -54,11 +54,12 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
 
 def is_same_place(first: str | None, second: str | None) -> bool:
     """Return whether two normalized URLs name one place: paths may differ by ".." and links."""
-    if first is None or second is None or first == second:
-        return first is not None and first == second
-    if not all(os.path.isabs(url) for url in (first, second)):
-        return False
-    return os.path.realpath(first) == os.path.realpath(second)
+    return first is not None and second is not None and place_of(first) == place_of(second)
+
+
+def place_of(url: str) -> str:
+    """Return what equal places have alike: a local path without links and "..", or the URL."""
+    return os.path.realpath(url) if os.path.isabs(url) else url
 
 
 def working_folder() -> Path:

@@ -47,7 +47,7 @@ def divergence_matrix(
 ) -> Floats:
     """Estimate the divergence of every bag of X from every bag of Y.
 
-    Estimated divergences of every bag of X from every bag of Y (000, §2.1-2.2; 001, §5).
+    The estimates are those of 000, §2.1-2.2, and 001, §5.
 
     ================ ==========================================================================
     "kl"             KL(p ‖ q) = ∫p log(p/q) in nats, p of the row and q of the column

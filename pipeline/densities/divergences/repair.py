@@ -36,7 +36,7 @@ class KernelDecomposition(TransformerMixin, BaseEstimator):
 class PSDRepair(KernelDecomposition):
     """Repair a kernel matrix that is not positive semidefinite.
 
-    Makes a kernel matrix positive semidefinite (Chen et al. 2009; 000, §2.4.1).
+    The methods are those of Chen et al. 2009 (000, §2.4.1).
 
     ========== ================================ ====================================
     method     training matrix, K = UΛUᵀ        rows B of new bags

@@ -73,18 +73,18 @@ def moments_by_arrays(
         inside = ~beyond.any(axis=1)
         unit, bag_of = unit[inside], bag_of[inside]
     n_bags, d = end - begin, unit.shape[1]
-    kept = np.bincount(bag_of, minlength=n_bags)
-    found = np.empty((n_bags, not_empty(out).shape[1]))
+    sizes = np.bincount(bag_of, minlength=n_bags)
+    rows = np.empty((n_bags, not_empty(out).shape[1]))
     columns = list(np.ascontiguousarray(unit.T))
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of a bag without points
         for j in range(d):
-            found[:, j] = np.bincount(bag_of, columns[j], n_bags) / kept
-            columns[j] -= found[bag_of, j]
+            rows[:, j] = np.bincount(bag_of, columns[j], n_bags) / sizes
+            columns[j] -= rows[bag_of, j]
         if covariance:
             for at, (left, right) in enumerate(zip(*np.triu_indices(d), strict=True), d):
                 products = columns[left] * columns[right]
-                found[:, at] = np.bincount(bag_of, products, n_bags) / kept
-    not_empty(out)[begin:end] = found
+                rows[:, at] = np.bincount(bag_of, products, n_bags) / sizes
+    not_empty(out)[begin:end] = rows
 
 
 def quantiles_by_arrays(

@@ -583,16 +583,11 @@ def _take_lists(header: Any) -> dict[int, _StoredLists]:
         form = re.fullmatch(r"(\d*[PQ])([A-Z])(.*)", str(header.get(f"TFORM{n}", "")).strip())
         if form is None:
             continue
-        scale, zero = (header.pop(key, default) for key, default in _scales(n))
+        scale, zero = header.pop(f"TSCAL{n}", 1), header.pop(f"TZERO{n}", 0)
         lists[n] = _StoredLists(form[2], scale, zero, str(header.pop(f"TDIM{n}", "")))
         if form[2] in "LX":
             header[f"TFORM{n}"] = f"{form[1]}B{form[3]}"
     return lists
-
-
-def _scales(n: int) -> tuple[tuple[str, float], tuple[str, float]]:
-    """Return the keywords that scale column n, and what they are without being there."""
-    return (f"TSCAL{n}", 1), (f"TZERO{n}", 0)
 
 
 def _has_columns(table: Any, names: Sequence[str]) -> bool:

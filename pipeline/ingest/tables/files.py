@@ -29,7 +29,7 @@ import pyarrow.parquet
 from ...core.errors import DataError
 from ...data.storage.files import check_local
 from ...data.storage.hidden import visible_files
-from ...data.storage.urls import filesystem, normalize_url
+from ...data.storage.urls import filesystem, normalize_url, place_of
 from ..declared import Source
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
@@ -192,7 +192,7 @@ def open_table(
     for url in urls:
         if not url.lower().endswith(KINDS) and not is_any:
             raise DataError(f"{url}: not a table; expected one of {', '.join(KINDS)}")
-        place = os.path.realpath(url) if os.path.isabs(url) else url
+        place = place_of(url)
         if place in places:
             name = "" if places[place] == url else f", by a link too: {places[place]}"
             raise DataError(f"{url}: given twice{name}; its points would be doubled")

@@ -119,30 +119,24 @@ class FoldErrors:
 
 
 def choose_folds(
-    n: int,
-    classes: Integers | None = None,
-    groups: Integers | None = None,
-    copies: Integers | None = None,
+    n: int, classes: Integers | None = None, groups: Integers | None = None
 ) -> Integers:
     """Return the fold of each row, shape (n_repeats, n): equally many rows in each fold.
 
-    Folds have whole groups, or else as equal shares of each class as can be, with all ``copies`` of
-    a row. With fewer groups, or rows, than folds there are as many folds as these.
+    Folds have whole groups, and as equal shares of each class as can be. With fewer groups, or
+    rows, than folds there are as many folds as these.
     """
     n_repeats = _n_repeats(n)
     rng = np.random.Generator(np.random.Philox(key=np.array([FOLD_SEED, 0], np.uint64)))
     folds = np.empty((n_repeats, n), dtype=np.int64)
     for repeat in range(n_repeats):
         order = rng.permutation(n)
-        if groups is not None:
-            folds[repeat] = _folds_of_groups(groups, order)
-            continue
         if classes is not None:
             order = order[np.argsort(classes[order], kind="stable")]
-        if copies is not None:
-            folds[repeat] = _folds_of_groups(copies, order)
-            continue
-        folds[repeat, order] = np.arange(n) % min(MOST_FOLDS, n)
+        if groups is None:
+            folds[repeat, order] = np.arange(n) % min(MOST_FOLDS, n)
+        else:
+            folds[repeat] = _folds_of_groups(groups, order)
     return folds
 
 

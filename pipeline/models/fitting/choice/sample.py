@@ -155,14 +155,14 @@ def fold_rows(
             units = weights @ (y - mean) ** 2 / weights.sum()
     units = np.where(np.isfinite(units) & (units > 0), units, 1.0)
     classes = y.argmax(axis=1) if isinstance(problem.outcome, Classes) else None
-    groups = None
+    together, grouped = copies, False
     if problem.groups is not None:
         _, groups = np.unique(problem.groups.at(index), return_inverse=True)
-        groups = groups if groups.max() > 0 else None  # one group cannot be left out
-    clusters = groups if groups is not None else copies
-    clusters = np.arange(len(y)) if clusters is None else clusters
-    folds = choose_folds(len(y), classes, groups, copies)
-    return FoldRows(y, folds, units, weights, clusters), groups is not None
+        if groups.max() > 0:  # one group cannot be left out
+            classes, together, grouped = None, groups, True
+    folds = choose_folds(len(y), classes, together)
+    clusters = np.arange(len(y)) if together is None else together
+    return FoldRows(y, folds, units, weights, clusters), grouped
 
 
 def count_labelled(source: LabelledBags) -> int:
