@@ -118,13 +118,8 @@ def test_points_outside_are_logged(caplog):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"method": "knn"}, ParameterError, "method is 'knn'"),
         ({"smoothness": "cv"}, ParameterError, "smoothness is 'cv'"),
-        ({"smoothness": None}, ParameterError, "smoothness is None"),
-        ({"smoothness": -1}, ParameterError, "max_norm is -1"),
-        ({"smoothness": np.nan}, ParameterError, "smoothness is nan"),
         ({"smoothness": np.nan, "shape": "tensor"}, ParameterError, "smoothness is nan"),
-        ({"smoothness": 2, "method": "kde"}, ParameterError, r"bandwidth is 2\.0"),
         ({"method": "kde", "basis": "legendre"}, ParameterError, "do not fit 'kde'"),
         ({"smoothness": 2, "out_of_box": "error"}, BagError, "bag 1: 1 points lie outside"),
         ({"smoothness": 2, "out_of_box": "drop"}, BagError, "bag 1: no point lies inside"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError
 from bagbasis.densities import estimate_densities, kde_at
 from tests.oracles.densities import kernel_density_by_loop
 
@@ -85,17 +85,6 @@ def test_points_outside_are_clipped():
 def test_far_from_the_points_it_is_zero():
     """Beyond nine bandwidths the density is zero, without warnings."""
     assert kde_at([[[0.1]]], [0.9], 0.02)[0, 0] == 0
-
-
-@pytest.mark.parametrize(
-    ("bandwidth", "expected"),
-    [(h, "share of the box's side") for h in (0, -1, 1.5)]
-    + [(h, "expected a number") for h in (np.nan, "auto")],
-)
-def test_bandwidths_out_of_range(bandwidth, expected):
-    """A bandwidth is a number, a share of the box's side."""
-    with pytest.raises(ParameterError, match=f"^bandwidth is .*{expected}"):
-        kde_at([[[0.5]]], [0.5], bandwidth)
 
 
 def test_refused():

@@ -332,14 +332,6 @@ def test_the_coordinates_of_a_fit_are_known(kind):
     assert pipeline.n_features_in_ == 2
 
 
-@pytest.mark.parametrize("params", [{"out_of_box": "wrap"}, {"dtype": "float16"}])
-def test_common_parameters(kind, params):
-    """out_of_box and dtype are checked by all."""
-    ((name, value),) = params.items()
-    with pytest.raises(ParameterError, match=f"{name} is '{value}'"):
-        kind(**params).fit(UNIT)
-
-
 @pytest.mark.long
 def test_a_store_decides_as_memory_does(kind, tmp_path):
     """A store's box and bags give the spec that they give in memory; its transform is lazy."""

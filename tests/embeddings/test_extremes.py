@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from bagbasis import DoubleBasisClassifier, ExtremesEmbedding, MomentsEmbedding
-from bagbasis.core.errors import ParameterError
 
 RNG = np.random.default_rng(0)
 BAGS = [RNG.random((size, 3)) for size in (1, 30, 257, 1000)]
@@ -59,12 +57,3 @@ def test_one_point_decides():
         scores[type(embedding)] = model.score(bags[60:], y[60:])
     assert scores[ExtremesEmbedding] == 1
     assert scores[MomentsEmbedding] < 0.95
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("n_directions", 0), ("tail", 0.0), ("tail", 0.5), ("seed", -1)]
-)
-def test_wrong_parameters(name, value):
-    """They are named."""
-    with pytest.raises(ParameterError, match=f"^{name} is {value}; expected"):
-        ExtremesEmbedding(**{name: value}).fit(BAGS)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, TOTAL_MASS, lambda_nodes
 from tests.oracles.hdd import CHECK_POINTS, CHECK_VALUES, kappa, kappa_of_nodes
 
@@ -140,19 +139,3 @@ def test_random_nodes_are_those_of_the_seed():
     """The same seed draws the same nodes, another one others."""
     assert lambda_nodes("js", 5, "random", 3) == lambda_nodes("js", 5, "random", 3)
     assert lambda_nodes("js", 5, "random", 3) != lambda_nodes("js", 5, "random", 4)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("euclid", 3), "distance is 'euclid'"),
-        (("js", 0), "n_lambdas is 0"),
-        (("js", 2.5), "n_lambdas is 2.5"),
-        (("js", 9), "n_lambdas = 8"),
-        (("js", 3, "gauss"), "nodes is 'gauss'"),
-    ],
-)
-def test_refusals(arguments, message):
-    """A wrong argument is named."""
-    with pytest.raises(ParameterError, match=message):
-        lambda_nodes(*arguments)

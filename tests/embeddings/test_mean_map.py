@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore, Box, MeanMapEmbedding, RandomFourierFeatures
-from bagbasis.core.errors import BagError, DataError, ParameterError
+from bagbasis.core.errors import BagError, DataError
 from bagbasis.embeddings import mmd_squared
 from bagbasis.embeddings.random_features.frequencies import draw_frequencies
 from tests.oracles.mean_map import CHECK_MMD, check_samples, kernel, mmd_squared_by_pairs
@@ -229,34 +229,6 @@ def test_blocks_of_points_are_summed_in_double():
     embedding = MeanMapEmbedding(n_features=64, bandwidth=0.1)
     few, many = embedding.fit_transform(Bags.from_list([points, np.tile(points, (1000, 1))]))
     np.testing.assert_allclose(many, few, atol=2e-7)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"kernel": "cauchy"}, "kernel is 'cauchy'; expected one of"),
-        ({"kernel": None}, "kernel is None"),
-        ({"n_features": 3}, "n_features is 3; expected an even integer"),
-        ({"n_features": 0}, "n_features is 0"),
-        ({"n_features": 4.0}, "n_features is 4.0"),
-        ({"n_features": True}, "n_features is True"),
-        ({"bandwidth": 0}, "bandwidth is 0; expected a share of the box's side ≥ 1e-06"),
-        ({"bandwidth": -1.0}, "bandwidth is -1.0"),
-        ({"bandwidth": np.nan}, "bandwidth is nan"),
-        ({"bandwidth": "auto"}, "bandwidth is 'auto'"),
-        ({"bandwidth": None}, "bandwidth is None"),
-        ({"kernel": "matern", "nu": 0.2}, "nu is 0.2"),
-        ({"nu": np.inf}, "nu is inf"),
-        ({"nu": "3/2"}, "nu is '3/2'"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": 1.5}, "seed is 1.5"),
-        ({"seed": 2**64}, "seed is 18446744073709551616"),
-    ],
-)
-def test_wrong_parameters(params, message):
-    """Each wrong parameter is refused by fit, in one line naming it."""
-    with pytest.raises(ParameterError, match=message):
-        MeanMapEmbedding(**params).fit(UNIT)
 
 
 def test_wrong_arguments_of_mmd_squared():

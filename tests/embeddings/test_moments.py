@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagbasis import MomentsEmbedding
-from bagbasis.core.errors import DataError, ParameterError
+from bagbasis.core.errors import DataError
 from bagbasis.embeddings import MomentsSpec
 
 pytestmark = pytest.mark.portable
@@ -83,17 +83,3 @@ def test_specs_and_parameters_of_before():
     for spec in (fitted, plain):
         assert MomentsSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
     assert MomentsEmbedding.from_params({"covariance": True}).standardize is False
-
-
-@pytest.mark.parametrize("value", [None, 1, "yes"])
-def test_wrong_standardize(value):
-    """What is neither True nor False is refused."""
-    with pytest.raises(ParameterError, match=r"standardize is .*; expected True or False"):
-        MomentsEmbedding(standardize=value).fit(UNIT)
-
-
-@pytest.mark.parametrize("covariance", [None, 1, "full"])
-def test_wrong_covariance(covariance):
-    """What is neither True nor False is refused."""
-    with pytest.raises(ParameterError, match=r"covariance is .*; expected True or False"):
-        MomentsEmbedding(covariance=covariance).fit(UNIT)

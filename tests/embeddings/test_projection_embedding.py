@@ -94,8 +94,6 @@ def test_bandwidth_auto_is_the_densities_choice():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"bandwidth": 0}, "bandwidth is 0; expected a share of the box's side"),
-        ({"bandwidth": np.inf}, "bandwidth is inf; expected a share of the box's side"),
         ({"bandwidth": "wide"}, "bandwidth is 'wide'; expected"),
         ({"bandwidth": 0.1, "basis": "legendre"}, "polynomials have none"),
         ({"bandwidth": "auto", "basis": "trigonometric"}, "is for basis='cosine'"),
@@ -134,17 +132,8 @@ def test_in_a_pipeline():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"basis": "fourier"}, "basis is 'fourier'"),
-        ({"n_per_dim": 0}, "n_per_dim is 0"),
-        ({"n_per_dim": 2.5}, "n_per_dim is 2.5"),
-        ({"n_per_dim": "many"}, "n_per_dim is 'many'"),
         ({"n_per_dim": None}, "n_per_dim is None"),
-        ({"max_norm": -1}, "max_norm is -1"),
-        ({"max_norm": float("inf")}, "max_norm is inf"),
-        ({"max_norm": "ten"}, "max_norm is 'ten'"),
         ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
-        ({"marginals": 0}, "marginals is 0"),
-        ({"marginals": 1.5}, "marginals is 1.5"),
         ({"n_per_dim": 1000}, "more than 200000 functions"),
     ],
 )

@@ -80,16 +80,6 @@ def test_bags_of_any_number_of_points(size, out_of_box):
     np.testing.assert_allclose(embedding.transform([bag]), expected.reshape(1, -1), atol=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("n_directions", 0), ("n_quantiles", 0), ("n_quantiles", 2.5), ("seed", -1)]
-)
-def test_wrong_parameters(name, value):
-    """They are named, in one dimension, too."""
-    for bags in (UNIT, [RNG.random((4, 1))]):
-        with pytest.raises(ParameterError, match=f"^{name} is {value}; expected"):
-            SlicedWassersteinEmbedding(**{name: value}).fit(bags)
-
-
 def test_too_many_features():
     """Directions times quantiles have the limit of all embeddings."""
     with pytest.raises(ParameterError, match="n_directions is 1000000; expected"):

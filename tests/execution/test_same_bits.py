@@ -150,11 +150,9 @@ def test_cores(name, stores, alone):
         assert digest(CASES[name](stores)) == alone[name]
 
 
-@pytest.mark.parametrize("n_workers", [1, 4])
-def test_workers(n_workers, stores, alone):
-    """Of two cores where there is one of them."""
-    cores = 2 if n_workers == 1 else 1
-    given = {"n_workers": n_workers, "cores_per_worker": cores, "memory_limit": "1GiB"}
+def test_workers(stores, alone):
+    """Two of them, of two cores each."""
+    given = {"n_workers": 2, "cores_per_worker": 2, "memory_limit": "1GiB"}
     with connect("local", **given), use_cores(2):
         found = {name: digest(case(stores)) for name, case in CASES.items()}
     assert found == alone

@@ -315,18 +315,3 @@ def test_no_spread_within(statistic, given):
     assert told == ("bandwidth" not in given)  # constants; others differ within
     assert np.isnan(r.effect)
     assert r.p_value == (1.0 if "bandwidth" in given else 0.05)
-
-
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (lambda: FourierMMD(0), "n_frequencies is 0"),
-        (lambda: BlockMMD(1), "block_size is 1"),
-        (lambda: MeanEmbeddings("a"), "n_locations is 'a'"),
-        (lambda: MeanEmbeddings(2, [[1.0]]), "expected 2 lists of finite numbers"),
-    ],
-)
-def test_parameters_of_statistics(make, told):
-    """Refused where they are made."""
-    with pytest.raises(BagbasisError, match=told):
-        make()

@@ -165,7 +165,6 @@ X, Y = np.random.default_rng(0).random((2, 5, 2))
         ({"null": "normal"}, "null is 'normal'; the statistic 'mmd_u' admits"),
         ({"statistic": "energy", "kernel": "gaussian"}, "the statistic 'energy' has no kernel"),
         ({"statistic": "energy", "bandwidth": 1.0}, "bandwidth is 1.0; 'energy' has no kern"),
-        ({"bandwidth": 0}, "bandwidth is 0"),
         ({"b": X[:, :1]}, "samples of different dimensions: a 2, b 1"),
         ({"a": X[:1]}, "1 point in a; a test compares at least two"),
         ({"a": np.ones((3, 2)), "b": np.ones((4, 2)), "bandwidth": 1.0}, "all rows .* are alike"),
@@ -173,8 +172,6 @@ X, Y = np.random.default_rng(0).random((2, 5, 2))
         ({"groups": list("abc")}, "expected .labels of a, labels of b."),
         ({"groups": (list("aaaaa"), list("bbbcc"))}, "1 group in a"),
         ({"groups": (list("aabbb"), list("ccddd")), "null": "gamma"}, "takes rows for independent"),
-        ({"n_permutations": 0}, "n_permutations is 0"),
-        ({"n_permutations": 10**10}, "expected an integer from 1 to 1000000"),
     ],
 )
 def test_refusals(change, told):

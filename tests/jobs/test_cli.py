@@ -16,7 +16,7 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.core.errors import StoreError
-from bagbasis.jobs.cli import cli, run_job
+from bagbasis.jobs.cli import cli
 from bagbasis.jobs.job import headings
 from bagbasis.jobs.shell import JOBS
 from tests.jobs.running import CONFIGS, bags, done, refused, settings
@@ -48,18 +48,6 @@ def is_store(url):
 def command_of(job):
     """How a job is called: bags test two-sample, bags drift fit."""
     return re.sub("^(test|drift)-", r"\1 ", job)
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_refused_configs(job, capsys):
-    """Each job refuses a wrong key, and a config that is not there, in one line that names it."""
-    for arguments, name in {
-        (None, ("no_such_key=1",)): "no_such_key",
-        ("/nowhere.yaml",): "/nowhere",
-    }.items():
-        assert run_job(job, *arguments) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert name in line
 
 
 @pytest.mark.long
@@ -116,14 +104,6 @@ def test_json_is_the_report_and_nothing_else(regression, tmp_path):
     assert "not found" in refused(1, "verify", "/nowhere/a.zarr", "--json")
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_help_of_a_job_lists_its_keys(job):
-    """bags JOB --help shows the keys of its config."""
-    printed = done(*command_of(job).split(), "--help")
-    assert JOBS[job].help in printed
-    assert ("out_dir" if job in ("evaluate", "demo", "experiment") else "url") in printed
-
-
 @pytest.mark.parametrize(("job", "key"), [("fit", "alpha"), ("tune", "eta"), ("drift fit", "seed")])
 def test_help_is_short(job, key):
     """--help fits two screens and has no marks of code; --help-all has types and defaults."""
@@ -137,11 +117,6 @@ def test_help_is_short(job, key):
     assert "default" in whole
     assert "a string; required" in " ".join(whole.split())
     assert "required: " in short
-
-
-def test_help_of_bags_is_whole():
-    """No summary of a command is cut off at 80 columns."""
-    assert "..." not in done("--help").partition("Bags:")[2]
 
 
 @pytest.mark.parametrize("words", [("test", "two-sample"), ("test-two-sample",)])
@@ -180,13 +155,6 @@ def test_wrong_command_line_is_one_line(args, told):
     assert told in refused(2, *args)
 
 
-def test_no_arguments_is_help():
-    """bags alone says how it is used."""
-    result = bags()
-    assert result.exit_code == 2
-    assert "Usage" in result.output
-
-
 def test_missing_store_is_one_line():
     """A store that is not there: exit code 1 and its name."""
     assert "/nowhere/a.zarr: not found" in refused(1, "verify", "/nowhere/a.zarr")
@@ -195,25 +163,6 @@ def test_missing_store_is_one_line():
     assert "/nowhere/m.zarr" in refused(1, "evaluate", *urls)
     urls = settings(data_url="/nowhere/a.zarr", model_url="/nowhere/m.zarr")
     assert "/nowhere/a.zarr: not found" in refused(1, "fit", *urls)
-
-
-@pytest.mark.long
-def test_model_for_another_dimension_is_one_line(regression, classification, tmp_path):
-    """A model of points in the plane refuses bags in space, before it writes anything."""
-    urls = settings(data_url=classification / "bags.zarr", model_url=regression / "model.zarr")
-    line = refused(1, "predict", *urls, *settings(output_url=tmp_path / "p.parquet"))
-    assert "dimension 2" in line
-    assert "dimension 3" in line
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.long
-def test_report_that_can_not_be_written(regression):
-    """A report in a place that cannot be made is an error that names it."""
-    report = settings(report="/proc/nowhere/report.json")
-    result = bags("info", regression / "bags.zarr", *report)
-    assert result.exit_code == 1
-    assert "/proc/nowhere/report.json: cannot be written" in result.stderr
 
 
 def test_unreachable_cluster_and_unknown_profile(regression, tmp_path):

@@ -45,8 +45,6 @@ def hidden(tmp_path_factory):
     ("job", "task"),
     [
         ("fit", "regression"),
-        ("fit", "densities"),
-        ("evaluate", "regression"),
         ("evaluate", "densities"),
         ("predict", "regression"),
         ("tune", "regression"),

@@ -111,17 +111,6 @@ def test_nothing_there(tmp_path):
     assert "no model 'abc'; registered are: none" in refused(1, "models", "promote", url, "abc")
 
 
-def test_refusals_change_nothing(registry, names):
-    """A wrong name is refused with those that are there; the champion stays."""
-    registry.promote(names[0])
-    line = refused(1, "models", "promote", registry.url, "0" * 16)
-    assert names[1] in line
-    assert "models promote" in line
-    assert "no champion before" in refused(1, "models", "rollback", registry.url)
-    assert registry.current() == names[0]
-    assert "nowhere" in refused(1, "models", "list", "nowhere://registry")
-
-
 def cells(table):
     """Cells of each row, without spaces, of a table with tabs."""
     _, _, *rows = table.splitlines()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
 from pydantic import Field
 
 from bagbasis import ProjectionEmbedding
 from bagbasis.core import Integer, OneOf, Parameter, parameters_of
-from bagbasis.core.config_errors import accepted_by
 from bagbasis.core.errors import ConfigError
 from bagbasis.jobs.commands import fit
 from bagbasis.jobs.configs.config import (
@@ -161,14 +160,6 @@ def test_wrong_parameter_found_while_fitting(regression, tmp_path):
     assert not (tmp_path / "m.zarr").exists()
 
 
-@pytest.mark.long
-def test_wrong_names_of_coordinates(regression, tmp_path):
-    """As many axis labels as coordinates, or none."""
-    urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
-    more = settings(out_dir=tmp_path / "out", coordinate_names="[x]")
-    assert "'coordinate_names' has 1 names" in refused(2, "evaluate", *urls, *more)
-
-
 def test_yaml_numbers_are_what_people_mean():
     """1e-3 is a number, 001 a string, and other values stay what YAML says."""
     values = {"1e-3": 0.001, "-2E5": -2e5, "001": "001", "10": 10, "-3": -3, "0": 0, "0.5": 0.5}
@@ -183,15 +174,6 @@ def test_empty_file_is_an_empty_config(tmp_path):
     """A file with comments alone has no keys."""
     (tmp_path / "empty.yaml").write_text("# nothing\n")
     assert read_yaml(tmp_path / "empty.yaml") == {}
-
-
-def test_allowed_in_words():
-    """Types and their bounds read as a sentence."""
-    assert accepted_by(int | None) == "an integer or null"
-    assert accepted_by(Annotated[float, Field(gt=0, le=1)]) == "a number > 0 and <= 1"
-    assert accepted_by(Literal["a", "b"] | bool) == "'a', 'b' or true or false"
-    pair = Annotated[list[float], Field(min_length=2, max_length=2)]
-    assert accepted_by(list[pair]) == "[[a number, a number], ...]"
 
 
 def config_with_two_embeddings() -> type[ReportConfig]:

@@ -69,12 +69,6 @@ def test_demo_starts_over(tmp_path):
     assert {path.name for path in out_dir.iterdir()} == {".bagbasis-demo", "mine.txt"}
 
 
-def test_demo_has_its_tasks():
-    """A demo of digits is one of classes."""
-    line = refused(2, "demo", DEMO, *settings(digits__model__task="regression"))
-    assert "'digits.model.task' is 'regression'; expected 'classification'" in line
-
-
 def test_demo_refuses_a_directory_with_other_files(tmp_path):
     """A directory that no demo made is left alone."""
     (tmp_path / "digits").mkdir()

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from bagbasis import HDDEmbedding, ProjectionEmbedding
 from bagbasis.core.errors import ConfigError
 from bagbasis.embeddings import EMBEDDINGS
-from bagbasis.jobs.commands import demo, fit
+from bagbasis.jobs.commands import fit
 from bagbasis.jobs.configs.config import load_config
 from bagbasis.jobs.configs.sections import NAMED, build, section_of
 from tests.jobs.running import CONFIGS
@@ -41,21 +41,6 @@ def test_name_replaces_the_whole_section():
     assert model.embedding.distance == "js"
     assert model.embedding.max_norm is None
     assert isinstance(config.model.estimator().embedding, ProjectionEmbedding)
-
-
-def test_demo_takes_one_name_for_both_parts():
-    """bags demo --set embedding=js is valid, and null keeps the sections."""
-    config = load_config(demo.Config, CONFIGS / "demo.yaml", ["embedding=hellinger"])
-    assert config.embedding == "hellinger"
-    assert load_config(demo.Config, CONFIGS / "demo.yaml").embedding is None
-
-
-@pytest.mark.parametrize("key", ["embedding", "model.embedding"])
-def test_unknown_name_is_refused(key):
-    """The refusal names the key and what is there."""
-    with pytest.raises(ConfigError, match=rf"--set: key '{key}'.*'jss'.*js") as refusal:
-        fit_config(f"{key}=jss")
-    assert "\n" not in str(refusal.value)
 
 
 def test_transformers_of_points():

@@ -73,21 +73,6 @@ def test_evaluate_regression_reports_what_scikit_learn_computes(regression, tmp_
 
 
 @pytest.mark.long
-def test_evaluate_splits_by_holdout(regression, tmp_path):
-    """subset=holdout and subset=train share the bags, and the squared errors, between them."""
-    urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
-    errors = {}
-    for subset in ("all", "holdout", "train"):
-        done("evaluate", *urls, *settings(out_dir=tmp_path / subset, subset=subset))
-        report = json.loads((tmp_path / subset / "report.json").read_text())
-        errors[subset] = report["targets"]["n_components"]
-    assert 50 < errors["holdout"]["n"] < 130
-    assert errors["holdout"]["n"] + errors["train"]["n"] == errors["all"]["n"] == 300
-    squares = {subset: e["n"] * e["rmse"] ** 2 for subset, e in errors.items()}
-    assert squares["holdout"] + squares["train"] == pytest.approx(squares["all"], rel=1e-6)
-
-
-@pytest.mark.long
 def test_evaluate_classification_reports_confusion(classification, tmp_path):
     """Accuracy, per-class numbers and the confusion matrix agree with each other and the model."""
     store = BagStore.open(classification / "bags.zarr")
@@ -104,43 +89,6 @@ def test_evaluate_classification_reports_confusion(classification, tmp_path):
     assert "log loss" in printed
     for name in ("confusion.png", "densities.png"):
         assert_picture(tmp_path / name)
-
-
-@pytest.mark.long
-def test_predict_writes_parquet_and_zarr_with_ids(regression, tmp_path):
-    """Both formats hold the model's predictions in the order of the ids."""
-    store, model = BagStore.open(regression / "bags.zarr"), load_model(regression / "model.zarr")
-    expected = model.predict(store.read())
-    urls = settings(data_url=store.url, model_url=regression / "model.zarr")
-    done("predict", *urls, *settings(output_url=tmp_path / "p.parquet"))
-    frame = pd.read_parquet(tmp_path / "p.parquet").sort_values("id")
-    assert frame["id"].tolist() == store.ids().tolist()
-    np.testing.assert_allclose(frame["n_components"], expected, rtol=1e-5)
-    done("predict", *urls, *settings(output_url=tmp_path / "p.zarr", format="zarr"))
-    group = zarr.open_group(tmp_path / "p.zarr", mode="r")
-    np.testing.assert_allclose(group["predictions"][:], expected, rtol=1e-5)
-
-
-@pytest.mark.long
-def test_predict_writes_how_sure_it_is(regression, tmp_path):
-    """Columns of a model that keeps its posterior; of another one, a line that says what to do."""
-    urls = settings(data_url=regression / "bags.zarr", columns="[std, leverage, mahalanobis]")
-    line = refused(
-        1,
-        "predict",
-        *urls,
-        *settings(model_url=regression / "model.zarr", output_url=tmp_path / "p"),
-    )
-    assert "uncertainty" in line
-    sure = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr", report="null")
-    sizes = settings(model__embedding="projection", model__random_features__n_features=64)
-    done("fit", CONFIGS / "fit.yaml", *sure, *sizes, *settings(model__uncertainty="true"))
-    done("predict", *urls, *settings(model_url=tmp_path / "m.zarr", output_url=tmp_path / "p"))
-    frame = pd.read_parquet(tmp_path / "p").sort_values("id")
-    model, bags = load_model(tmp_path / "m.zarr"), BagStore.open(regression / "bags.zarr").read()
-    np.testing.assert_allclose(frame["std"], model.predict(bags, return_std=True)[1], rtol=1e-5)
-    for name, values in model.bag_scores(bags)._asdict().items():
-        np.testing.assert_allclose(frame[name], values, rtol=1e-4)
 
 
 @pytest.mark.long
@@ -293,28 +241,6 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
     assert BagStore.open(tmp_path / "npz.zarr").responses().positions.tolist() == [1]
     line = refused(2, "ingest", *given, *settings(responses="x.csv"))
     assert "'responses' is for tables" in line
-
-
-@pytest.mark.long
-def test_several_targets_at_once(tmp_path):
-    """A list of targets is fitted and evaluated together, each with its own panel and row."""
-    rng = np.random.default_rng(1)
-    store = BagStore.create(tmp_path / "bags.zarr", 1, ["a", "b", "c"])
-    means = rng.random(80)
-    store.append(
-        [np.clip(rng.normal(m, 0.1, (20, 1)), 0, 1) for m in means],
-        {"a": means, "b": -means, "c": np.full(80, np.nan)},
-    )
-    urls = settings(data_url=store.url, model_url=tmp_path / "model.zarr")
-    model = settings(model__random_features__n_features=32, model__embedding__name="projection")
-    assert "say which" in refused(1, "fit", *urls, *model)
-    done("fit", *urls, *model, *settings(target="[a, b]"))
-    done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
-    errors = json.loads((tmp_path / "out" / "report.json").read_text())["targets"]
-    assert list(errors) == ["a", "b"]
-    assert errors["a"]["rmse"] < 0.5 * errors["a"]["constant_rmse"]
-    assert_picture(tmp_path / "out" / "predictions.png")
-    assert_picture(tmp_path / "out" / "densities.png")
 
 
 def test_nothing_is_replaced_unless_told(regression):

@@ -24,9 +24,8 @@ from bagbasis.models import write_predictions
 from tests.jobs.running import assert_picture
 
 NAMES = [
-    "$price_$", "$20%-$50", "A$B_$C", "$0-$50", r"\$a_$", r"$\frac{", "$", "$$", "_^{}",
-    "two\nlines", "a\rb", "a\x1b[31mred", "\u202eright to left", "x" * 5000, "名\U0010fffd",
-    "<b>&amp;",
+    "$price_$", r"$\frac{", "$", "two\nlines", "a\x1b[31mred", "\u202eright to left", "x" * 5000,
+    "名\U0010fffd", "<b>&amp;",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.core.errors import StoreError
-from bagbasis.jobs.files import plain, write_report
+from bagbasis.jobs.files import write_report
 from tests.jobs.running import done, refused, settings
 
 
@@ -69,17 +69,3 @@ def test_a_report_is_replaced(tmp_path):
         BagStore.create(tmp_path / "s.zarr", 2, overwrite=True)
         done("info", tmp_path / "s.zarr", *settings(report=path))
         assert json.loads(path.read_text())["job"] == "info"
-
-
-def test_permissions_are_those_of_any_new_file(tmp_path):
-    """Others may read a report as they may read any file of the user."""
-    (tmp_path / "other").write_text("")
-    write_report(tmp_path / "report.json", {})
-    modes = {(tmp_path / name).stat().st_mode for name in ("other", "report.json")}
-    assert len(modes) == 1
-
-
-def test_plain_keeps_text_and_order():
-    """A text is no list of letters, and keys stay in their order."""
-    assert plain({"b": "text", "a": []}) == {"b": "text", "a": []}
-    assert list(plain({"b": 1, "a": 2})) == ["b", "a"]

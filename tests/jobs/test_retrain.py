@@ -14,9 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bagbasis import BagStore, load_model
 from bagbasis.core.digits import rounded, with_error
 from bagbasis.data.storage.lock import writer_lock
-from bagbasis.jobs.commands.retrain import EXIT_CODES
 from bagbasis.jobs.commands.retrain_report import lines_of, markdown
-from bagbasis.jobs.runs import attach
 from bagbasis.operations import Registry
 from tests.data.store.processes import running
 from tests.jobs.pages import Page
@@ -228,24 +226,6 @@ def test_line_begun_by_an_earlier_version(folder):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"window__bags": 10, "window__days": 1}, "so many bags or so many days, not both"),
-        ({"window__bags": 0}, "'window.bags' is 0"),
-        ({"holdout": 0}, "'holdout' is 0"),
-        ({"drift__action": "stop"}, "'report' or 'refuse'"),
-        ({"model__alpha": "best"}, "'model.alpha'"),
-        ({"model__task": "densities", "target": "y"}, "key 'target' is not used"),
-        ({"model__random_features__n_features": 16, "model__alphas": "[0, 1]"}, "section 'model'"),
-    ],
-)
-def test_wrong_config_is_exit_code_2(tmp_path, changes, told):
-    """Wrong keys and values are one line each."""
-    grow(create(tmp_path / "bags.zarr"), 20)
-    assert told in refused(2, "retrain", *given(tmp_path, **changes))
-
-
-@pytest.mark.parametrize(
     ("changes", "code", "told"),
     [
         ({"out_dir": "x" * 300}, 2, "a name in a path has at most 255 bytes"),
@@ -261,32 +241,6 @@ def test_no_place_for_reports_is_no_round(tmp_path, changes, code, told):
     assert told in line
     assert "section" not in line
     assert not (tmp_path / "registry").exists()
-
-
-@pytest.mark.long
-def test_replaced_store_is_exit_code_1(folder):
-    """Another store at the URL: one line that says how one can tell."""
-    shutil.rmtree(folder / "bags.zarr")
-    grow(create(folder / "bags.zarr"), 90)
-    line = refused(1, "retrain", *given(folder))
-    assert "it has 90 bags, 120 were learned from" in line
-
-
-def test_help_has_the_exit_codes():
-    """What schedulers need stands in --help."""
-    printed = " ".join(done("retrain", "--help").split())
-    for code, text in EXIT_CODES.items():
-        assert f"{code} {text}" in printed
-
-
-@pytest.mark.long
-def test_submitted(folder):
-    """A retraining runs as a submitted job does, and its report is the run's."""
-    root = folder / "runs"
-    run_id = done("submit", "retrain", *given(folder), "--root", root).splitlines()[0]
-    report = attach(run_id, root=root).result(timeout=120)
-    assert report["model"] == Registry(folder / "registry").current()
-    assert report == {**report_of(folder, 2), "seconds": report["seconds"]}
 
 
 @pytest.mark.long

@@ -224,21 +224,6 @@ def test_registry(where, network, tmp_path):
 
 
 @pytest.mark.long
-def test_damaged_in_a_registry(network, tmp_path):
-    """A lost chunk is found without running the network; registered again it is put right."""
-    registry = Registry(tmp_path / "registry")
-    name = registry.register(network)
-    [chunk, *_] = (Path(registry.model_url(name)) / "leaf000" / "c").rglob("*")
-    [file] = [chunk] if chunk.is_file() else [one for one in chunk.rglob("*") if one.is_file()]
-    file.unlink()
-    with pytest.raises(ModelError, match="a chunk of its arrays is missing"):
-        registry.promote(name)
-    registry.register(network)
-    registry.promote(name)
-    assert registry.current() == name
-
-
-@pytest.mark.long
 def test_on_a_cluster(where, tmp_path):
     """Workers judge and predict with the bits of this process."""
     data, out = settings(data_url=where / "bags.zarr"), settings(model_url=tmp_path / "m.zarr")

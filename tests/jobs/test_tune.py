@@ -229,7 +229,6 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
             {"search__embedding": "{floor: [0.02]}"},
             ["unknown key 'search.embedding.floor'", "the projection embedding has basis"],
         ),
-        ({"search__embedding__n_per_dim": "[]"}, ["'search.embedding.n_per_dim' is empty"]),
         (
             {"search__embedding__n_per_dim": "[4, 1.5]"},
             ["'search.embedding.n_per_dim' holds 1.5; expected an integer"],
@@ -240,26 +239,7 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
             ["'search.embedding[1]' is 'jss'", "did you mean 'js'?"],
         ),
         ({"search__embedding": "[3]"}, ["'search.embedding[0]' is 3; expected an embedding"]),
-        (
-            {"search__embedding": "[{name: hdd, widths: [1]}]"},
-            ["unknown key 'search.embedding[0].widths'", "the hdd embedding has distance"],
-        ),
-        (
-            {"search__embedding": "[{name: hdd, bandwidth: [0.02, 1.5]}]"},
-            ["'search.embedding[0].bandwidth' holds 1.5", "expected a number > 0 and < 1"],
-        ),
-        ({"search__embedding": "wide"}, ["'search.embedding' is 'wide'"]),
-        (
-            {"search__random_features__n_features": "[64]"},
-            ["unknown key 'search.random_features.n_features'", "scale_multiplier"],
-        ),
-        (
-            {"search__random_features__scale_multiplier": "[]"},
-            ["'search.random_features.scale_multiplier' is []"],
-        ),
-        ({"search__rungs": "3"}, ["unknown key 'search.rungs'", "first_bags"]),
         ({"search__first_bags": "301"}, ["first_bags is 301; there are 300 bags"]),
-        ({"model__random_features__scale": "2.0"}, ["scale is 2.0"]),
         ({"target": "weight"}, ["no target 'weight'"]),
     ],
 )
@@ -272,13 +252,6 @@ def test_bad_config_is_one_line(regression, tmp_path, values, parts):
         assert part in line
     assert not (tmp_path / "model.zarr").exists()
     assert not (regression / "bags.zarr.cache").exists()
-
-
-def test_model_that_is_there_is_not_replaced(regression):
-    """Without overwrite nothing is tuned for a place that is taken."""
-    line = refused(1, "tune", *SMALL, *urls(regression, regression))
-    assert "exists already" in line
-    assert not (regression / "tune").exists()
 
 
 @pytest.mark.long

@@ -13,14 +13,12 @@ from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
-    MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
     cross_val_score,
     load_model,
 )
-from bagbasis.core.errors import DataError, ParameterError
 from bagbasis.embeddings import FourierSpec, NystroemSpec
 from bagbasis.execution.lanes import use_cores
 from bagbasis.models.fitting.choice.short_list import short_list
@@ -107,25 +105,6 @@ def test_few_bags_choose_the_penalty_by_folds(chosen, monkeypatch):
 
 
 @pytest.mark.long
-def test_noise_that_differs_from_bag_to_bag_does_not_cost_the_default_much(monkeypatch):
-    """The error of the largest spreads is theirs alone; GCV spreads it over all bags."""
-    rng = np.random.default_rng(3)
-
-    def drawn(n):
-        spread = rng.uniform(0.5, 3, n)
-        points = [rng.normal(0, s, (rng.integers(20, 60), 3)) for s in spread]
-        return Bags.from_list(points), spread
-
-    (bags, y), (new, truth) = drawn(200), drawn(500)
-    floor = np.mean(truth**2 / (2 * 3 * new.sizes))  # of the estimate that knows the law
-    default = DoubleBasisRegressor().fit(bags, y)
-    assert ((default.predict(new) - truth) ** 2).mean() < 1.2 * floor
-    monkeypatch.setattr("bagbasis.models.fitting.fit_parameters.FEW_BAGS", 0)
-    by_gcv = DoubleBasisRegressor().fit(bags, y)
-    assert ((by_gcv.predict(new) - truth) ** 2).mean() > 1.4 * floor
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
 def test_the_second_basis_of_a_choice_is_landmarks(kind, by_default):
     """With as many landmarks as bags it is the kernel itself."""
@@ -158,7 +137,7 @@ def test_landmarks_are_counted_by_the_bags_and_not_by_a_smaller_sample(monkeypat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("d", [1, 3, 4, 30, 2000])
+@pytest.mark.parametrize("d", [1, 4, 2000])
 def test_every_dimension_has_a_default(d):
     bags, y = bags_of(24, d, size=6)
     model = DoubleBasisRegressor(random_features=SMALL).fit(bags, y)
@@ -174,18 +153,6 @@ def test_few_bags_are_no_reason_to_refuse(n):
     bags, y = bags_of(n)
     model = DoubleBasisRegressor(random_features=SMALL, alpha=0.1).fit(bags, y)
     assert np.isfinite(model.predict(bags)).all()
-
-
-def test_no_label_is_refused_as_ever():
-    bags, _ = bags_of(5)
-    with pytest.raises(DataError, match="no labelled bags to fit"):
-        DoubleBasisRegressor().fit(bags, np.full(5, np.nan))
-
-
-def test_another_text_is_refused():
-    bags, y = bags_of(5)
-    with pytest.raises(ParameterError, match="embedding is 'best'"):
-        DoubleBasisRegressor("best").fit(bags, y)
 
 
 @pytest.mark.long
@@ -324,12 +291,6 @@ def test_folds_choose_anew():
     assert scores.mean() < 0.1
 
 
-def test_nested_parameters_are_those_of_the_projection():
-    model = DoubleBasisRegressor().set_params(embedding__n_per_dim=3)
-    assert model.embedding.n_per_dim == 3
-    assert isinstance(DoubleBasisRegressor(MomentsEmbedding()).embedding, MomentsEmbedding)
-
-
 SIZE = "number of points"
 
 
@@ -348,9 +309,8 @@ def sized(label, n=80, least=5, most=150, seed=4):
         lambda bag: np.log(len(bag)),
         lambda bag: np.log(np.exp(bag[:, 0]).sum()),
         lambda bag: bag[:, 0].sum() / 50,
-        lambda bag: len(bag) / 50,
     ],
-    ids=["log n", "log of a total", "sum", "n"],
+    ids=["log n", "log of a total", "sum"],
 )
 def test_the_number_of_points_is_used_where_it_helps(label):
     """Labels that the distribution of the points alone does not explain."""
@@ -406,30 +366,19 @@ def decades(n=120, d=1, offset=0.0, seed=0):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("d", [1, 2])
-def test_scales_over_decades_are_told_apart(d, tmp_path):
+def test_scales_over_decades_are_told_apart(tmp_path):
     """Roots see small scales beside large ones, which standardising and arcsinh do not."""
-    bags, classes = decades(d=d)
-    new, truth = decades(d=d, seed=1)
+    bags, classes = decades(d=2)
+    new, truth = decades(d=2, seed=1)
     model = DoubleBasisClassifier().fit(bags, classes)
     assert "roots" in model.report_["choice"]["chosen"]
     assert model.score(new, truth) > 0.93
     model.save(tmp_path / "m.zarr")
     loaded = load_model(tmp_path / "m.zarr")
     np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
-    store = BagStore.create(tmp_path / "s.zarr", d, ["y"], dtype=np.float64)
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], dtype=np.float64)
     stored = DoubleBasisClassifier().fit(store.append(bags, {"y": classes.astype(float)}))
     assert (stored.predict(new).astype(int) == truth).mean() > 0.93
-
-
-@pytest.mark.long
-def test_the_logarithm_of_a_scale_over_decades_is_learnt():
-    rng = np.random.default_rng(3)
-    y = rng.uniform(-7, 3, 200)
-    bags = [np.exp(one) * rng.exponential(size=(30, 2)) for one in y]
-    model = DoubleBasisRegressor().fit(bags[:120], y[:120])
-    assert "roots" in model.report_["choice"]["chosen"]
-    assert np.sqrt(np.mean((model.predict(bags[120:]) - y[120:]) ** 2)) < 0.4
 
 
 @pytest.mark.long

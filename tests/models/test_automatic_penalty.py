@@ -11,9 +11,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
-    load_model,
 )
-from bagbasis.core.errors import ParameterError
 from bagbasis.models.base import fit_parameters_of
 from bagbasis.operations import Retraining
 from bagbasis.operations.retraining.sums import ModelLine
@@ -114,16 +112,6 @@ def test_densities_and_baselines_take_gcv():
         for alpha in ("auto", "gcv")
     ]
     np.testing.assert_array_equal(made[0].coef_, made[1].coef_)
-
-
-def test_the_word_is_saved_and_gradients_refuse_it(tmp_path):
-    model = DoubleBasisRegressor("moments", SECOND).fit(BAGS, Y)
-    model.save(str(tmp_path / "model.zarr"))
-    loaded = load_model(str(tmp_path / "model.zarr"))
-    assert loaded.alpha == "auto"
-    np.testing.assert_array_equal(loaded.predict(BAGS), model.predict(BAGS))
-    with pytest.raises(ParameterError, match="alpha='validation'"):
-        DoubleBasisRegressor("moments", SECOND, solver="cg").fit(BAGS, Y)
 
 
 def test_rounds_of_retraining_choose_as_the_first(tmp_path):

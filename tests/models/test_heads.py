@@ -193,7 +193,7 @@ def test_trees_of_another_model_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("members", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_shares_are_the_best_of_a_grid(members, seed):
     """None below 0, 1 in all; of few rows near equal ones, of many those of least error."""
     rng = np.random.default_rng(seed)

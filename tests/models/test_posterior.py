@@ -96,16 +96,6 @@ def model_targets():
     return np.stack([Y, 9 * Y], axis=1)
 
 
-def test_the_name_of_earlier_versions():
-    """What a fit has made of the spread has moved, and an error says where."""
-    model = regressor(uncertainty=True)
-    assert not hasattr(model, "posterior_")
-    with pytest.raises(AttributeError, match=r"'posterior_'; it is model_\.posterior$"):
-        _ = model.fit(BAGS, Y).posterior_
-    with pytest.raises(AttributeError, match=r"no attribute 'posteriors_'$"):
-        _ = model.posteriors_
-
-
 def test_gcv_of_a_long_path():
     """The noise is that of the penalty that was chosen."""
     rng = np.random.default_rng(0)

@@ -91,15 +91,17 @@ def test_a_damaged_chunk_is_named(store, tmp_path, name):
     place = tmp_path / "p.zarr"
     write_predictions(fitted(name), store, place)
     whole = read_predictions(place)
-    for chunk in [path for path in place.rglob("*") if path.is_file() and "c" in path.parts]:
+    arrays = [path for path in sorted(place.iterdir()) if (path / "c").exists()]
+    assert len(arrays) > 1
+    for array in arrays:
+        chunk = max(path for path in (array / "c").rglob("*") if path.is_file())
         content = chunk.read_bytes()
-        for at in (0, len(content) // 2, len(content) - 1):
-            damaged = bytearray(content)
-            damaged[at] ^= 4
-            chunk.write_bytes(damaged)
-            key = chunk.relative_to(place).as_posix()
-            with pytest.raises(ModelError, match=rf"p\.zarr: .*object {key}\).*checksum"):
-                read_predictions(place)
+        damaged = bytearray(content)
+        damaged[len(content) // 2] ^= 4
+        chunk.write_bytes(damaged)
+        key = chunk.relative_to(place).as_posix()
+        with pytest.raises(ModelError, match=rf"p\.zarr: .*object {key}\).*checksum"):
+            read_predictions(place)
         chunk.write_bytes(content)
     pd.testing.assert_frame_equal(read_predictions(place), whole)
 
@@ -126,7 +128,7 @@ def test_damaged_tables(store, tmp_path):
     write_predictions(fitted("one target"), store, place)
     part = sorted(place.iterdir())[1]
     content, whole, n_found = part.read_bytes(), read_predictions(place), 0
-    for at in range(0, len(content), 7):
+    for at in range(0, len(content), 61):
         damaged = bytearray(content)
         damaged[at] ^= 1 << at % 8
         part.write_bytes(damaged)
@@ -135,7 +137,7 @@ def test_damaged_tables(store, tmp_path):
         except ModelError as error:
             assert re.search(rf"{part.name} is damaged|holds .* of", str(error))  # noqa: PT017 - or there is none
             n_found += 1
-    assert n_found > 50
+    assert n_found > 5
     part.unlink()
     with pytest.raises(ModelError, match=rf"holds predictions of \d+ of {N} bags"):
         read_predictions(place)

@@ -28,7 +28,7 @@ from bagbasis.jobs.shell import JOBS, import_job
 from tests.data.storage.secret_urls import OPTIONS, PLACES, Case, cases, leaks
 from tests.jobs.running import bags, settings
 
-N_URLS, N_PER_JOB = 10_000, 50
+N_URLS, N_PER_JOB = 2_000, 50
 JOB = settings(data_url="a", model_url="b")
 HARMLESS = [
     "s3://bucket/a:b@c/d.zarr",

@@ -24,16 +24,10 @@ ONE = [np.zeros((1, 2))]
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"n_dims": 0}, ParameterError, "n_dims is 0"),
-        ({"dtype": np.int32}, ParameterError, "expected float32, float64, uint16 or uint8"),
-        ({"chunk_points": 0}, ParameterError, "chunk_points is 0"),
-        ({"chunk_points": -3}, ParameterError, "chunk_points is -3"),
         ({"target_names": ["y", "y"]}, ParameterError, "not unique"),
-        ({"target_names": "label"}, ParameterError, "expected a list of strings"),
         ({"class_names": {"x": ["a"]}}, ParameterError, "'x': no such target"),
         ({"class_names": {"y": ["a", "a"]}}, ParameterError, "'y' are not unique"),
         ({"box": [(0, 1)]}, DataError, "box has 1 dimensions, the points have 2"),
-        ({"response_dims": 0}, ParameterError, "response_dims is 0"),
         ({"response_box": [(0, 1)]}, ParameterError, "response_box is given, but no response_dims"),
         ({"response_dims": 2, "response_box": [(0, 1)]}, DataError, "response_box has 1 dimens"),
         (

@@ -36,19 +36,12 @@ X = random_bags(np.random.default_rng(0), (9, 9), 2)
     ("divergence", "params", "message"),
     [
         ("kullback", {}, r"divergence is 'kullback'; expected one of \['kl', 'symmetric_kl'"),
-        ("kl", {"k": 0}, "k of 'kl' is 0; expected an integer ≥ 1"),
         ("kl", {"k": 2.5}, r"is 2\.5; expected an integer"),
         ("l2", {"k": 1}, "k of 'l2' is 1; expected an integer ≥ 2"),
         ("renyi", {"alpha": 1}, "alpha is 1, where Rényi's divergence is 'kl'"),
-        ("renyi", {"alpha": 0.0}, "alpha is 0.0"),
-        ("renyi", {"alpha": 3, "k": 2}, "alpha is 3"),
-        ("renyi", {"alpha": "half"}, "alpha is 'half'"),
-        ("renyi", {"alpha": float("nan")}, "alpha is nan"),
         ("hellinger", {"alpha": 0.5}, "alpha is 0.5, which 'hellinger' does not have"),
         ("js", {"bandwidth": 1.0}, "bandwidth is 1.0, which 'js' does not have"),
         ("mmd", {"k": 3}, "k is 3, which 'mmd' does not have"),
-        ("mmd", {"bandwidth": 0}, "bandwidth is 0; expected a number > 0 or 'median'"),
-        ("mmd_unbiased", {"bandwidth": "mean"}, "bandwidth is 'mean'"),
     ],
 )
 def test_parameters_refused(divergence, params, message):
@@ -93,12 +86,6 @@ class TestMemory:
         finally:
             tracemalloc.stop()
         assert peak <= matrix.needed_bytes(bags, None, DivergenceSpec(name)) + 2**22
-
-    @pytest.mark.parametrize("max_bytes", [0, -1, 2.5, "1 GB"])
-    def test_limit_must_be_bytes(self, max_bytes):
-        """Anything but a positive integer is refused."""
-        with pytest.raises(ParameterError, match="max_bytes is"):
-            divergence_matrix(X, max_bytes=max_bytes)
 
     def test_what_follows_a_matrix(self, monkeypatch):
         """Kernel, median, repair and features refuse N that leaves no room to work."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.core.errors import ParameterError
 from bagbasis.embeddings import BASES, evaluate_basis, index_set
 from bagbasis.embeddings.bases.functions import evaluate_series
 
@@ -36,9 +35,3 @@ def test_series_of_products_is_orthonormal(basis):
     assert values.shape == (2, len(grid))
     inner = values * np.outer(W, W).ravel() @ values.T
     np.testing.assert_allclose(inner, coefficients @ coefficients.T, rtol=1e-10)
-
-
-def test_unknown_basis():
-    """A basis that is not there is one clear error with the names of those that are."""
-    with pytest.raises(ParameterError, match=r"basis is 'haar'; expected one of \['cosine'"):
-        evaluate_basis("haar", 3, [0.5])

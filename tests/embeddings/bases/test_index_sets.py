@@ -81,24 +81,6 @@ def test_most_functions():
     assert len(index_set(1, MAX_FUNCTIONS)) == MAX_FUNCTIONS
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((2,), "needs n_per_dim or max_norm"),
-        ((2, 0), "n_per_dim is 0"),
-        ((2, -3), "n_per_dim is -3"),
-        ((2, None, -1.0), "max_norm is -1.0"),
-        ((2, None, np.nan), "max_norm is nan"),
-        ((2, None, np.inf), "max_norm is inf"),
-        ((0, 3), "n_dims is 0"),
-    ],
-)
-def test_wrong_limits(arguments, message):
-    """Each wrong limit is an error naming it."""
-    with pytest.raises(ParameterError, match=message):
-        index_set(*arguments)
-
-
 def test_read_only():
     """Sets are cached and shared, so nobody can change one."""
     with pytest.raises(ValueError, match="read-only"):

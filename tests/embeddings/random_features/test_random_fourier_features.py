@@ -221,31 +221,6 @@ def test_median_of_equal_rows_is_one():
         assert median_distance(np.concatenate([same, others])) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_features": 3}, "n_features is 3; expected an even integer"),
-        ({"n_features": 0}, "n_features is 0"),
-        ({"n_features": 4.5}, "n_features is 4.5"),
-        ({"scale": 0}, "scale is 0"),
-        ({"scale": -1.0}, "scale is -1.0"),
-        ({"scale": "mean"}, "scale is 'mean'"),
-        ({"scale": np.inf}, "scale is inf"),
-        ({"scale": None}, "scale is None"),
-        ({"scale_multiplier": 0}, "scale_multiplier is 0"),
-        ({"scale_multiplier": "2"}, "scale_multiplier is '2'"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": 1.5}, "seed is 1.5"),
-        ({"seed": 2**64}, "seed is 18446744073709551616"),
-        ({"seed": None}, "seed is None"),
-    ],
-)
-def test_wrong_parameters(params, message):
-    """Each wrong parameter is refused by fit, in one line naming it."""
-    with pytest.raises(ParameterError, match=message):
-        RandomFourierFeatures(**params).fit(RNG.standard_normal((5, 2)))
-
-
 def test_spec_travels_light():
     """A spec of any size pickles to its few fields; nothing it caches goes along."""
     spec = FourierSpec(100, 20_000, 1.0)

@@ -347,18 +347,6 @@ def test_parameters_of_responses(path, refused):
     refused(path, "response_coord", error=ParameterError, **options | {"response_coordinates": "u"})
 
 
-def test_parameters_out_of_range(path, refused):
-    """Nothing is read for them."""
-    write(good(), path)
-    refused(path, "coordinates", error=ParameterError, coordinates="uv")
-    refused(path, "n_dims is 0", error=ParameterError, coordinates=[])
-    refused(path, "targets", error=ParameterError, targets=["k", "k"])
-    refused(path, "target_table", error=ParameterError, target_table=path)
-    refused(path, "no target_table", error=ParameterError, target_id_column="bag")
-    refused(path, "int32", error=ParameterError, dtype="int32")
-    refused(path, "1 dimensions", box=[(0, 1)])
-
-
 @pytest.mark.long
 @on_both
 def test_a_store_that_is_there_is_kept(path, tmp_path):

@@ -6,31 +6,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from bagbasis.jobs.experiments.data.patterns import PROBLEMS, Pattern, grid, learn, shape, windows
+from bagbasis.jobs.experiments.data.patterns import PROBLEMS, Pattern
 from bagbasis.jobs.experiments.search.active_search import BETA, LevelSets
 from bagbasis.search import Field
-
-
-def test_vortices_are_told_from_other_flows():
-    """In windows that the classifier has not seen, of either sign, however strong."""
-    rng = np.random.default_rng(1)
-    model = learn(5, 300, rng)
-    places = grid(5) - 2
-    for kind, least, most in (("vortex", 0.7, 1.0), ("saddle", 0.0, 0.5), ("shear", 0.0, 0.5)):
-        bags = [
-            np.column_stack([places, shape(kind, places, np.zeros(2), strength, 1.25)])
-            for strength in (-1.4, -0.8, 0.8, 1.4)
-        ]
-        chances = model.predict_proba(bags)[:, model.classes_.tolist().index("vortex")]
-        assert least <= chances.mean() <= most, kind
-
-
-def test_windows():
-    """Each is a square of neighbours."""
-    found = windows(7, 3, 2)
-    assert len(found) == 9
-    corner = grid(7)[found[-1]]
-    assert (corner.min(axis=0).tolist(), corner.max(axis=0).tolist()) == ([4, 4], [6, 6])
 
 
 @pytest.mark.long

@@ -10,25 +10,11 @@ from bagbasis.densities import kde_at
 from bagbasis.jobs.experiments.kit import kernel_kernel
 from bagbasis.jobs.experiments.kit.kernel_kernel import (
     QUERIES_PER_CALL,
-    Candidates,
     KernelDensityEmbedding,
     LeanSmoother,
-    fit_double_basis,
-    fit_kernel_kernel,
-    measure_times,
     smooth,
 )
-from bagbasis.jobs.experiments.kit.learning import mean_squares
 
-CANDIDATES = Candidates(
-    n_per_dim=[1, 6],
-    multipliers=[1.0, 1000.0],
-    alphas_a_bag=[-7.0, 0.0],
-    bandwidths=[0.1, 1.0],
-    n_features=64,
-    n_choose=200,
-    choose_features=32,
-)
 MIDPOINTS = (np.arange(60) + 0.5) / 60
 
 
@@ -57,25 +43,6 @@ def test_lean_smoother_predicts_the_same(labelled, bandwidth, monkeypatch):
     for i in (0, 7):
         one = lean.predict(bags[400 + i : 401 + i])
         np.testing.assert_allclose(one, expected[i], rtol=1e-3)
-
-
-@pytest.mark.long
-def test_choices(labelled):
-    """Each takes the candidate that can learn: one function, a kernel that is flat, and density
-    estimates that are as wide as the box cannot."""
-    bags, y = labelled
-    train, few, test = (bags[:500], y[:500]), (bags[:200], y[:200]), (bags[500:], y[500:])
-    double = fit_double_basis(train, few, CANDIDATES, 0)
-    assert (double.choice["n_per_dim"], double.choice["multiplier"]) == (6, 1.0)
-    assert double.model.coef_.shape == (64,)
-    kernel = fit_kernel_kernel(train, few, CANDIDATES)
-    assert kernel.choice["density_bandwidth"] == 0.1
-    for predicted in (double.model.predict(test[0]), smooth(kernel.model, test[0])):
-        assert mean_squares(predicted, test[1])["mse"] < 0.2 * test[1].var()
-    found = measure_times(double.model, kernel.model, train, test[0], 50)
-    assert found.pop("n_queries") == 50
-    assert set(found) == {f"{m}_{way}" for m in ("2be", "kk") for way in ("batch", "single")}
-    assert all(seconds > 0 for seconds in found.values())
 
 
 @pytest.mark.parametrize("n_dims", [1, 2])

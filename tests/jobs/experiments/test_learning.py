@@ -9,7 +9,6 @@ from bagbasis import (
     Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
-    HDDEmbedding,
     MomentsEmbedding,
 )
 from bagbasis.datasets import GMMComponents
@@ -18,10 +17,7 @@ from bagbasis.jobs.experiments.kit.gram_peer import GramPeer
 from bagbasis.jobs.experiments.kit.learning import (
     ALPHAS,
     Learner,
-    describe,
     draw_bags,
-    errors,
-    mean_squares,
 )
 from bagbasis.jobs.experiments.regression.mixture_order import (
     order_by_cross_validation,
@@ -56,12 +52,6 @@ def test_better_embedding_is_chosen(kind, problem):
     assert len(model.alphas_) < len(ALPHAS)
 
 
-def test_description_has_what_is_not_default():
-    """Parameters as JSON has them, without the defaults."""
-    expected = {"embedding": "HDDEmbedding", "distance": "tv", "bandwidth": 0.1}
-    assert describe(HDDEmbedding("tv", bandwidth=0.1)) == expected
-
-
 def test_bags_are_drawn_once():
     """Sets of other sizes are beginnings of each other, without repeats."""
     dataset = GMMComponents(n_points=20, seed=5)
@@ -70,24 +60,6 @@ def test_bags_are_drawn_once():
     fewer, labels = draw_bags(dataset, 700)
     np.testing.assert_array_equal(fewer.points, bags[:700].points)
     np.testing.assert_array_equal(labels, y[:700])
-
-
-def test_mean_squares():
-    """Squares are averaged over targets, then over bags; the error is that of the latter mean."""
-    predicted = np.array([[1, 1], [1, 1], [2, 0], [0, np.sqrt(12)]])
-    squares = np.array([1, 1, 2, 6])
-    found = mean_squares(predicted, np.zeros((4, 2)))
-    assert found == pytest.approx({"mse": 2.5, "se": squares.std() / 2})
-    assert mean_squares(np.ones(3), np.zeros(3)) == {"mse": 1, "se": 0}
-
-
-def test_error_and_its_standard_error():
-    """The delta method's standard error is the spread of the error over repeated draws."""
-    rng = np.random.default_rng(0)
-    draws = [errors(rng.normal(size=500), np.zeros(500)) for _ in range(2000)]
-    rmse = np.array([draw["rmse"] for draw in draws])
-    assert rmse.mean() == pytest.approx(1, abs=0.01)
-    assert np.mean([draw["se"] for draw in draws]) == pytest.approx(rmse.std(), rel=0.1)
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import dask
@@ -16,7 +15,7 @@ from bagbasis.datasets import GMMComponents
 from bagbasis.densities import divergence_matrix
 from bagbasis.jobs.experiments.data.samples import blobs
 from bagbasis.jobs.experiments.kit.learning import draw_bags
-from bagbasis.jobs.experiments.speed import falkon, peers, peers_measures
+from bagbasis.jobs.experiments.speed import falkon, peers_measures
 from bagbasis.jobs.experiments.speed.falkon import fit_falkon, kernel
 from bagbasis.jobs.experiments.speed.peers_measures import (
     direct_coefficients,
@@ -34,8 +33,6 @@ from bagbasis.jobs.experiments.speed.peers_regression import (
     gap_error,
     read_features,
 )
-from tests.jobs.experiments.contract import make
-from tests.jobs.running import refused, settings
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +112,7 @@ def test_direct_coefficients(d, monkeypatch):
     np.testing.assert_allclose(direct, embedding.fit_transform([points])[0], atol=1e-9)
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("interpreted")
 def test_mmd_of_statistic_of_sets_of_two_sizes():
     """The normalisation that is undone is that of n and m points."""
     rng = np.random.default_rng(0)
@@ -149,25 +146,3 @@ def test_gap_error():
         rmse = [np.sqrt(np.mean((p[rows] - y[rows]) ** 2)) for p in (ours, peer)]
         gaps.append(rmse[0] - rmse[1])
     assert gap_error(ours, peer, y) == pytest.approx(np.std(gaps), rel=0.15)
-
-
-def test_missing_package_is_named(monkeypatch, tmp_path):
-    """One line says what to install, before anything is measured."""
-
-    def missing(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(peers, "version", missing)
-    line = refused(2, "experiment", "peers", *settings(out_dir=tmp_path))
-    assert "needs pip install 'bagbasis[peers]' (there is no finufft)" in line
-
-
-def test_points_know_the_peer_s_version(monkeypatch):
-    """Another hyppo is measured again; large sets have no full kernel matrix."""
-    points = [p for p, _ in make("peers", scale="paper").points()]
-    kernels = [p for p in points if p.params.get("peer") == "KernelRidge"]
-    assert [p.params["n_train"] for p in kernels] == [10_000]
-    monkeypatch.setattr(peers, "version", lambda name: "0")
-    others = [p for p, _ in make("peers", scale="paper").points()]
-    changed = {p.params["measure"] for p, q in zip(points, others, strict=True) if p != q}
-    assert changed == {"projection", "mmd", "transport"}

@@ -9,7 +9,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from bagbasis import Bags
 from bagbasis.jobs.experiments.data.floor_tasks import TASKS
 from bagbasis.models.bag_summaries import MomentsAndExtremes
-from tests.jobs.experiments.contract import make
 
 
 def rmse(predicted, truth):
@@ -40,14 +39,3 @@ def test_probabilities_are_calibrated(name):
         logistic = LogisticRegression(C=1e6).fit(np.log(p / (1 - p))[:, None], drawn.truth == code)
         assert logistic.coef_[0, 0] == pytest.approx(1, abs=0.25)
         assert p.mean() == pytest.approx((drawn.truth == code).mean(), abs=0.02)
-
-
-def test_draws_differ_by_seed_and_repeat(tmp_path):
-    """Points name their seed, and which tasks are judged on alone."""
-    experiments = [make("tasks-with-floors", tmp_path, seed=seed) for seed in (0, 1)]
-    params = [[point.params for point, _ in one.points()] for one in experiments]
-    assert {p["seed"] for p in params[1]} == {1}
-    assert {p["task"] for p in params[0] if p["use"] == "judged on"} == {
-        name for name, task in TASKS.items() if task.judged_on
-    }
-    assert [p["task"] for p in params[0]] == list(TASKS)

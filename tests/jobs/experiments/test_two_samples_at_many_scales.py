@@ -6,23 +6,9 @@ import numpy as np
 import pytest
 
 from bagbasis.jobs.experiments.data.fine_differences import (
-    mixtures,
     perturbed_density,
-    perturbed_uniforms,
     published_perturbed_uniforms,
 )
-
-
-def test_mixtures():
-    """One component of the second sample is wider; all are at their places."""
-    X, Y = mixtures(np.random.default_rng(0), 40_000, 1.3)
-    for points, own in ((X, 1.0), (Y, 1.3)):
-        for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
-            part = points[(np.sign(points) == signs).all(axis=1)]
-            assert len(part) == pytest.approx(10_000, rel=0.05)
-            assert part.mean(axis=0) == pytest.approx(20.0 * np.array(signs), abs=0.05)
-            expected = own if signs == (-1, -1) else 1.0
-            assert part.std(axis=0) == pytest.approx(expected, rel=0.03)
 
 
 @pytest.mark.parametrize(("n_dims", "scale"), [(1, 0.2), (2, 0.4)])
@@ -49,18 +35,6 @@ def test_perturbed_density(n_dims, scale):
             for sign, place in zip(signs, places, strict=True)
         )
         assert value == pytest.approx(1 + scale * np.e**n_dims * total, abs=1e-12)
-
-
-def test_perturbed_points_follow_their_density():
-    """Counts on a grid are those of the density, within their errors; the other sample is even."""
-    signs = np.random.default_rng(3).choice([-1.0, 1.0], 2)  # the first that is drawn
-    X, Y = perturbed_uniforms(np.random.default_rng(3), 60_000, 1, 0.2)
-    middles = (np.arange(1000) + 0.5)[:, None] / 1000
-    density = perturbed_density(middles, signs, 0.2).reshape(20, 50).mean(axis=1)
-    for points, expected in ((X, np.ones(20)), (Y, density)):
-        counts, _ = np.histogram(points, bins=20, range=(0, 1))
-        assert np.abs(counts - 3000 * expected).max() < 4 * 3000**0.5
-    assert np.abs(density - 1).max() > 0.1
 
 
 @pytest.mark.parametrize(("i", "n", "n_dims", "scale"), [(0, 500, 1, 0.2), (199, 1000, 2, 0.4)])

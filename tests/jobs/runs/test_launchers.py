@@ -99,12 +99,6 @@ def test_what_sbatch_refuses(slurm, tmp_path):
     assert run.status() is Status.SUBMITTED
 
 
-def test_no_slurm_here(slurm, tmp_path):
-    """A machine without sbatch is one clear line."""
-    with pytest.raises(RunError, match="sbatch is not here: this machine submits no SLURM jobs"):
-        submitted(tmp_path / "runs")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("has_scancel", [True, False])
 def test_cancelled_in_the_queue(slurm, tmp_path, has_scancel):

@@ -228,25 +228,6 @@ def test_driver_that_was_thought_dead(root, launched):
     assert run.result() == {"n_bags": 10}
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"data_url": "/other"}, "key 'data_url' is '/other'"),
-        ({"model": {"alpha": 0.2}}, "key 'model.alpha' is 0.2"),
-        ({"model": {}}, "key 'model.alpha' is None"),
-        ({"holdout": 0.5}, "key 'holdout' is 0.5"),
-        ({"checkpoints": "/elsewhere"}, "key 'checkpoints' is '/elsewhere'"),
-    ],
-)
-def test_changed_config_is_not_resumed(tmp_path, launched, changes, told):
-    """A config that has changed since the start is refused, naming the key and both values."""
-    run = submitted(tmp_path)
-    long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
-    with pytest.raises(ConfigError, match=rf"{told}.*run {run.id} was started with"):
-        resume(run, {**CONFIG, **changes})
-    assert len(launched) == 1
-
-
 def test_no_such_run(root, launched, monkeypatch):
     """A run id that is not there, or without a root, is one clear line."""
     monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
@@ -315,13 +296,6 @@ def test_the_root_beside_a_store_of_icechunk(tmp_path, launched, monkeypatch):
     run = submit("generate", {"url": f"icechunk+file://{tmp_path}/b.zarr"})
     assert run.url.startswith(f"{tmp_path}/runs/")
     assert beside_output({"url": "icechunk+s3://bucket/b.zarr"}) == "s3://bucket/runs"
-
-
-def test_wrong_launcher(tmp_path):
-    """A launcher that is not there is refused before anything is written."""
-    with pytest.raises(ConfigError, match="no launcher 'nope'; there are local"):
-        submit("fit", CONFIG, root=tmp_path / "runs", launcher="nope")
-    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -140,28 +140,6 @@ def test_command_runs_no_script_of_its_folder(tmp_path):
     assert BagStore.open(tmp_path / "s.zarr").n_bags == 20
 
 
-@pytest.mark.long
-def test_module_runs_no_script_of_its_folder(regression, tmp_path):
-    """`python -m bagbasis.jobs` imports no script of the folder it is started in."""
-    command = [sys.executable, "-m", "bagbasis.jobs", "info", str(regression / "bags.zarr")]
-    folder = scripts(tmp_path / "scripts", *SCRIPTS)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "300" in done.stdout
-
-
-@pytest.mark.long
-def test_failed_run(tmp_path, root):
-    """What goes wrong in the driver is one line for the client, with exit code 1, and a traceback
-    in the state."""
-    config = {"data_url": "/nowhere/a.zarr", "model_url": str(tmp_path / "m.zarr")}
-    run = submit("fit", config, root=root)
-    with pytest.raises(RunError, match=r"failed: /nowhere/a\.zarr: not found"):
-        run.result(timeout=120)
-    assert "Traceback" in run.state().traceback
-    assert "failed: /nowhere/a.zarr: not found" in refused(1, "attach", run.url)
-
-
 def test_refused_before_anything_runs(tmp_path, root):
     """A wrong job, key or value is refused at once, with exit code 2; no run is made."""
     assert "no job 'fitt'" in refused(2, "submit", "fitt", "--root", root)

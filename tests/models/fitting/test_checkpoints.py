@@ -336,13 +336,6 @@ def test_remote_filesystem(store, monkeypatch):
     assert not any(path for path in fsspec.filesystem("memory").find("/checkpoints-of-a-test"))
 
 
-@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), "300", None])
-def test_wrong_interval(tmp_path, seconds):
-    """Seconds that are no positive number are refused."""
-    with pytest.raises(ParameterError, match=r"seconds is .*; expected a number"):
-        Checkpoints(tmp_path, seconds)
-
-
 def test_bags_in_memory_have_none(tmp_path):
     """Bags in memory cannot be read again by another process."""
     with pytest.raises(ParameterError, match="not for bags in memory"):

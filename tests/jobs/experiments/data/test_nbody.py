@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.spatial import cKDTree
 
-from bagbasis import BagStore
-from bagbasis.core.errors import DataError, ParameterError
-from bagbasis.datasets import generate, make_dataset
 from bagbasis.datasets.base import ResponseBlock
-from bagbasis.execution.lanes import CORES_VARIABLE
 from bagbasis.jobs.experiments.data.nbody import NBody, cut
 
 SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
@@ -76,14 +70,6 @@ def test_sharper_forces_make_denser_halos_of_the_same_field() -> None:
     assert early.simulate(0)[1].tobytes() == late.simulate(0)[1].tobytes()
 
 
-def test_both_boxes_hold_the_same_particles() -> None:
-    """Row i is the same particle in both: it ends near where 2LPT puts it, not anywhere."""
-    by_theory, by_gravity = SMALL.simulate(0)
-    apart = np.abs((by_theory - by_gravity + 16) % 32 - 16)
-    anywhere = np.abs((by_theory - by_gravity[::-1] + 16) % 32 - 16)
-    assert 0.05 < np.median(apart) < 0.3 * np.median(anywhere)
-
-
 def test_simulations_agree_where_they_begin() -> None:
     """A leapfrog over next to no time leaves the 2LPT box: both evolve the same field."""
     dataset = replace(SMALL, redshift=18.0, n_steps=2)
@@ -103,15 +89,6 @@ def test_box_depends_on_seed_and_number_alone() -> None:
         assert (other.targets[:, 1] != block.targets[:, 1]).all()
 
 
-def test_box_does_not_depend_on_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One core and two give the same bytes."""
-    blocks = []
-    for cores in (1, 2):
-        monkeypatch.setenv(CORES_VARIABLE, str(cores))
-        blocks.append(SMALL.response_block(0))
-    assert same_bytes(*blocks)
-
-
 def test_poor_cubes_have_no_response() -> None:
     """Fewer particles than min_points, in either simulation, leave a cube unlabelled."""
     bags, targets, responses = SMALL.response_block(0)
@@ -127,14 +104,6 @@ def test_poor_cubes_have_no_response() -> None:
     )
     np.testing.assert_array_equal(poorer.targets[:, 0], 0)
     np.testing.assert_array_equal(poorer.targets[:, 1], np.where(labelled, targets[:, 1], np.nan))
-
-
-def test_cube_without_any_particle_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no bag to store; the message says which cube, and what to change."""
-    positions = np.random.default_rng(0).uniform(0, 16, (100, 3))
-    monkeypatch.setattr(NBody, "simulate", lambda *_: (positions, positions))
-    with pytest.raises(DataError, match=r"box 3: cube 1 holds no particle .* n_cubes = 2"):
-        SMALL.response_block(3)
 
 
 @pytest.mark.long
@@ -158,44 +127,6 @@ def test_every_particle_is_in_its_cube(n: int, n_cubes: int, seed: int, walls: b
         expected = positions[inside] * (n_cubes / size) - corner
         np.testing.assert_allclose(points[offsets[index] : offsets[index + 1]], expected, atol=1e-6)
     assert points.size == 0 or (points.min() >= 0 and points.max() <= 1)
-
-
-def test_store_holds_whole_boxes(tmp_path: Path) -> None:
-    """Generated, the cubes of a box are consecutive bags, with its number as target."""
-    generate(SMALL, tmp_path / "x.zarr")
-    store = BagStore.open(tmp_path / "x.zarr")
-    store.verify()
-    assert (store.n_bags, store.n_dims, store.response_dims) == (16, 3, 3)
-    assert store.target_names == ("box", "log_count_ratio")
-    np.testing.assert_array_equal(store.targets()[:, 0], np.repeat([0, 1], 8))
-    second = SMALL.response_block(1)
-    np.testing.assert_array_equal(store.read(8, 16).points, second.bags.points)
-    np.testing.assert_array_equal(store.responses(8, 16).points, second.responses.points)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_boxes": 0}, "n_boxes is 0"),
-        ({"n_particles": 33}, "n_particles is 33; expected an even number"),
-        ({"n_particles": 2}, "n_particles is 2; expected an integer ≥ 4"),
-        ({"n_particles": 32, "n_cubes": 9}, "n_cubes is 9; .*8"),
-        ({"mesh_factor": 1}, "mesh_factor is 1; expected an integer ≥ 2"),
-        ({"n_steps": 0}, "n_steps is 0"),
-        ({"min_points": 0}, "min_points is 0"),
-        ({"box_size": -1.0}, "box_size is -1.0; expected a number > 0"),
-        ({"redshift": -0.5}, "redshift is -0.5"),
-        ({"redshift": None}, "redshift is None"),
-        ({"redshift": 19}, "redshift is 19 and initial_redshift is 19"),
-        ({"initial_redshift": 2000}, "initial_redshift is 2000; expected .* <= 999"),
-        ({"omega_b": 0.5}, "omega_b is 0.5"),
-        ({"sigma8": 0}, "sigma8 is 0"),
-    ],
-)
-def test_wrong_parameters_are_named(params: dict[str, Any], message: str) -> None:
-    """A value out of range is one line that names it."""
-    with pytest.raises(ParameterError, match=message):
-        make_dataset("nbody", **params)
 
 
 def periodic_distances(positions: np.ndarray, size: float) -> np.ndarray:

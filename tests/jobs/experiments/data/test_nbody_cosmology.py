@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import hyp2f1
 
-from bagbasis.core.errors import ParameterError
 from bagbasis.jobs.experiments.data.nbody import Cosmology
 from bagbasis.jobs.experiments.data.nbody.cosmology import transfer
 from tests.oracles.nbody import oscillating_transfer, rms_in_spheres
@@ -50,13 +49,6 @@ def test_momenta_are_rates_of_growth(universe: Cosmology) -> None:
     np.testing.assert_allclose(pull, newton, rtol=1e-5)
 
 
-def test_growth_of_one_scale_factor(universe: Cosmology) -> None:
-    """A scalar gives the numbers of an array."""
-    growth = universe.growth
-    np.testing.assert_array_equal(growth.factors(0.5), growth.factors(np.array([0.5]))[:, 0])
-    assert growth.factors(1.0)[0] == pytest.approx(1, rel=1e-12)
-
-
 def test_transfer_function(universe: Cosmology) -> None:
     """The full fit averaged over its oscillations, within 1.5 %; one on the largest scales."""
     k = np.geomspace(1e-3, 3, 3000)
@@ -70,19 +62,3 @@ def test_power_has_sigma8_and_the_primordial_slope(universe: Cosmology) -> None:
     """The rms in spheres of 8 Mpc/h is σ8, and P ∝ k^n_s on the largest scales."""
     assert rms_in_spheres(universe.power, 8) == pytest.approx(universe.sigma8, rel=1e-4)
     assert universe.power(2e-5) / universe.power(1e-5) == pytest.approx(2**universe.n_s, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"omega_m": 1.0}, "omega_m is 1.0 and omega_b"),
-        ({"omega_b": 0.4}, "omega_b is 0.4"),
-        ({"h": 0}, "h is 0; expected a number > 0"),
-        ({"sigma8": float("nan")}, "sigma8 is nan"),
-        ({"n_s": "1"}, "n_s is '1'"),
-    ],
-)
-def test_impossible_universes(params: dict, message: str) -> None:
-    """A value out of range is named."""
-    with pytest.raises(ParameterError, match=message):
-        Cosmology(**params)

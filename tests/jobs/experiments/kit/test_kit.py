@@ -9,19 +9,18 @@ import numpy as np
 import pytest
 
 import bagbasis.jobs.commands.experiment
-from bagbasis.core.errors import ConfigError, StoreError
-from bagbasis.execution.lanes import lane_cores
-from bagbasis.jobs.experiments.kit import experiment as kit_experiment, runner
+from bagbasis.core.errors import StoreError
+from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale
 from bagbasis.jobs.experiments.kit.frame import frame, select, summary
 from bagbasis.jobs.experiments.kit.machine import machine, versions
 from bagbasis.jobs.experiments.kit.plots import Bars, Curves, Images
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
-from bagbasis.jobs.experiments.kit.timing import in_turn, one_thread, timed_in_turn
+from bagbasis.jobs.experiments.kit.timing import in_turn, timed_in_turn
 from bagbasis.jobs.experiments.registered import EXPERIMENTS
 from bagbasis.jobs.markdown import markdown_table
 from bagbasis.jobs.terminal import Terminal
-from tests.jobs.experiments.contract import make, result
+from tests.jobs.experiments.contract import result
 from tests.jobs.running import CONFIGS, done, refused, settings
 
 
@@ -163,33 +162,6 @@ def test_command(tmp_path, monkeypatch):
     assert "key 'name'" in refused(2, "experiment")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", EXPERIMENTS)
-@pytest.mark.parametrize("scale", ["small", "paper"])
-def test_registered_experiments(name, scale, tmp_path):
-    """Each has its name, and points with files of their own and parameters JSON knows; other
-    seeds have other files."""
-    experiment = make(name, tmp_path, scale)
-    assert experiment.name == name
-    assert experiment.title
-    assert experiment.source
-    points = [point for point, _ in experiment.points()]
-    other = make(name, tmp_path, scale, seed=1)
-    files = {point_path(e, point, {}) for e in (experiment, other) for point, _ in e.points()}
-    assert len(files) == 2 * len(points)
-    assert len({point.label for point in points}) == len(points)
-    for point in points:
-        assert json.loads(json.dumps(point.params))
-
-
-def test_scale_is_validated(monkeypatch, tmp_path):
-    """A key that a scale does not know, and a wrong value, are one line that names them."""
-    for values, message in (({"numbers": [1], "n": 2}, "'n'"), ({"numbers": ["1"]}, "numbers")):
-        monkeypatch.setattr(kit_experiment, "scales", lambda name, v=values: {"small": v})
-        with pytest.raises(ConfigError, match=message):
-            Squares("small", 0, tmp_path)
-
-
 def test_points_are_the_product_of_the_axes():
     """Parameters that go together share an axis; the last axis is the fastest."""
     over = {"a": [1, 2], "b c": [(3, 4), (5, 6)]}
@@ -197,14 +169,6 @@ def test_points_are_the_product_of_the_axes():
     assert [p.label for p in points] == ["a 1 b 3", "a 1 b 5", "a 2 b 3", "a 2 b 5"]
     assert points[1].params == {"measure": "m", "a": 1, "b": 5, "c": 6, "d": 0}
     assert len(list(Measure("m", lambda p, progress: {}, "one").points())) == 1
-
-
-def test_cluster_is_refused(monkeypatch, tmp_path):
-    """What measures this machine does not run where a cluster would do the work."""
-    monkeypatch.setattr(Squares, "alone", True)
-    monkeypatch.setattr(runner, "current_client", object)
-    with pytest.raises(ConfigError, match="leave out --cluster"):
-        run_experiment(Squares("small", 0, tmp_path), Terminal())
 
 
 def test_timed_in_turn(monkeypatch):
@@ -241,14 +205,6 @@ def test_rounds(monkeypatch):
     assert found == {"ours": 2, "peer": 3, "ratio": 3, "low": 1, "high": 5}
 
 
-def test_threads_are_given_back():
-    """Within, a lane has one core; after it as many as before."""
-    before = lane_cores()
-    with one_thread():
-        assert lane_cores() == 1
-    assert lane_cores() == before
-
-
 def test_markdown_table():
     """Columns of numbers to the right, four digits, thousands, dashes, bars that stay inside."""
     rows = [["a|b", 1234.5678, 12345], ["c", None, 1]]
@@ -276,13 +232,6 @@ def test_frame_and_summary():
     assert (table.title, list(table.columns)) == ("A", ["k", "x.r", "parts.a", "n", "y"])
     assert table.rows == [[1, 0.5, 1.5, 7, None], [2, None, None, None, 2]]
     assert summary(results, "b").rows == [[2]]
-
-
-def test_many_numbers_stand_below_each_other():
-    table = summary([result({f"v{i}": i for i in range(11)}, k=k) for k in (1, 2)])
-    assert list(table.columns) == ["k", "number", "value"]
-    assert table.rows[:2] == [[1, "v0", 0], [1, "v1", 1]]
-    assert len(table.rows) == 22
 
 
 def test_pictures_have_what_they_declare():
