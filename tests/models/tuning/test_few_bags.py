@@ -90,6 +90,23 @@ def test_many_bags_are_tuned_with_the_second_basis_of_a_choice(tmp_path, monkeyp
         assert found == {kind, type(None)}  # none: linear in means
 
 
+@pytest.mark.long
+def test_a_halving_begins_with_the_choice(tmp_path, monkeypatch):
+    """The embedding that is chosen for few bags comes first, and its width among those given."""
+    store = kept(tmp_path)
+    chosen = DoubleBasisRegressor().fit(store, target="y")
+    monkeypatch.setattr(halving, "FEW_BAGS", 20)
+    search = replace(Search.auto(1), scale_multipliers=(0.123,), heads=None, join=False)
+    base = DoubleBasisRegressor(validation_fraction=0.4)
+    result = tune(base, store, search=search, target="y")
+    assert len(result.embeddings) == 1 + len(search.embeddings) + len(search.linear)
+    assert result.candidates[0].features.embedding == chosen.features_.embedding
+    width = chosen.report_["choice"]["tried"][0]["width"]
+    widths = {one.scale_multiplier for one in result.candidates}
+    assert widths == {0.123, width, None}
+    assert width not in (0.123, None)
+
+
 def test_too_few_bags_have_nothing_to_compare(tmp_path):
     with pytest.raises(DataError, match="3 labelled bags are too few to compare"):
         tune(DoubleBasisRegressor(), kept(tmp_path, 3), search=Search.auto(1), target="y")

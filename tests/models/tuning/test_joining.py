@@ -11,7 +11,9 @@ from bagbasis import (
     EmbeddingUnion,
     HistogramEmbedding,
     MomentsEmbedding,
+    ProjectionEmbedding,
     RandomFourierFeatures,
+    TripleBasisRegressor,
 )
 from bagbasis.models import Search, tune
 from bagbasis.models.tuning.leads import Losses, difference
@@ -74,6 +76,31 @@ def test_classes_weights_and_groups(tmp_path):
     result = tuned(tmp_path, y, DoubleBasisClassifier, "float64", holdout=holdout, **options)
     last = result.scores[-1]
     assert last[result.winner].n_held_out % 3 == 0
+    for lead in result.leads:
+        gap = last[lead.candidate].error - last[result.winner].error
+        assert lead.gap == pytest.approx(gap, abs=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, TripleBasisRegressor])
+def test_leads_are_gaps_of_the_scores_in_any_unit(kind):
+    """Of a target in any unit beside a constant one, and of densities, whose unit is one of all
+    coefficients."""
+    bags, given = BAGS[:150], {}
+    if kind is DoubleBasisRegressor:
+        far = np.ldexp(np.sin(12 * CENTRE) + 10 * WIDTH, -400)
+        labels = np.column_stack([far, np.full(N, 3.0)])[:150]
+    else:
+        labels, given = [bag[:9] for bag in bags], {"response_embedding": ProjectionEmbedding()}
+    model = kind(
+        random_features=RandomFourierFeatures(n_features=32),
+        validation_fraction=0.4,
+        precision="float64",
+        **given,
+    )
+    result = tune(model, bags, labels, search=PARTS)
+    last = result.scores[-1]
+    assert result.leads
     for lead in result.leads:
         gap = last[lead.candidate].error - last[result.winner].error
         assert lead.gap == pytest.approx(gap, abs=1e-6)

@@ -146,6 +146,17 @@ def counted_passes(monkeypatch):
     return passes
 
 
+@pytest.mark.parametrize(("join", "row_bytes"), [(False, 4 * 9 + 8 * 2), (True, 4 * 14 + 8 * 2)])
+def test_a_block_has_as_many_bags_as_memory_holds(join, row_bytes, monkeypatch):
+    """A bag has its coefficients in float32, of the longest embedding or of a union of all, and
+    its targets in float64."""
+    monkeypatch.setattr("bagbasis.models.tuning.order.MAX_BLOCK_BYTES", 4 * 5 * row_bytes)
+    parts = [ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()]
+    search = Search(parts, scale_multipliers=(1.0,), first_bags=200, join=join)
+    result = tune(estimator(), BAGS[:200], np.column_stack([Y, Y**2])[:200], search=search)
+    assert [rung.n_blocks for rung in result.rungs] == [200 // (4 * 5)]
+
+
 @pytest.mark.long
 def test_each_bag_is_embedded_once_an_embedding(halved):
     """However many σ's and rungs: as many bags as the furthest rung of the embedding has."""
