@@ -177,6 +177,8 @@ class EmbeddingSpec(Transform):
     box: Box
     nesting: ClassVar[int] = 0
     """Level of the embedding: it may be inside embeddings of higher levels."""
+    bytes_before_kernels: ClassVar[int] = 0
+    """The most memory that NumPy takes before kernels are compiled, see `core.compiling`."""
     ALONE: ClassVar[frozenset[str]] = frozenset()
     """Those of OMITTED that came by themselves; all others came together."""
 
@@ -234,7 +236,7 @@ class EmbeddingSpec(Transform):
     @property
     def scratch_bytes(self) -> int:
         """The most memory that `fill` takes besides its output, for any number of bags."""
-        return SCRATCH_BYTES
+        return SCRATCH_BYTES + self.bytes_before_kernels
 
     @abstractmethod
     def describe(self) -> Description:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
+from .kernels.same_bits import MOST_BYTES
 from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding
 from .sliced import seconds_to_sort, unit_vectors
@@ -50,6 +51,7 @@ class ExtremesSpec(UnboundedSpec):
     32
     """
 
+    bytes_before_kernels: ClassVar[int] = MOST_BYTES
     n_directions: Directions
     tail: Tail
     seed: RandomSeed

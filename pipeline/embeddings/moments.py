@@ -19,6 +19,7 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, UnboundedSpec
 from .description import Description
 from .kernels.moments_kernels import moments
+from .kernels.same_bits import MOST_BYTES
 from .kinds import embedding
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
@@ -48,6 +49,7 @@ class MomentsSpec(UnboundedSpec):
     2
     """
 
+    bytes_before_kernels: ClassVar[int] = MOST_BYTES
     covariance: bool
     center: PerMoment | None = None
     scale: PerMoment | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ..data.bags.box import Box
 from .base import ChoiceSample, Embedding, UnboundedSpec
 from .bases.functions import MAX_FUNCTIONS
 from .description import Description
+from .kernels.same_bits import MOST_BYTES
 from .kernels.sliced_kernels import sliced_quantiles
 from .kinds import embedding
 from .random_features.frequencies import draw_frequencies
@@ -46,6 +47,7 @@ class SlicedWassersteinSpec(UnboundedSpec):
     128
     """
 
+    bytes_before_kernels: ClassVar[int] = MOST_BYTES
     n_directions: Directions
     n_quantiles: Quantiles
     seed: RandomSeed

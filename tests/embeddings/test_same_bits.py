@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from bagbasis import ExtremesEmbedding, MomentsEmbedding, SlicedWassersteinEmbedding
-from bagbasis.core.compiling import EarlyKernel, compiling_at_once
+from bagbasis.core.compiling import compiling_at_once
 from bagbasis.data.bags.bags import as_bags
 from bagbasis.embeddings.kernels.same_bits import are_few_points, are_few_values
 from bagbasis.models.ridge.gram_products import GramProducts, add_upper, unpacked
+from tests.early import never_compiled
 
 EMBEDDINGS = {
     "moments": MomentsEmbedding(),
@@ -23,21 +24,11 @@ EMBEDDINGS = {
 }
 
 
-@pytest.fixture
-def early(monkeypatch):
-    """The function that computes by NumPy however much there is, whatever has been compiled."""
-
-    def call(self, *arguments):
-        self.arrays(*arguments)
-
-    return lambda: monkeypatch.setattr(EarlyKernel, "__call__", call)
-
-
 @pytest.mark.parametrize("out_of_box", ["clip", "drop", "without walls"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("name", EMBEDDINGS)
-def test_embeddings(early, name, d, dtype, out_of_box):
+def test_embeddings(name, d, dtype, out_of_box):
     rng = np.random.default_rng(d)
     bags = as_bags([rng.normal(0.5, 0.4, (n, d)).astype(dtype) for n in (2, 7, 9, 300, 33, 1, 16)])
     how = "drop" if out_of_box == "drop" else "clip"
@@ -48,26 +39,26 @@ def test_embeddings(early, name, d, dtype, out_of_box):
     outside, beyond = np.zeros((2, len(bags)), np.int64)
     with compiling_at_once():
         spec.fill(bags, rows, outside)
-    early()
-    spec.fill(bags, found, beyond)
+    with never_compiled():
+        spec.fill(bags, found, beyond)
     assert outside.any()
     np.testing.assert_array_equal(found, rows)
     assert beyond.tolist() == outside.tolist()
 
 
-def test_dropped_bags(early):
+def test_dropped_bags():
     """Bags of which no point is left are NaN."""
-    early()
     bags = as_bags([np.full((3, 2), 2.0), np.full((3, 2), 0.5)])
     for embedding in EMBEDDINGS.values():
         spec = embedding.set_params(box=[(0, 1)] * 2, out_of_box="drop").fit(bags).spec_
         rows = np.empty((2, spec.n_features))
-        spec.fill(bags, rows, np.zeros(2, np.int64))
+        with never_compiled():
+            spec.fill(bags, rows, np.zeros(2, np.int64))
         assert np.isnan(rows).all(axis=1).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("n_features", [1, 70, 1500])
-def test_sums(early, n_features):
+def test_sums(n_features):
     rng = np.random.default_rng(0)
     z = rng.normal(size=(50, n_features)).astype(np.float32)
     square, start = rng.normal(size=(n_features,) * 2), rng.normal(size=n_features)
@@ -82,8 +73,9 @@ def test_sums(early, n_features):
 
     with compiling_at_once():
         expected = sums()
-    early()
-    for found, truth in zip(sums(), expected, strict=True):
+    with never_compiled():
+        computed = sums()
+    for found, truth in zip(computed, expected, strict=True):
         np.testing.assert_array_equal(found, truth)
 
 

@@ -12,16 +12,21 @@ from bagbasis import (
     Bags,
     Box,
     DoubleBasisRegressor,
+    ExtremesEmbedding,
     KernelSmoother,
+    MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    SlicedWassersteinEmbedding,
 )
+from bagbasis.core.compiling import compiling_at_once
 from bagbasis.core.errors import ParameterError
 from bagbasis.data.labelled.labelled import LabelledBags
 from bagbasis.data.labelled.labels import Targets
 from bagbasis.data.labelled.splits import Split
 from bagbasis.embeddings import EMBEDDINGS, FourierSpec
 from bagbasis.embeddings.base import ChoiceSample
+from bagbasis.embeddings.kernels.same_bits import AT_ONCE
 from bagbasis.embeddings.random_features.fourier import frequency_bytes
 from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
@@ -32,6 +37,7 @@ from bagbasis.models.fitting.feature_map import FeatureMap
 from bagbasis.models.fitting.plan import FitPlan
 from bagbasis.models.outcomes.reals import Reals
 from bagbasis.models.smoothing.sums import QuerySums, RowsInMemory, smoothing_cost
+from tests.early import never_compiled
 from tests.oracles.labelled import labelled_bags, stored
 
 PARTITION = 2**16  # bytes
@@ -64,9 +70,10 @@ def random_bags(n, size, n_dims):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kernels", [compiling_at_once, never_compiled])
 @pytest.mark.parametrize("name", sorted(EMBEDDINGS))
 @pytest.mark.parametrize(("n_dims", "marginals"), [(1, None), (2, None), (4, 1), (4, 2)])
-def test_embeddings(name, n_dims, marginals):
+def test_embeddings(name, n_dims, marginals, kernels):
     """Every registered embedding stays below what it declares, for few bags and for many."""
     embedding = EMBEDDINGS[name]()
     if "marginals" in embedding.get_params():
@@ -76,8 +83,35 @@ def test_embeddings(name, n_dims, marginals):
         spec = embedding.resolve(n_dims, Box.unit(n_dims), ChoiceSample.whole(bags))
         features = FeatureMap(spec, None)
         for dtype in ("float32", "float64"):
-            peak = peak_of(lambda f=features, b=bags, t=dtype: f.embed(b, t))
+            with kernels():
+                peak = peak_of(lambda f=features, b=bags, t=dtype: f.embed(b, t))
             assert peak <= features.cost.bytes(n), (n, dtype)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "size", "n_dims"),
+    [
+        (MomentsEmbedding(out_of_box="drop", standardize=False), 20, 1),
+        (MomentsEmbedding(standardize=False), 300, 10),
+        (SlicedWassersteinEmbedding(n_directions=1, n_quantiles=2**15), 2**15, 2),
+        (SlicedWassersteinEmbedding(n_directions=4, n_quantiles=300), 20, 1),
+        (ExtremesEmbedding(n_directions=32), 2**12, 3),
+    ],
+)
+def test_before_kernels_are_compiled(embedding, size, n_dims):
+    """NumPy stays below what is declared, with as many numbers as it takes at once."""
+    n = AT_ONCE // (size * n_dims)
+    bags = random_bags(n, size, n_dims)
+    spec = embedding.resolve(n_dims, Box([(0, 0.9)] * n_dims), ChoiceSample.whole(bags[:10]))
+    spec.fill(bags[:1], *filled(spec, 1))  # what is imported and kept at first
+    out, outside = filled(spec, n)
+    with never_compiled():
+        peak = peak_of(lambda: spec.fill(bags, out, outside))
+    assert AT_ONCE * 8 < peak <= spec.scratch_bytes
+
+
+def filled(spec, n):
+    return np.empty((n, spec.n_features)), np.zeros(n, np.int64)
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ adds the same numbers in the same order: `numpy.bincount` adds one weight after 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,8 @@ from ...core.arrays import EitherPrecision, Floats, Integers
 
 ROUNDING = 1e-9  # of a rank: .07 · 100 is 7.000000000000001
 AT_ONCE = 2**17  # numbers of an array in between: it stays in a core's cache
+MOST_BYTES = 96 * AT_ONCE  # of all arrays in between, and of the pieces that are kept
+MOST_KEPT = 512  # points, and intervals, whose pieces are kept
 
 
 def are_few_points(
@@ -42,11 +45,12 @@ def are_few_values(
     drop: bool,
     margin: float,
     directions: Floats,
+    n_intervals: int,
     *others: object,
 ) -> bool:
     """Return whether the points of each bag are few numbers along the directions, too."""
     longest = int(np.diff(offsets[begin : end + 1]).max(initial=0))
-    few = longest * directions.shape[1] <= AT_ONCE
+    few = max(longest, 4 * n_intervals) * directions.shape[1] <= AT_ONCE
     return few and are_few_points(begin, end, points, offsets)
 
 
@@ -74,17 +78,17 @@ def moments_by_arrays(
         unit, bag_of = unit[inside], bag_of[inside]
     n_bags, d = end - begin, unit.shape[1]
     sizes = np.bincount(bag_of, minlength=n_bags)
-    rows = np.empty((n_bags, not_empty(out).shape[1]))
+    rows = not_empty(out)[begin:end]
     columns = list(np.ascontiguousarray(unit.T))
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of a bag without points
         for j in range(d):
-            rows[:, j] = np.bincount(bag_of, columns[j], n_bags) / sizes
-            columns[j] -= rows[bag_of, j]
+            means = np.bincount(bag_of, columns[j], n_bags) / sizes
+            rows[:, j] = means
+            columns[j] -= means[bag_of]
         if covariance:
             for at, (left, right) in enumerate(zip(*np.triu_indices(d), strict=True), d):
                 products = columns[left] * columns[right]
                 rows[:, at] = np.bincount(bag_of, products, n_bags) / sizes
-    not_empty(out)[begin:end] = rows
 
 
 def quantiles_by_arrays(
@@ -131,22 +135,28 @@ def quantiles_by_arrays(
             rows[i] = (scale * values[:, np.maximum(ranks, 0)]).ravel()
 
 
-@lru_cache(maxsize=1024)
-def _pieces(n: int, m: int) -> list[tuple[Integers, Floats]]:
-    """Return which of n values the k-th piece of each of m equal intervals holds, and how much.
+def _pieces(n: int, m: int) -> Iterable[tuple[Integers, Floats]]:
+    return _kept_pieces(n, m) if max(n, m, 16 * n // m) <= MOST_KEPT else _all_pieces(n, m)
+
+
+@lru_cache(maxsize=128)
+def _kept_pieces(n: int, m: int) -> list[tuple[Integers, Floats]]:
+    return list(_all_pieces(n, m))
+
+
+def _all_pieces(n: int, m: int) -> Iterator[tuple[Integers, Floats]]:
+    """Yield which of n values the k-th piece of each of m equal intervals holds, and how much.
 
     In units of 1 / (n m) value i covers [i m, (i + 1) m), interval j [j n, (j + 1) n). Intervals of
     fewer pieces than others have pieces of weight 0 at the end.
     """
     begin = np.arange(m) * n
     first, last = begin // m, (begin + n - 1) // m
-    pieces = []
     for k in range(int((last - first).max()) + 1):
         taken = np.minimum(first + k, last)
         low, high = np.maximum(taken * m, begin), np.minimum((taken + 1) * m, begin + n)
         weights = np.where(first + k <= last, high - low, 0).astype(np.float64)
-        pieces.append((taken, weights))
-    return pieces
+        yield taken, weights
 
 
 def scaled(
