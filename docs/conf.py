@@ -61,7 +61,7 @@ myst_heading_anchors = 3
 # what scikit-learn and Python give to every class stands in their own pages
 OTHERS = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, object, tuple, dict"
 autosummary_generate = True
-autosummary_context = {"other_classes": OTHERS}
+autosummary_context = {"other_classes": OTHERS, "left_out": reference_pages.left_out()}
 autodoc_typehints = "none"  # numpydoc says them
 numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"

@@ -45,6 +45,73 @@ MOST_USED = [
 EXCEPTIONS = {"Progress": "execution", "Report": "execution"}
 """Types of functions, which no package of bagbasis defines."""
 
+FOR_COMPONENTS = {
+    "datasets": (
+        "block_bags mapping mixtures proportions response_block response_box response_dims"
+        " target_names"
+    ),
+    "embeddings": (
+        "ALONE are_outside array_names arrays axes begin blocks check_together completion cost"
+        " cost_in count_outside decide described deviations digest embed_estimates exponent"
+        " feature_names fill frequencies for_comparison from_dict from_params group_size groups"
+        " is_joint is_linear is_uncertain kind_name learns mapped n_inputs n_parts nesting plain"
+        " points_embedded resolve resolve_scale run_kernel scratch_bytes seconds_per_bag"
+        " seconds_per_point shares spec_kind to_dict with_margin"
+    ),
+    "hypotheses": (
+        "check choose_scales described draw estimates features group_nulls has_widths is_additive"
+        " is_in_space kernels learn_on measure memory null_in_pass nulls of_sums over_widths"
+        " pair_map place takes_more unit_sums"
+    ),
+    "search": "check_field expected_rewards salience",
+}
+"""Members that bagbasis calls on a component, by package. People who write an embedding or a data
+set of their own find them on the page of its base class; pages of subclasses leave them out."""
+INTERNAL = {
+    "data": (
+        "OWNER array bag_ids changes check_ends damage in_order in_order_of none object_points of"
+        " positions present read_array read_stored sample_size target_columns trusted written"
+    ),
+    "ingest": "run_counted",
+    "models": "as_prediction in_units keeper measure references rmse_errors steps weight",
+    "neural": "arrays decision_rows from_header header longest numbers_per_point",
+    "operations": "all_settings cells state_folder",
+    "search": "check_place condition gain",
+    "singlecell": "DISTANCES_UNS_KEY",
+}
+"""Members that other packages of bagbasis use, and people do not. No page has them."""
+BASES = (
+    "Dataset",
+    "Embedding",
+    "EmbeddingSpec",
+    "FeatureSpec",
+    "RandomFeatures",
+    "RegionClassifier",
+)
+"""Classes that people derive components from."""
+
+
+def hidden_members(value: type) -> list[str]:
+    """Return the members that the page of a public class leaves out."""
+    package = value.__module__.split(".")[1]
+    hidden = INTERNAL.get(package, "").split()
+    is_base = value.__name__ in BASES
+    return hidden if is_base else [*hidden, *FOR_COMPONENTS.get(package, "").split()]
+
+
+def left_out() -> dict[str, str]:
+    """Return what the pages of public classes leave out, by their full names, for the template."""
+    classes = {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in modules()
+        for name in own_names(module)
+    }
+    return {
+        name: ", ".join(["PARAMETERS", *hidden_members(value)])
+        for name, value in classes.items()
+        if inspect.isclass(value) and value.__module__.startswith("bagbasis")
+    }
+
 
 class TutorialOrder:
     """Sorts the tutorials from the first to read to the most special; others come last."""

@@ -240,7 +240,7 @@ def test_rows_that_are_measured_again_replace_those_of_their_suite(tmp_path, mon
     ],
 )
 def test_rows_that_miss_their_aim(target, is_of_first, missed):
-    """Of the ratio, or of the seconds of the first."""
+    """The aim of the ratio, or of the seconds of the first."""
     row = asdict(Row("fit", 17.0, 14.0, 1.2, 1.1, 1.3, target, is_of_first=is_of_first))
     assert kept.is_missed(row) == missed
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import zlib
 from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import NumpyDocString
+from sphinx.pycode import ModuleAnalyzer
 
 from bagbasis.jobs.job import JOBS
 
@@ -92,3 +94,58 @@ def test_inventories_of_other_projects_need_no_network(pages, tmp_path, monkeypa
         assert url.startswith("https://")
         text = zlib.decompress(Path(file).read_bytes().split(b"zlib.\n", 1)[1]).decode()
         assert all(len(line.split()) == 5 for line in text.splitlines())
+
+
+def _shown(value, hidden):
+    """The documented members of a class that bagbasis defines, without the hidden ones."""
+    shown = []
+    for name in dir(value):
+        homes = [one for one in value.__mro__ if name in vars(one)]
+        is_routing = name.startswith("set_") and name.endswith("_request")
+        if name.startswith("_") or name in hidden or is_routing or not homes:
+            continue
+        [home, *_] = homes
+        member = vars(home)[name]
+        is_value = not (callable(member) or hasattr(member, "__get__"))
+        places = ModuleAnalyzer.for_module(home.__module__).find_attr_docs() if is_value else {}
+        is_documented = (home.__qualname__, name) in places or not is_value
+        if home.__module__.startswith("bagbasis") and is_documented:
+            shown.append(name)
+    return shown
+
+
+@pytest.mark.long
+def test_pages_of_classes_show_what_people_use(pages):
+    """Each member on a page stands in its class's docstring, a page, a tutorial or an example.
+
+    Others are not for people who use bagbasis: they are hidden, or an example is missing. Names
+    that are hidden exist.
+    """
+    root = DOCS.parent
+    made = ("changes", "configuration", "contributing", "deploying")
+    files = [*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md"), *DOCS.glob("tutorials/*.py")]
+    texts = [file.read_text() for file in files if file.stem not in made]
+    examples = [
+        line
+        for file in (root / "pipeline").rglob("*.py")
+        for line in file.read_text().splitlines()
+        if line.lstrip().startswith((">>> ", "... "))
+    ]
+    used = set(re.findall(r"[.`](\w+)", "\n".join(texts + examples)))
+    unknown, known = [], {"": set()}
+    for module in pages.modules():
+        for name in pages.own_names(module):
+            value = getattr(module, name)
+            if not inspect.isclass(value) or not value.__module__.startswith("bagbasis"):
+                continue
+            hidden = pages.hidden_members(value)
+            known.setdefault(value.__module__.split(".")[1], set()).update(dir(value))
+            described = set(re.findall(r"\w+", value.__doc__ or ""))
+            if name in pages.BASES:
+                described.update(" ".join(pages.FOR_COMPONENTS.values()).split())
+            names = [one for one in _shown(value, hidden) if one not in used | described]
+            unknown += [f"{module.__name__}.{name}.{one}" for one in names]
+    assert not unknown, "\n".join(unknown)
+    for table in (pages.INTERNAL, pages.FOR_COMPONENTS):
+        for package, names in table.items():
+            assert not set(names.split()) - known[package], package

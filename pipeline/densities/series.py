@@ -93,6 +93,14 @@ class Densities:
     >>> densities = estimate_densities(X)
     >>> len(densities), densities.at([[-1.0], [0.0], [1.0]]).shape
     (3, (3, 3))
+    >>> valid = densities.valid()  # nowhere negative
+    >>> valid.is_valid, valid.integral().round(3)
+    (True, array([1., 1., 1.]))
+    >>> near, far = (densities[0].l2_distance(densities[i])[0] for i in (1, 2))
+    >>> bool(near < far)
+    True
+    >>> [axis.shape for axis in densities.grid_axes(50)]  # where on_grid(50) evaluates
+    [(50,)]
     """
 
     coefficients: Floats

@@ -73,11 +73,7 @@ def lambda_nodes(
         "fitted": least relative error of κ, see above. "quantile": mid-quantiles of μ.
         "random": draws from μ, as in 001, §3.1.
     seed : int
-        Of "random".
-
-    Raises
-    ------
-    ParameterError
+        Seed for drawing the nodes if they are "random".
     """
     mass = float(TOTAL_MASS[distance])
     if distance in POINT_MASSES:

@@ -429,7 +429,6 @@ def fit_test(
     ------
     DataError
         Points that cannot be used, or are outside the density; a score that is none.
-    ParameterError
 
     See Also
     --------

@@ -109,7 +109,6 @@ def independence_test(
     ------
     DataError
         Variables that cannot be used or paired, all rows alike, or fewer than four pairs.
-    ParameterError
 
     See Also
     --------
@@ -119,9 +118,9 @@ def independence_test(
 
     Notes
     -----
-    Of 2,000 samples of 100 independent pairs of normal numbers each of hsic_u, hsic_b, hsic_fourier
-    and hsic_nystroem, of dcov and nfsic, with each of its nulls has p ≤ .01, .05, .1 as often as
-    it should, within three standard errors; hsic_block less often (0.6, 3.9, 7.7 %).
+    Levels, measured on 2,000 samples of 100 independent pairs of normal numbers: hsic_u, hsic_b,
+    hsic_fourier, hsic_nystroem, dcov and nfsic, with each of their nulls, have p ≤ .01, .05 and .1
+    as often as they should, within three standard errors; hsic_block less often (0.6, 3.9, 7.7 %).
 
     003; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.

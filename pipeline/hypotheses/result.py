@@ -80,6 +80,10 @@ class HypothesisResult:
     >>> result = two_sample_test(a, b, statistic='energy', n_permutations=99)
     >>> result.name, result.n, result.p_value
     ('energy', {'a': 80, 'b': 80}, 0.01)
+    >>> result.pvalue  # SciPy's name for it
+    0.01
+    >>> result.to_dict()['unit']
+    'point'
     """
 
     statistic: float

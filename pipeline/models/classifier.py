@@ -79,8 +79,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     >>> model = DoubleBasisClassifier('moments').fit(X, labels)
     >>> list(model.classes_)
     [np.str_('narrow'), np.str_('wide')]
-    >>> model.predict_proba(X[:3]).shape
-    (3, 2)
+    >>> model.predict_proba(X[:3]).shape, model.decision_function(X[:3]).shape
+    ((3, 2), (3,))
     """
 
     class_weight: (
@@ -110,12 +110,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> Self:
-        """Fit from one pass over the bags; arguments as in `DoubleBasisRegressor.fit`.
-
-        Raises
-        ------
-        DataError, ParameterError, StoreError
-        """
+        """Fit from one pass over the bags; arguments as in `DoubleBasisRegressor.fit`."""
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
     @overload

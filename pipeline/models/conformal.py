@@ -40,12 +40,7 @@ def conformalized(
     sample_weight: SampleWeight,
     progress: Progress | None,
 ) -> RidgeModel:
-    """Return the model of an estimator with a calibration; see `DoubleBasisRegressor.conformalize`.
-
-    Raises
-    ------
-    DataError, ModelError, ParameterError
-    """
+    """Return an estimator's model with a calibration; see `DoubleBasisRegressor.conformalize`."""
     model = estimator.model_
     X, y, _, columns, *_ = judged_data(model, X, y, groups=groups, sample_weight=sample_weight)
     groups, sample_weight = columns["groups"], columns["sample_weight"]

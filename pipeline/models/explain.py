@@ -68,6 +68,8 @@ class Explanation:
     >>> explanation = explain(model, X[60])
     >>> explanation.shift.shape
     (2, 1)
+    >>> len(explanation.to_frame())  # a row per point, the largest effect first
+    30
     """
 
     targets: tuple[str, ...]

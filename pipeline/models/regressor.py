@@ -214,10 +214,6 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         checkpoints : URL, path or `Checkpoints`, optional
             Where the sums of a store's bags are kept while the pass runs: the same fit started
             again goes on from there. Those at a URL are removed when the fit has ended.
-
-        Raises
-        ------
-        DataError, ParameterError, StoreError
         """
         return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
@@ -358,7 +354,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         y : array, shape (n_bags,) or (n_bags, n_targets)
             None: the store's, whose bags without one are left out.
         sample_weight : array, shape (n_bags,), or str, optional
-            Of ``y``, or of the bags of a store, or a column of it.
+            Weight of each bag, or a column of the store with the weights.
 
         Raises
         ------

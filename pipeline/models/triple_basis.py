@@ -152,10 +152,6 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
             Bags without a response are left out and counted.
         sample_weight, holdout, groups, progress, checkpoints
             As in `DoubleBasisRegressor.fit`.
-
-        Raises
-        ------
-        DataError, ParameterError, StoreError
         """
         return self._fit(X, responses, None, sample_weight, holdout, groups, progress, checkpoints)
 

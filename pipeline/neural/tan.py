@@ -95,7 +95,7 @@ class TANDensity(NeuralEstimator):
     >>> from bagbasis.neural import TANDensity
     >>> x = rng.normal(size=(200, 2))
     >>> model = TANDensity(n_steps=20, validate_every=10).fit(x)
-    >>> model.log_density(x[:5]).shape
+    >>> model.log_density(x[:5]).shape  # score_samples is another name for it
     (5,)
     """
 

@@ -67,7 +67,6 @@ class Field:
     ------
     DataError
         Places or covariances that cannot be used.
-    ParameterError
 
     See Also
     --------
@@ -82,6 +81,10 @@ class Field:
     >>> field = field.observe(3, 1.5)
     >>> field.mean.shape
     (10, 1)
+    >>> bool(field.variance[3] < field.variance[9])  # place 3 was observed
+    True
+    >>> field.draw(5).shape
+    (5, 10, 1)
     """
 
     mean: Floats
@@ -139,10 +142,6 @@ class Field:
         place : int
             Row of ``places``; the same may be observed again.
         values : float or array, shape (n_components,)
-
-        Raises
-        ------
-        DataError, ParameterError
         """
         gain = self.gain(place)
         vector = np.atleast_1d(as_array("values", values, np.float64))
@@ -165,10 +164,6 @@ class Field:
 
         Draws of the prior are moved by each observation as its mean was, the observation's noise
         drawn anew (Matheron's rule): exact, and no matrix is factorised again.
-
-        Raises
-        ------
-        ParameterError
         """
         n_draws = Integer(1).check("n_draws", n_draws)
         if n_draws * self.mean.size > MOST_DRAWN:

@@ -40,10 +40,6 @@ class PatternSearch:
         Given all observations.
     flagged : bool, shape (n_regions,)
 
-    Raises
-    ------
-    DataError, ParameterError
-
     See Also
     --------
     Field : Gaussian process over places.
@@ -62,6 +58,8 @@ class PatternSearch:
     >>> search.observe(place, 2.0)
     >>> search.flagged
     array([False,  True, False])
+    >>> int(search.chances().argmax())  # the region that most probably matches
+    1
     """
 
     field: Field

@@ -27,10 +27,6 @@ class ProbitRegions(RegionClassifier):
     weights : array_like, shape (n_regions, n_places) or (n_regions, n_places, n_components)
     offsets : float or array, shape (n_regions,)
 
-    Raises
-    ------
-    DataError
-
     See Also
     --------
     PatternSearch : Choose where to observe next.
@@ -46,6 +42,9 @@ class ProbitRegions(RegionClassifier):
     >>> weights = np.kron(np.eye(3), np.ones(4) / 4)  # means of three regions of four places
     >>> regions = ProbitRegions(weights, offsets=-1.0)
     >>> regions.weights.shape
+    (3, 12, 1)
+    >>> thirds = np.split(np.arange(12), 3)
+    >>> ProbitRegions.of_means(thirds, n_places=12, scale=1.0, offset=-1.0).weights.shape
     (3, 12, 1)
     """
 
@@ -77,10 +76,6 @@ class ProbitRegions(RegionClassifier):
         ----------
         regions : list of arrays of int
             The places of each region.
-
-        Raises
-        ------
-        DataError, ParameterError
         """
         members = as_regions(regions)
         weights = np.zeros((len(members), n_places))

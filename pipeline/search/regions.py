@@ -145,10 +145,6 @@ class BagRegions(RegionClassifier):
         points are these, less their mean over the region; f's values follow. Without, f's values
         alone.
 
-    Raises
-    ------
-    DataError, ParameterError
-
     See Also
     --------
     PatternSearch : Choose where to observe next.

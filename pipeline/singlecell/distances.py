@@ -72,11 +72,11 @@ def sample_distances(
     X : BagStore, Bags, or list of arrays (n_cells, n_dims)
     method : str
     k : int, default 25
-        Of "knn".
+        Neighbours for the method "knn".
     seed : int, default 0
         Seed for drawing mixtures and their samples.
     checkpoints, progress
-        Of "knn", as for `divergence_blocks`.
+        For the method "knn", as in `divergence_blocks`.
 
     Returns
     -------

@@ -24,7 +24,7 @@ N_OF_PEERS, N_OF_MGC = 500, 100  # rows in all: of two samples half of these eac
 
 
 def hypotheses() -> Iterator[Row]:
-    """P-values in double; a gamma law or a χ² approximation for each, and 99 permutations."""
+    """P-values in double; a gamma or a χ² approximation for each, and 99 permutations."""
     yield from drift_peers()
     yield from _fast()
     yield from _two_samples()
@@ -114,7 +114,7 @@ def _ours(X: np.ndarray, Y: np.ndarray, statistic: object, null: str) -> Callabl
 
 def _beside(
     name: str, ours: Callable[[str], Callable[[], object]], make: Any, X: np.ndarray, Y: np.ndarray,
-    law: str = "gamma",
+    null: str = "gamma",
 ) -> Iterator[Row]:  # fmt: skip
     """Yield a row with each kind of null; the peer is made anew, as a test changes it."""
     title = f"{name} / hyppo, N = {len(X):,}, d = {N_DIMS}"
@@ -124,4 +124,4 @@ def _beside(
         lambda: make().test(X, Y, reps=N_PERMUTATIONS, workers=1, auto=False),
         repeats=2,
     )
-    yield pair(f"{title}, approximate null", ours(law), lambda: make().test(X, Y, auto=True))
+    yield pair(f"{title}, approximate null", ours(null), lambda: make().test(X, Y, auto=True))

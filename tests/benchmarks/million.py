@@ -120,7 +120,7 @@ def many_features() -> None:
 
 
 def compare() -> None:
-    """Two-sample tests of two stores of one law, in this process: seconds and peak memory."""
+    """Two-sample tests of two stores that do not differ, in this process: time and memory."""
     stores = []
     for seed in (1, 2):
         rng, step = np.random.default_rng(seed), N_BAGS // 10

@@ -239,7 +239,7 @@ def fractions(n_bags: int = 50_000) -> Iterator[Row]:
 def choice(n_bags: int = 100_000, n_dims: int = 5863) -> Iterator[Row]:
     """CPU seconds of the default's choice, against what it may take: ten, or a tenth of the fit.
 
-    Of many bags of few coordinates, and of few bags of as many coordinates as text has.
+    Measured on many bags with few coordinates, and on few bags with as many as text has.
     """
     DoubleBasisRegressor().fit(mixture_store(2000))  # compiles the kernels
     store, rng = mixture_store(n_bags), np.random.default_rng(0)

@@ -30,7 +30,7 @@ class Lost(Fault):
 
 
 class Wrong(Fault):
-    """Something is there that no unkilled job makes, or an error is none of ours."""
+    """Something is there that no unkilled job makes, or an error is not one of bagbasis."""
 
     kind = "wrong"
 
@@ -43,7 +43,7 @@ class Stuck(Fault):
 
 @dataclass
 class Tally:
-    """Of one campaign.
+    """Counts of one campaign.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ class Job:
 
 
 class RawError(Exception):
-    """An error of a job that is none of ours."""
+    """An error of a job that bagbasis does not raise."""
 
 
 def job(name: str, **values: Any) -> None:

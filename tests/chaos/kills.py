@@ -34,9 +34,9 @@ class Ground(ABC):
     Attributes
     ----------
     environment : dict
-        Of the children.
+        Environment variables of the children.
     most_kills : int
-        Of one job, until it is left to finish.
+        Kills of one job, after which it is left to finish.
     """
 
     environment: dict[str, str]
@@ -173,9 +173,9 @@ class Killed(Campaign):
         return now
 
     def _judge(self, end: End, what: str = "") -> None:
-        """Raise `Wrong` for an error that is none of ours."""
+        """Raise `Wrong` for an error that bagbasis does not raise."""
         if end.error is not None and not end.killed and not end.said.startswith(REFUSALS):
-            raise Wrong(f"{what}an error that is none of ours: {end.said}")
+            raise Wrong(f"{what}an error that bagbasis does not raise: {end.said}")
 
     def _finish(self, place: Place) -> None:
         self._run(self.job.run, place)

@@ -66,7 +66,7 @@ class Plan:
     after : bool
         Whether the request is carried out before.
     share : float
-        Of the requests that meet one of `FAULTS`, drawn by the seed.
+        Fraction of the requests that meet one of `FAULTS`, drawn by the seed.
     """
 
     kill_at: int | None = None

@@ -115,7 +115,7 @@ GROWS = Job("job", old, old, result, old)
     ],
 )
 def test_what_may_be_seen_between(now, keeps, fault):
-    """Of a list that grows from ab to abcd."""
+    """Rows that were added to a list that grows from ab to abcd."""
     job = replace(GROWS, keeps=keeps)
     given = job, list("ab"), list(now), list("abcd")
     if fault is None:

@@ -376,7 +376,7 @@ def test_versions_that_differ(tmp_path):
 @pytest.mark.parametrize("name", cluster_checks.PACKAGES)
 @pytest.mark.parametrize("place", ["scheduler", "a", "b"])
 def test_each_version_counts(name, place):
-    """Of each package, at the scheduler and at every worker; also one that is not installed."""
+    """Versions of each package, at the scheduler and all workers; also of one not installed."""
     same = dict.fromkeys(cluster_checks.PACKAGES, "1.2.3")
 
     def client(**others):

@@ -53,7 +53,7 @@ class World:
 
     @cached_property
     def url(self) -> str:
-        """Of a store with two targets and responses."""
+        """Arguments for a store with two targets and responses."""
         return self.make_store().url
 
     @property

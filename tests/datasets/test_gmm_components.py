@@ -59,7 +59,7 @@ def test_points_of_one_component_have_its_covariance() -> None:
     dataset = GMMComponents(n_points=200)
     bags, targets = dataset.block(0)
     means, covariances = dataset.densities(0).means, dataset.densities(0).covariances
-    inner = (np.abs(means[:, 0]) < 3).all(axis=1)  # where the walls cut off next to nothing
+    inner = (np.abs(means[:, 0]) < 3).all(axis=1)  # where the edges cut off next to nothing
     chosen = np.flatnonzero((targets[:, 0] == 1) & inner)
     factors = np.linalg.cholesky(covariances[chosen, 0])
     x = bags.points.reshape(len(bags), 200, 2)[chosen] - means[chosen, None, 0]
@@ -70,7 +70,7 @@ def test_points_of_one_component_have_its_covariance() -> None:
 
 
 def test_truncated_coordinates_are_redrawn_not_clipped() -> None:
-    """Next to a wall the points follow the truncated normal, with no atom on the wall."""
+    """Next to an edge the points follow the truncated normal, with no atom on the edge."""
     rng = np.random.default_rng(0)
     n = 100_000
     means, scales = np.array([0.02, 0.95]), np.array([0.1, 0.06])

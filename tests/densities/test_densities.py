@@ -24,7 +24,7 @@ def random_series(n, indices, basis="cosine", box=None, seed=0):
 
 
 def points_around(box, n, seed=1):
-    """Points in the box, outside of it, on its walls and in its corners."""
+    """Points in the box, outside of it, on its edges and in its corners."""
     lo, hi = np.array(box).T
     rng = np.random.default_rng(seed)
     points = rng.uniform(lo - 0.2 * (hi - lo), hi + 0.2 * (hi - lo), (n, len(box)))
@@ -37,7 +37,7 @@ def points_around(box, n, seed=1):
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize("limits", [(4, None), (None, 3.2)])
 def test_at_against_the_loop(basis, n_dims, limits):
-    """Values at points, outside the box and on its walls are those of the series written out."""
+    """Values at points, outside the box and on its edges are those of the series written out."""
     indices, box = index_set(n_dims, *limits, basis), BOX[:n_dims]
     densities = random_series(3, indices, basis, box)
     points = points_around(box, 40)
@@ -115,7 +115,7 @@ def test_integrates_to_one_in_its_box(basis):
 
 
 def test_float32_points_on_the_walls_are_inside():
-    """A float32 point on a wall that float32 cannot hold is in the box."""
+    """A float32 point on an edge that float32 cannot hold is in the box."""
     box = [(0.7, 0.8)]
     densities = Densities([[1.0]], [[0]], "cosine", Box.of(box, 1))
     assert (densities.at(np.array([0.7, 0.8], dtype=np.float32)) == 1 / densities.volume).all()

@@ -72,7 +72,7 @@ def test_marginals_are_estimates_of_the_coordinate(dtype):
 @pytest.mark.long
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 def test_awkward_bags(n_dims):
-    """One point, points all alike, points on the walls: finite, of integral one, valid."""
+    """One point, points all alike, points on the edges: finite, of integral one, valid."""
     bags = [
         np.full((1, n_dims), 0.4),
         np.full((20, n_dims), 0.7),

@@ -21,7 +21,7 @@ from tests.oracles import score_matching
 
 
 def two_modes(n, d, seed=0):
-    """An even mixture of two normal laws, shape (n, d), in units that differ."""
+    """An even mixture of two normal distributions, shape (n, d), in units that differ."""
     rng = np.random.default_rng(seed)
     side = rng.choice([-1.0, 1.0], (n, 1))
     return (1.5 * side + rng.standard_normal((n, d))) * (1 + 2 * np.arange(d)) + 3
@@ -36,7 +36,7 @@ def true_score(x):
 
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_coefficients_by_explicit_derivatives(d):
-    """One width, one penalty; base law with the covariance of the points."""
+    """One width, one penalty; base distribution with the covariance of the points."""
     x = two_modes(40, d)
     model = ExponentialFamilyDensity(12, bandwidth=0.9, alpha=0.01, n_folds=3, seed=5).fit(x)
     z = (x - x.mean(axis=0)) / x.std(axis=0)
@@ -128,8 +128,8 @@ def test_as_good_as_the_closed_form(d, alpha):
 
 @pytest.mark.long
 def test_choices_find_both_modes():
-    """By default, twice as near to the truth as the normal law (squares of distances: four times),
-    in one dimension and in three; narrow kernels, which win by chance, are not taken."""
+    """By default, twice as near to the truth as the normal density (squares of distances: four
+    times), in one dimension and in three; narrow kernels, which win by chance, are not taken."""
     for d in (1, 3):
         x, fresh = two_modes(2000, d), two_modes(2000, d, seed=1)
         scale, truth = x.std(axis=0), true_score(fresh)
@@ -199,7 +199,7 @@ def test_samples_have_the_density():
 
 
 def test_in_tests_of_fit():
-    """Its own samples pass, those of the normal law with the same moments do not."""
+    """Its own samples pass, those of the normal distribution with the same moments do not."""
     x = two_modes(3000, 1)
     model = ExponentialFamilyDensity(100).fit(x)
     assert fit_test(model.sample(300, n_steps=100), model, seed=1).p_value > 0.02
@@ -263,7 +263,7 @@ def test_not_fitted():
 
 @pytest.mark.long
 def test_few_points_of_two_modes_have_no_steep_tails():
-    """On points that no fold has seen the divergence stays near that of a normal law, .25."""
+    """On points that no fold has seen the divergence stays near that of a normal density, .25."""
     for seed in range(6):
         rng = np.random.default_rng([seed, 100, 1])
         x, fresh = (

@@ -14,7 +14,7 @@ BOX = [(-10.0, 10.0), (0.0, 0.5), (3.0, 4.0)]
 
 
 def ragged(n_dims, sizes=(1, 2, 30, 7), dtype=np.float64, seed=0):
-    """Bags in the box, some points on its walls."""
+    """Bags in the box, some points on its edges."""
     lo, hi = np.array(BOX[:n_dims]).T
     rng = np.random.default_rng(seed)
     bags = [rng.uniform(lo, hi, (size, n_dims)) for size in sizes]
@@ -48,7 +48,7 @@ def test_against_the_loop(n_dims, dtype, bandwidth):
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize("bandwidth", [0.12, 0.4])
 def test_integrates_to_one(n_dims, bandwidth):
-    """No mass is lost at the walls."""
+    """No mass is lost at the edges."""
     n = {1: 400, 2: 60, 3: 16}[n_dims]
     lo, hi = np.array(BOX[:n_dims]).T
     axes = [low + (np.arange(n) + 0.5) / n * (high - low) for low, high in BOX[:n_dims]]
@@ -59,7 +59,7 @@ def test_integrates_to_one(n_dims, bandwidth):
 
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 def test_is_what_the_cosine_series_gives(n_dims):
-    """The damped cosine coefficients are those of the exact sum, walls included."""
+    """The damped cosine coefficients are those of the exact sum, edges included."""
     bags = ragged(n_dims)
     bandwidth = {1: 0.02, 2: 0.04, 3: 0.1}[n_dims]
     densities = estimate_densities(bags, "kde", smoothness=bandwidth, box=BOX[:n_dims])
@@ -73,7 +73,7 @@ def test_is_what_the_cosine_series_gives(n_dims):
 
 
 def test_points_outside_are_clipped():
-    """A point of a bag beyond the wall counts as one on it."""
+    """A point of a bag beyond the edge counts as one on it."""
     inside, beyond = [[0.5, 0.5], [1.0, 0.25]], [[0.5, 0.5], [7.0, 0.25]]
     at = np.random.default_rng(3).random((10, 2))
     unit_box = [(0, 1)] * 2

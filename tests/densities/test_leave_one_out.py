@@ -17,7 +17,7 @@ from tests.workers import two_workers
 
 
 def bumps(n_dims, width, sizes=(12, 9, 2), seed=0):
-    """Bags of points around a centre of their own, some on the walls."""
+    """Bags of points around a centre of their own, some on the edges."""
     rng = np.random.default_rng(seed)
     centres = rng.uniform(0.1, 0.9, (len(sizes), n_dims))
     return [
@@ -131,10 +131,10 @@ def test_on_a_cluster(tmp_path):
 
 
 def test_points_outside():
-    """Dropped points have no say, clipped ones are on the wall, and they are counted."""
+    """Dropped points have no say, clipped ones are on the edge, and they are counted."""
     clean = bumps(1, 0.1, (20, 15))
     beyond = [np.concatenate([bag, np.full((3, 1), 1.5)]) for bag in clean]
-    walls = [np.concatenate([bag, np.full((3, 1), 1.0)]) for bag in clean]
+    edges = [np.concatenate([bag, np.full((3, 1), 1.0)]) for bag in clean]
     lost = [np.array([[0.5], [2.0]]), np.array([[2.0], [3.0]])]
     box = [(0, 1)]
     for kind in ("series", "kde"):
@@ -143,7 +143,7 @@ def test_points_outside():
         np.testing.assert_allclose(dropped.scores, of_clean.scores, rtol=1e-12)
         assert (dropped.n_outside, dropped.n_alone) == (9, 2)
         clipped = choose_smoothness(beyond, kind, box=box)
-        np.testing.assert_allclose(clipped.scores, choose_smoothness(walls, kind).scores)
+        np.testing.assert_allclose(clipped.scores, choose_smoothness(edges, kind).scores)
         assert clipped.n_outside == 6
         with pytest.raises(BagError, match="bag 1: 3 points lie outside"):
             choose_smoothness([clean[0], beyond[1]], kind, box=box, out_of_box="error")

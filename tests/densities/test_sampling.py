@@ -15,7 +15,7 @@ N = 20_000
 
 
 def peaked(n_dims, basis="cosine", box=None, n_per_dim=6):
-    """A series density with a peak in a corner, so that walls and thresholds matter."""
+    """A series density with a peak in a corner, so that edges and thresholds matter."""
     indices = index_set(n_dims, n_per_dim, None, basis)
     a = np.exp(-0.5 * (0.35 * indices) ** 2).prod(axis=1)
     a *= np.where(indices == 0, 1, np.sqrt(2)).prod(axis=1)

@@ -311,7 +311,7 @@ def test_bags_are_joined():
 
 
 def test_bags_as_arrays():
-    """Of one size a matrix each, as numpy had it; objects where they are asked for."""
+    """Bags of one size are matrices, as numpy had them; objects where they are asked for."""
     even = Bags.from_list([bag[:5] for bag in BAGS])
     np.testing.assert_array_equal(np.asarray(even), np.stack([bag[:5] for bag in BAGS]))
     assert np.asarray(even, dtype=np.float32).dtype == np.float32

@@ -48,7 +48,7 @@ CASES = {
 
 
 def ragged(d: int, dtype: str) -> Bags:
-    """Bags of different sizes, with points on and beyond the walls, and equal ones."""
+    """Bags of different sizes, with points on and beyond the edges, and equal ones."""
     rng = np.random.default_rng(d)
     bags = [rng.normal(0.5, 0.3, (n, d)) for n in SIZES]
     bags[2][:] = bags[2][0]

@@ -173,7 +173,7 @@ def test_foreign_fields_are_refused(kind):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bags_at_the_edge(kind, dtype):
-    """Points on walls and in corners, lone points, constant bags: finite, and no warning."""
+    """Points on edges and in corners, lone points, constant bags: finite, and no warning."""
     bags = [
         [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
         [[0.5, 1.0]],
@@ -188,13 +188,13 @@ def test_bags_at_the_edge(kind, dtype):
 
 
 def test_walls_are_inside(kind):
-    """No wall is outside, of a box whose bounds the points' precision does not hold either."""
+    """No edge is outside, of a box whose bounds the points' precision does not hold either."""
     box = [(0.1, 0.7), (-1.3, 1e3)]
-    walls = np.array([[0.1, -1.3], [0.7, 1e3], [0.7, -1.3]])
-    spec = kind(box=box, out_of_box="error").fit([walls.astype(np.float32)]).spec_
+    edges = np.array([[0.1, -1.3], [0.7, 1e3], [0.7, -1.3]])
+    spec = kind(box=box, out_of_box="error").fit([edges.astype(np.float32)]).spec_
     for dtype in (np.float32, np.float64):
         for out in (np.float32, np.float64):
-            assert embedded(spec, [walls.astype(dtype)], out)[1] == 0
+            assert embedded(spec, [edges.astype(dtype)], out)[1] == 0
 
 
 def test_box_is_scaled_to_the_unit_cube(kind):
@@ -206,12 +206,12 @@ def test_box_is_scaled_to_the_unit_cube(kind):
 
 
 def test_out_of_box(kind):
-    """clip moves points to the wall, drop leaves them out, error names the bag; all count."""
+    """clip moves points to the edge, drop leaves them out, error names the bag; all count."""
     outside = np.concatenate([UNIT[1], [[1.5, 1.5], [-1.0, -0.5]]])
-    walls = np.concatenate([UNIT[1], [[1.0, 1.0], [0.0, 0.0]]])
+    edges = np.concatenate([UNIT[1], [[1.0, 1.0], [0.0, 0.0]]])
     specs = {how: kind(out_of_box=how, box=BOX).fit(UNIT).spec_ for how in ("clip", "drop")}
     bags = [UNIT[1], outside, UNIT[2]]
-    for how, twin in (("clip", walls), ("drop", UNIT[1])):
+    for how, twin in (("clip", edges), ("drop", UNIT[1])):
         out, n_outside = embedded(specs[how], bags)
         assert n_outside == 2
         np.testing.assert_allclose(out[1], embedded(specs[how], [twin])[0][0], atol=1e-12)
@@ -363,7 +363,7 @@ def test_inside_an_estimator(kind, tmp_path):
     fitted.save(tmp_path / "m.zarr")
     again = load_model(tmp_path / "m.zarr")
     assert again.features_ == fitted.features_
-    assert repr(again.embedding) == repr(kind(box=[list(wall) for wall in BOX]))
+    assert repr(again.embedding) == repr(kind(box=[list(edge) for edge in BOX]))
     np.testing.assert_array_equal(again.predict(bags[200:]), fitted.predict(bags[200:]))
 
 

@@ -95,7 +95,7 @@ def test_seeds():
 @pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bags_at_the_edge(distance, dtype):
-    """Points on the walls and in the corners, lone points, constant bags and densities that
+    """Points on the edges and in the corners, lone points, constant bags and densities that
     vanish nearly everywhere: finite features and no warning."""
     bags = [
         [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],

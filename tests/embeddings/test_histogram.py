@@ -123,7 +123,7 @@ def test_counts_beyond_the_table(n_points):
 
 
 def test_bins_are_closed_below_and_the_last_above():
-    """A point on an inner edge belongs to the upper bin, one on the wall to the last."""
+    """A point on an inner edge belongs to the upper bin, one on the edge to the last."""
     bags = [[[0.0]], [[0.25]], [[0.5]], [[0.75]], [[1.0]], [[np.nextafter(0.5, 0)]]]
     out = HistogramEmbedding(distance="l2", n_bins=4).fit_transform(bags)
     assert out.argmax(axis=1).tolist() == [0, 1, 2, 3, 3, 1]

@@ -1,4 +1,4 @@
-"""Embeddings without walls take points outside a measured box as they are."""
+"""Embeddings without edges take points outside a measured box as they are."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_points_outside_are_embedded_where_they_are(name, small):
 
 
 def test_the_largest_point_is_the_largest():
-    """Of one direction extremes are the points themselves, on the scale of the box."""
+    """Extremes along one direction are the points themselves, on the scale of the box."""
     bags = [bag[:, :1] for bag in BAGS]
     spec = ExtremesEmbedding(tail=0.3).fit(bags).spec_
     unit = np.array([-0.7, 0.1, 0.5, 1.6])

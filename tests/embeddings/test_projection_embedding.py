@@ -60,7 +60,7 @@ def test_against_the_loop(basis, limits, marginals):
 @pytest.mark.parametrize("marginals", [None, 1])
 @pytest.mark.parametrize("basis", ["cosine", "trigonometric"])
 def test_smoothed_coefficients_are_those_of_moved_points(basis, marginals):
-    """The mean of a function over a point's Gaussian surroundings, here by quadrature: walls
+    """The mean of a function over a point's Gaussian surroundings, here by quadrature: edges
     reflect cosines, and sines go on beyond them."""
     h, bag = 0.07, RNG.random((9, 2))
     params = {"basis": basis, "n_per_dim": 5, "marginals": marginals, "dtype": "float64"}

@@ -117,7 +117,7 @@ def test_dropped_points_do_not_count():
 
 
 def test_variance_of_a_linear_model_is_exact():
-    """Of an embedding of no more numbers than draws it is Σ ψ² V, and none without shrinkage."""
+    """It is Σ ψ² V for an embedding no longer than the draws, and zero without shrinkage."""
     shrunk = ShrunkEmbedding(MomentsEmbedding(), dtype="float64").fit(BAGS)
     features, psi = FeatureMap(shrunk.spec_, None), RNG.normal(size=(5, 1))
     rows = shrunk.transform(BAGS)

@@ -65,7 +65,7 @@ def test_coarser_intervals_are_means_of_finer_ones():
 def test_bags_of_any_number_of_points(size, out_of_box):
     """Sorted projections of the points, those outside the box clipped or left out.
 
-    Of more points fewer directions are sorted together; more than 2^14 are merged from parts.
+    With more points, fewer directions are sorted together; above 2^14 points, parts are merged.
     """
     bag = RNG.uniform(-0.1, 1, (size, 3))
     kept = bag[(bag >= 0).all(axis=1)] if out_of_box == "drop" else bag.clip(0)

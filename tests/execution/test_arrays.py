@@ -55,7 +55,7 @@ def test_values_and_chunks(tail, dtype):
 
 @pytest.mark.parametrize("tail", [(), (4,), (4, 2)])
 def test_no_rows(tail):
-    """Of no ranges the array is empty, with the right dimensions."""
+    """Without ranges the array is empty, with the right dimensions."""
     array = lazy(None, tail, np.float64, [])
     assert array.shape == (0, *tail)
     assert array.compute().shape == array.shape
@@ -101,7 +101,7 @@ def fitted():
 @pytest.mark.long
 @pytest.mark.parametrize("name", LAZY)
 def test_equal_arrays_have_equal_names(name, fitted, tmp_path):
-    """Of one store opened twice, before and after a computation; Dask then computes once."""
+    """Names are equal if a store is opened twice, also after a computation; Dask computes once."""
     bags, model = fitted
     make, url = LAZY[name], str(tmp_path / "store")
     store = BagStore.create(url, 2).append(bags)

@@ -66,7 +66,7 @@ def test_a_worker_has_as_many_cores_as_threads(monkeypatch):
 
 
 def test_one_thread_while_any_is_within():
-    """Of BLAS, whichever of two threads leaves first; afterwards it has what it had."""
+    """Threads of BLAS are restored afterwards, whichever of two threads leaves first."""
     with threadpool_limits(2):
         before, first, second = blas_threads(), one_blas_thread(), one_blas_thread()
         with first:

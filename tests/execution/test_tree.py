@@ -48,7 +48,7 @@ def test_fold_at_the_sizes_where_levels_fill(n):
 
 
 def test_fold_keeps_few_alive():
-    """Of thousands of results one a level is kept, and the one being merged."""
+    """One of thousands of results is kept per level, and the one being merged."""
     alive = peak = 0
 
     class Partial:
@@ -88,7 +88,7 @@ def test_graph_is_linear_in_the_tasks(n):
 
 
 def test_function_travels_once():
-    """The leaves share one node for the function, so that what it holds is sent once a worker."""
+    """The leaves share one node for the function, so that its contents are sent once per worker."""
     leaves = _delayed_leaves(merged, [(i, i + 1) for i in range(5)], "topic")
     shared = [key for key in dict(dask.delayed(leaves).__dask_graph__()) if "function-" in str(key)]
     assert len(shared) == 1

@@ -111,8 +111,8 @@ def test_few_pairs_by_loop():
         r = two_sample_test(X, Y, statistic=statistic, bandwidth=1.3, seed=4)
         error = expected.std(ddof=1) / len(expected) ** 0.5
         assert (r.statistic, r.standard_error) == pytest.approx((expected.mean(), error))
-        law = stats.t(len(expected) - 1)
-        assert r.p_value == pytest.approx(law.sf(expected.mean() / error))
+        null = stats.t(len(expected) - 1)
+        assert r.p_value == pytest.approx(null.sf(expected.mean() / error))
 
 
 @pytest.mark.parametrize("groups", [False, True])

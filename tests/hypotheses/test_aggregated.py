@@ -53,7 +53,7 @@ def test_dependence_by_loops():
 
 
 def test_dependence_tends_to_hsic():
-    """Of many frequencies the middle pair of widths has the HSIC of the two kernels."""
+    """With many frequencies the middle pair of widths has the HSIC of the two kernels."""
     x, y = RNG.standard_normal((2, 80, 1))
     y = x + 0.5 * y
     r = independence_test(x, y, statistic=HSICAggregate(4096, exact=False), n_permutations=1)
@@ -90,8 +90,8 @@ def test_hsic_agg_finds_a_fine_dependence():
 def test_ksd_agg():
     """Each width's statistic by all pairs; it finds two narrow peaks, and holds its level."""
     x = RNG.standard_normal((40, 1))
-    law = MixtureScore([0.0])
-    r = fit_test(x, law, statistic="ksd_agg", bandwidth=1.0, n_draws=99)
+    score = MixtureScore([0.0])
+    r = fit_test(x, score, statistic="ksd_agg", bandwidth=1.0, n_draws=99)
     scored = Scored(x, -x, np.ones(40))
     for width, value in zip(*(r.details["widths"][k] for k in ("bandwidth", "ksd2")), strict=True):
         values = stein_kernel(scored, scored, width)
@@ -101,10 +101,10 @@ def test_ksd_agg():
     for seed in range(60):
         rng = np.random.default_rng([4, seed])
         given = {"statistic": "ksd_agg", "n_draws": 99, "seed": seed}
-        rejected.append(fit_test(rng.standard_normal(80), law, **given).p_value <= 0.05)
+        rejected.append(fit_test(rng.standard_normal(80), score, **given).p_value <= 0.05)
     assert np.mean(rejected) <= 0.05 + 3 * (0.05 * 0.95 / 60) ** 0.5
     peaks = np.random.default_rng(1).choice([-1.0, 1.0], 200)
-    assert fit_test(peaks, law, statistic="ksd_agg", n_draws=99).p_value <= 0.02
+    assert fit_test(peaks, score, statistic="ksd_agg", n_draws=99).p_value <= 0.02
 
 
 @pytest.mark.long
@@ -189,31 +189,31 @@ def test_ksd_agg_of_waves_by_matrices():
     """Linear sums of points, of buckets and of groups, by the matrix that waves stand for."""
     rng = np.random.default_rng(6)
     x = rng.standard_normal((40, 2))
-    walls = 0.5 + rng.random(40)  # b(x) of a density with walls
-    scored = Scored(x, rng.standard_normal((40, 2)), walls)
+    edges = 0.5 + rng.random(40)  # b(x) of a density with edges
+    scored = Scored(x, rng.standard_normal((40, 2)), edges)
     frequencies = rng.standard_normal((2, 7))
     units = np.arange(40) % 9
     signs = rng.choice([-1.0, 1.0], (5, 9))
     values, signed = stein_of_waves(scored, units, frequencies, signs, 3)
     for k in range(3):
-        gram = stein_gram_of_waves(x, scored.slopes, walls, 2**k * frequencies)
+        gram = stein_gram_of_waves(x, scored.slopes, edges, 2**k * frequencies)
         np.testing.assert_allclose(values[k], off_diagonal_mean(gram), rtol=1e-10)
         expected = [off_diagonal_mean(gram, sign[units]) for sign in signs]
         np.testing.assert_allclose(signed[:, k], expected, rtol=1e-10, atol=1e-12)
     many = rng.standard_normal((2, 20_000))
-    gram = stein_gram_of_waves(x[:6], scored.slopes[:6], walls[:6], many)
+    gram = stein_gram_of_waves(x[:6], scored.slopes[:6], edges[:6], many)
     np.testing.assert_allclose(gram, stein_kernel(scored[:6], scored[:6], 1.0), atol=0.15)
 
 
 def test_ksd_agg_in_linear_time():
-    """Of many points no matrix of all pairs is made; buckets of a series are neighbours."""
+    """With many points no matrix of all pairs is made; buckets of a series are neighbours."""
     rng = np.random.default_rng(7)
-    law = MixtureScore([0.0], 1.09)
+    score = MixtureScore([0.0], 1.09)
     peaks = rng.choice([-1.0, 1.0], 3000) + 0.3 * rng.standard_normal(3000)
     few = KSDAggregate(n_frequencies=32)
     with mock.patch.object(SteinSums, "of", side_effect=AssertionError):
-        assert fit_test(peaks, law, statistic=few, n_draws=99).p_value <= 0.02
-        right = fit_test(1.09**0.5 * rng.standard_normal(3000), law, statistic=few, n_draws=99)
+        assert fit_test(peaks, score, statistic=few, n_draws=99).p_value <= 0.02
+        right = fit_test(1.09**0.5 * rng.standard_normal(3000), score, statistic=few, n_draws=99)
     assert right.p_value > 0.02
     sample = as_sample("x", peaks[:, None], "point")
     units, length = bucket_units(sample, True, 0)

@@ -54,8 +54,8 @@ def test_lost_without():
 
 @pytest.mark.long
 def test_coordinates_that_differ_are_named():
-    """Of ten coordinates one is finer in the second sample, in its own units; the others are
-    wide and noise."""
+    """One of ten coordinates is finer in the second sample, in its own units; the others are wide
+    and pure noise."""
     rng = np.random.default_rng(1)
     units = np.geomspace(1e-3, 1e3, 10)
     X, Y = rng.standard_normal((2, 600, 10))

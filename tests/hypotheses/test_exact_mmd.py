@@ -23,7 +23,7 @@ EXACT = ("mmd_b", "mmd_u", "energy")
 @pytest.mark.parametrize("tile", [7, 1024])
 @pytest.mark.parametrize("sigma", GOLDEN)
 def test_golden_values(monkeypatch, sigma, tile):
-    """Of ERRATA, to all digits printed, in tiles of any size."""
+    """The values printed in ERRATA, to all their digits, in tiles of any size."""
     monkeypatch.setattr(exact_mmd, "tiles", lambda n: kernels.tiles(n, tile))
     X, Y = check_samples()
     found = [

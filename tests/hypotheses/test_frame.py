@@ -59,7 +59,7 @@ def test_kernels(name, nu):
 
 
 def test_median_bandwidth():
-    """Of rows that differ, in the norm of the kernel."""
+    """The distance of rows that differ, in the norm of the kernel."""
     rows = np.array([[0.0, 0], [0, 0], [3, 4]])
     assert resolve_kernel("gaussian", "median", rows).bandwidth == 5
     assert resolve_kernel("laplacian", None, rows).bandwidth == 7
@@ -69,7 +69,7 @@ def test_median_bandwidth():
 
 
 def test_laws_of_nulls():
-    """Each has the moments it was given, and the p-value of its law."""
+    """Each has the moments it was given, and the p-value of its null distribution."""
     rng = np.random.default_rng(0)
     weights = np.array([0.6, 0.3, 0.1, -1e-18])
     mixture = rng.chisquare(1, (100_000, 3)) @ weights[:3]

@@ -104,7 +104,7 @@ def test_kernel_values_are_summed_tile_by_tile(matrices, monkeypatch):
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 3), (64, 40), (67, 513), (130, 1025)])
 def test_sums_over_sets(n, m):
-    """Of any number of units and sets, over the edges of blocks: as by a product of matrices."""
+    """Equal to a product of matrices, for any number of units and sets, across edges of blocks."""
     rng = np.random.default_rng(n)
     gram = rng.standard_normal((n + 2, n + 2))
     gram = np.tril(gram) + np.tril(gram, -1).T
@@ -118,7 +118,7 @@ def test_sums_over_sets(n, m):
 
 @pytest.mark.long
 def test_exact_kernels_where_they_take_seconds():
-    """The default: of a few thousand rows the kernels' own values, of more random features."""
+    """The default: exact kernels for a few thousand rows, random features for more."""
     a, b = RNG.standard_normal((450, 2)), RNG.standard_normal((300, 2))
     own, exact = (
         two_sample_test(a, b, statistic=Fuse(exact=which), n_permutations=19)
@@ -149,7 +149,7 @@ def test_plan_of_units(sizes, length, counts):
 
 
 def test_buckets_are_dealt_at_random():
-    """Of sorted data too: neighbours are no unit."""
+    """The level holds for sorted data too: neighbours are not a unit."""
     sample = read_samples({"a": np.sort(RNG.standard_normal(1000)), "b": np.arange(9.0)})[0]
     labels = bucket_labels(sample, 9, 110, 0)
     assert np.bincount(labels).tolist() == [9] * 110 + [10]
@@ -324,7 +324,7 @@ def test_equal_values_of_a_kernel_count_together():
 
 
 def test_standard_error_is_a_spread():
-    """Of the size of the statistic's own spread, not of its variance."""
+    """It is as large as the spread of the statistic, not as its variance."""
     rng, found = np.random.default_rng(1), []
     for _ in range(12):
         a, b = rng.standard_normal((60, 1)), 1 + rng.standard_normal((40, 1))
@@ -372,7 +372,7 @@ def test_refusals(change, told):
 
 @pytest.mark.long
 def test_features_stand_for_their_kernels():
-    """Of many frequencies, products of features are the kernels' values."""
+    """With many frequencies, products of features equal the kernels' values."""
     with lane():
         scales = Scales.choose(("gaussian", "laplacian"), X, 4096, 0)
         features = scales(X).reshape(40, len(scales.kernels), -1)

@@ -170,7 +170,7 @@ def test_shifts_modes_and_one_coordinate_of_many_are_detected():
     ],
 )
 def test_level_is_exact(draw):
-    """Of 100 tests of 8 against 5 points without a difference, p ≤ .2 in a fifth or fewer."""
+    """In 100 tests of 8 against 5 points without a difference, p ≤ .2 in a fifth or fewer."""
     rng = np.random.default_rng(6)
     p = []
     for seed in range(100):

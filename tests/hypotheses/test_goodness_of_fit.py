@@ -30,7 +30,7 @@ def test_value_of_all_pairs():
 
 @pytest.mark.parametrize("statistic", ["ksd", "fssd", FSSD(n_locations=2, learn=0.3)])
 def test_the_right_density_is_told_from_others(statistic):
-    """Normal points, points of a mixture, points of a series with walls; the same by the seed."""
+    """Normal points, points of a mixture, points of a series with edges; the same by the seed."""
     rng = np.random.default_rng(1)
     mixture = MixtureScore([[-2.0], [2.0]], 0.5)
     mixed = rng.choice([-2.0, 2.0], 400) + 0.5**0.5 * rng.normal(size=400)
@@ -54,7 +54,7 @@ def _waves(rng, n, frequency=6.0, height=1.0):
 
 
 def test_the_default_detects_waves_and_shifts():
-    """Of twelve samples each: waves that the median width does not see, shifts, and neither."""
+    """Twelve samples each: waves that the median width does not see, shifts, and neither."""
     rng = np.random.default_rng(7)
     draws = {
         "waves": lambda: _waves(rng, 150),
@@ -95,7 +95,7 @@ def test_a_search_that_leaves_the_points_finds_nothing(monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize(("statistic", "n"), [("ksd", 60), ("fssd", 300)])
 def test_level(statistic, n):
-    """p ≤ .1 in a tenth of 200 samples of the right law, within three standard errors."""
+    """p ≤ .1 in a tenth of 200 samples of the right distribution, within three standard errors."""
     rng, right = np.random.default_rng(2), MixtureScore([0.0, 0.0])
     p = [
         fit_test(rng.normal(size=(n, 2)), right, statistic=statistic, n_draws=199)
@@ -107,7 +107,7 @@ def test_level(statistic, n):
 
 @pytest.mark.long
 def test_series_and_groups():
-    """Of a normal law, but slow, or in tens that are alike: signs must be as slow, or of tens."""
+    """Normal points that move slowly, or tens of equal ones: signs must do so, too."""
     rng = np.random.default_rng(3)
     found = {"slow": [], "forgets": [], "points": [], "groups": []}
     groups = np.repeat(np.arange(20), 10)

@@ -53,7 +53,7 @@ class TestStatistics:
     @pytest.mark.long
     @pytest.mark.parametrize(("name", "null"), CASES)
     def test_dependence_is_found_and_independence_is_not(self, name, null):
-        """Of 400 pairs, in JSON and in words, too; the same seed gives the same result."""
+        """Results for 400 pairs, in JSON and in words, too; the same seed gives the same result."""
         found = run(name, null, draw(400))
         assert found.p_value <= 0.02
         few, again = run(name, null), run(name, null)
@@ -139,7 +139,7 @@ class TestStatistics:
 
     @pytest.mark.parametrize("name", ["hsic_b", "hsic_u", "dcov", "hsic_fourier", "hsic_nystroem"])
     def test_nulls_agree(self, name):
-        """p-values of weak dependence by laws and the spectral null, and by 1,999 orders."""
+        """p-values of weak dependence by closed-form and spectral nulls, and 1,999 permutations."""
         data = draw(150, slope=0.22, seed=3)
         exact = run(name, "permutation", data, 1999).p_value
         assert 0.005 < exact < 0.5

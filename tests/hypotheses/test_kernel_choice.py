@@ -56,8 +56,8 @@ def test_blobs_need_a_small_width():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_criteria(criterion, monkeypatch):
-    """As a test of each candidate finds them, one after the other; no candidate has a law that its
-    criterion does not look at, and the distances are taken once."""
+    """As a test of each candidate finds them, one after the other. No candidate has a null
+    distribution that its criterion does not look at, and distances are computed once."""
     made, distances = [], []
     for name, values in (
         ("nulls.distributions._of_distribution", made),
@@ -77,11 +77,11 @@ def test_criteria(criterion, monkeypatch):
     null = "permutation" if criterion == "tau" else "gamma"
     for width, value in zip(r.details["bandwidths"], r.details["criteria"], strict=True):
         one = UnbiasedMMD().measure(replace(on, null=null), Kernel("gaussian", width))
-        law = one.null.values
+        values = one.null.values
         expected = {
             "max_mmd": one.statistic,
             "t": one.statistic / one.standard_error,
-            "tau": (one.statistic - np.quantile(law, 0.95)) / one.standard_error,
+            "tau": (one.statistic - np.quantile(values, 0.95)) / one.standard_error,
         }
         assert value == pytest.approx(expected[criterion], rel=0.01, abs=1e-6)
 

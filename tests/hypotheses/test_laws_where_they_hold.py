@@ -1,4 +1,4 @@
-"""Laws that are known beforehand: near enough for few units, heavy tails and ties, or refused."""
+"""Null distributions in closed form: close for few units, heavy tails and ties, or refused."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_pairs_that_a_law_is_not_of(statistic, null, draw):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["bags", "rows"])
 def test_rates_of_few_pairs(kind):
-    """`mmd_linear` of 12 units beside 60 has six estimates, of which Student's law is told: near
-    α, where a normal law rejects at 10 %."""
+    """`mmd_linear` of 12 units beside 60 has six estimates, whose null is Student's t: near
+    α, where a normal distribution rejects at 10 %."""
 
     def p_value(seed):
         rng = np.random.default_rng([4, seed])
@@ -118,7 +118,7 @@ def test_law_of_nfsic_by_orders(draw):
 
 @pytest.mark.long
 def test_nfsic_of_counts():
-    """Of 300 counts of few values Σ̂ alone has p ≤ .05 in a seventh of the tests."""
+    """With 300 counts of few values, Σ̂ alone has p ≤ .05 in a seventh of the tests."""
     values = []
     for seed in range(100):
         x, y = np.random.default_rng([3, seed]).poisson(0.3, (2, 300)).astype(float)

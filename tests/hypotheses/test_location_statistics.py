@@ -1,4 +1,4 @@
-"""NFSIC, KSD and FSSD: formulas, gradients, merging, laws without an effect, and scores."""
+"""NFSIC, KSD and FSSD: formulas, gradients, merging, null distributions, and scores."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class TestNFSIC:
             assert (p <= alpha).mean() <= alpha + 2 * (alpha * (1 - alpha) / len(p)) ** 0.5
 
     def test_learnt_locations_find_more(self):
-        """Of y = x₁² + noise; they are the same for the same rows."""
+        """Locations for y = x₁² + noise; they are the same for the same rows."""
         X, Y = pair(600)
         start = Locations.drawn(X[:300], Y[:300], 2, WIDTHS, seed=4)
         learnt = learn_locations(start, X[:300], Y[:300])
@@ -203,7 +203,7 @@ class TestStein:
 
     @pytest.mark.long
     def test_zero_on_average_where_the_law_is_right(self):
-        """KSD², FSSD² over 200 samples of a mixture, and of a series with walls."""
+        """KSD², FSSD² over 200 samples of a mixture, and of a series with edges."""
         rng = np.random.default_rng(4)
         mixture = MixtureScore([[-1.0], [2.0]], 0.5, [1.0, 3.0])
         series = Densities([[1.0, 0.4, -0.3]], [[0], [1], [2]], "cosine", [(0.0, 2.0)])
@@ -222,7 +222,7 @@ class TestStein:
 
     @pytest.mark.long
     def test_fssd_law(self):
-        """n FSSD² is Σ ω (χ² − 1) for points of the right law: its variance is 2 Σ ω²."""
+        """n FSSD² is Σ ω (χ² − 1) for points of the right distribution: its variance is 2 Σ ω²."""
         rng = np.random.default_rng(6)
         v = rng.normal(size=(2, 2))
         moments = [
@@ -235,7 +235,7 @@ class TestStein:
         assert abs(found.mean()) < 4 * found.std() / 1000**0.5
 
     def test_learnt_locations_find_more(self):
-        """Where a normal law has another variance than it should; the same for the same points."""
+        """A normal density has another variance than it should; the same for the same points."""
         rng = np.random.default_rng(7)
         X = rng.normal(size=(800, 2)) * [1.0, 1.3]
         v = rng.normal(size=(2, 2))
@@ -253,8 +253,8 @@ class TestScores:
         score = MixtureScore(means, covariances, [1.0, 2.0])
 
         def log_p(x):
-            laws = zip((1, 2), means, covariances, strict=True)
-            return np.log(sum(w * stats.multivariate_normal(m, c).pdf(x) for w, m, c in laws))
+            parts = zip((1, 2), means, covariances, strict=True)
+            return np.log(sum(w * stats.multivariate_normal(m, c).pdf(x) for w, m, c in parts))
 
         for x in np.random.default_rng(0).normal(size=(5, 2)):
             np.testing.assert_allclose(
@@ -263,7 +263,7 @@ class TestScores:
 
     @pytest.mark.parametrize("basis", ["cosine", "legendre"])
     def test_series(self, basis):
-        """b s + ∇b by differences of b p, also next to a wall."""
+        """b s + ∇b by differences of b p, also next to an edge."""
         indices = [[0, 0], [1, 0], [0, 1], [1, 1]]
         density = Densities([[1.0, 0.3, 0.2, -0.1]], indices, basis, [(0, 2), (-1, 1)])
 

@@ -41,7 +41,7 @@ def test_object_arrays_are_what_they_hold(given, plain):
 
 @pytest.mark.parametrize("kind", MISSING)
 def test_missing_labels_are_counted(kind):
-    """Of groups of either test, and of within."""
+    """Missing groups of either test, and missing values of `within`."""
     labels = MISSING[kind]
     with pytest.raises(DataError, match=r"groups of a are missing .* for 1 unit"):
         two_sample_test(X, X[:50] + 1, groups=(labels, np.arange(50)), **FEW)

@@ -54,7 +54,7 @@ class TestGrams:
         assert between == pytest.approx(dependence.dcov(X, Y), **near)
 
     def test_distance_covariance_is_four_hsic(self):
-        """Of the kernel of which the distance is k(x,x) + k(y,y) − 2k(x,y) (003)."""
+        """HSIC of the kernel whose distance is k(x,x) + k(y,y) − 2k(x,y) (003)."""
         X, Y = pair(15, 2, 1)
         K, L = (
             0.5 * (np.linalg.norm(z, axis=1)[:, None] + np.linalg.norm(z, axis=1)
@@ -65,7 +65,7 @@ class TestGrams:
 
     @pytest.mark.parametrize("unbiased", [False, True])
     def test_one_tile_is_kept(self, unbiased, monkeypatch):
-        """Of few rows the kernel is computed once per variable, and sums have the same bits."""
+        """For few rows the kernel is computed once per variable, and sums have the same bits."""
         X, Y = pair(30, 3, 2)
         counted = []
         monkeypatch.setattr(
@@ -74,7 +74,7 @@ class TestGrams:
         kernels = NegativeDistance(), NegativeDistance()
         kept, grams = sums(X, Y, unbiased, kernels)
         skews = [gram.skew for gram in grams]
-        assert len(counted) == (4 if unbiased else 2)  # the law's third moment is of biased ones
+        assert len(counted) == (4 if unbiased else 2)  # the null's third moment is of biased ones
         monkeypatch.setattr(pair_grams, "tiles", lambda n: (slice(0, n), slice(n, n)))
         again, others = sums(X, Y, unbiased, kernels)
         np.testing.assert_array_equal(kept.products, again.products)
@@ -86,7 +86,7 @@ class TestGrams:
 
     @pytest.mark.long
     def test_unbiased_is_zero_on_average(self):
-        """Of 12 independent pairs; made of the centred matrix, as printed in 003, it is not."""
+        """For 12 independent pairs; with the centred matrix, as printed in 003, it is not."""
         found = []
         for seed in range(1500):
             X, Y = pair(12, 1, 1, seed, dependence=0.0)
@@ -126,7 +126,7 @@ class TestGrams:
 
     @pytest.mark.long
     def test_standard_error(self):
-        """Of HSIC_b over 400 samples of 60 dependent pairs."""
+        """The variance of HSIC_b over 400 samples of 60 dependent pairs."""
         found = [sums(*pair(60, 1, 1, seed))[0] for seed in range(400)]
         spread = np.std([one.product / 60**2 for one in found])
         assert np.mean([one.standard_error for one in found]) == pytest.approx(spread, rel=0.15)

@@ -147,7 +147,7 @@ def test_units_of_counts_classes_and_constants():
 
 @pytest.mark.long
 def test_level_is_exact():
-    """Of 200 tests of 12 against 8 points in unlike units, p ≤ .1 in a tenth."""
+    """In 200 tests of 12 against 8 points in unlike units, p ≤ .1 in a tenth."""
     rng = np.random.default_rng(6)
     p = []
     for seed in range(200):

@@ -72,7 +72,7 @@ def test_values(grouped):
 @pytest.mark.long
 @pytest.mark.parametrize("grouped", [False, True])
 def test_values_of_many_scales(grouped):
-    """Of each kernel by loops over pairs of units: those of a unit with itself vary in no draw."""
+    """Each kernel by loops over pairs of units: terms of a unit with itself do not vary."""
     a, b, units = X, Y[:21], np.arange(45)
     given = {**GIVEN, "statistic": Fuse(8), "correlation_length": 1.0, "standardize": False}
     if grouped:
@@ -116,7 +116,7 @@ def test_values_of_many_scales(grouped):
 
 @pytest.mark.long
 def test_weights_of_neighbours_do_not_widen_narrow_kernels():
-    """Of a narrow kernel, all but a unit beside itself is little: so draws vary little, too."""
+    """Under a narrow kernel nearly only a unit with itself counts, so draws vary little, too."""
     rng, n = np.random.default_rng(5), 400
     a, b = (as_sample(name, rng.standard_normal((n, 2)), "point") for name in "ab")
     samples = TwoSamples(a, b, WILD, 400, 1, 20.0, "gaussian")
@@ -146,7 +146,7 @@ def test_few_units_for_their_correlation_length(statistic, n, length, n_permutat
 
 @pytest.mark.long
 def test_variance_about_a_mean_of_waves():
-    """Of units of unequal sizes, as many draws have it; of one unit nothing is left."""
+    """For units of unequal sizes, as many draws have it; for one unit nothing is left."""
     sizes = np.array([3, 1, 7, 2, 2])
     for length in (0.0, 1.5, 100.0):
         waves = wild_waves(5, 100_000, length, seed=2)
@@ -219,7 +219,7 @@ def test_variance_of_a_short_series():
 
 
 def test_buckets_are_fewer_units(monkeypatch):
-    """Of very many rows, neighbours are summed first; lags count rows all the same."""
+    """With very many rows, neighbours are summed first; lags still count rows."""
     rng = np.random.default_rng(2)
     a, b = series(rng, 600), series(rng, 500)
     given = {

@@ -60,7 +60,7 @@ def test_help_imports_nothing_heavy():
 
 
 def test_help_is_a_command_too():
-    """Of all commands, and of one."""
+    """The help of all commands, and of one."""
     assert done("help") == done("--help")
     assert done("help", "test", "two-sample") == done("test", "two-sample", "--help")
 

@@ -90,7 +90,7 @@ def predictions(ids, path):
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::bagbasis.core.errors.BagbasisWarning")
 def test_line_breaks_in_ids(tmp_path):
-    """Of any kind: a row stays a row, and ids come back whole."""
+    """Ids of any kind: a row stays a row, and ids come back whole."""
     kinds = ["\r", "\n", "\r\n", ",", '"', "\u2028", "\x0b", " "]
     ids = [f"plate{i}{kinds[i % len(kinds)]}well" for i in range(24)] + ["\rfirst", "last\r"]
     table = predictions(ids, tmp_path / "p.csv")

@@ -183,8 +183,8 @@ def _drawn(monkeypatch, result):
 
 @pytest.mark.long
 def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
-    """Of six coordinates the two that differ; in the colour of the sample with more rows there, and
-    as large as the location contributes. Of dependence, of the coordinate that matters."""
+    """The two of six coordinates that differ are drawn, in the colour of the sample with more rows
+    there, as large as the location contributes. For dependence, the coordinate that matters."""
     rng = np.random.default_rng(3)
     X, Y = rng.standard_normal((2, 600, 6))
     Y[:, [1, 4]] *= 0.2

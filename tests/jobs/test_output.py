@@ -92,7 +92,7 @@ def test_tables_without_a_terminal(folder):
 
 @pytest.mark.parametrize("words", [["--json"], ["--format", "json"], ["--format=json"]])
 def test_errors_are_json_where_json_is_asked_for(words, tmp_path):
-    """Of a job, and of a command line that cannot be read; stderr has the line as ever."""
+    """Errors of a job, and of an unreadable command line; stderr has its line all the same."""
     told = run("info", tmp_path / "none.zarr", *words)
     error = json.loads(told.stdout)["error"]
     assert error["type"] == "StoreError"

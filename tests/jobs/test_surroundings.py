@@ -111,8 +111,8 @@ def ingest(folder, to):
 
 @pytest.mark.parametrize(("job", "shares"), [(fit, (0.08, 0.6)), (ingest, (0.3, 0.99))])
 def test_few_addresses(regression, tmp_path, job, shares):
-    """Of so few libraries die or stand still, with a line of their own or none: we say it first.
-    What is said to be enough is."""
+    """With so few addresses libraries die or hang, with a line of their own or none: the job says
+    so first, and the number that it asks for is enough."""
     args = job(regression, tmp_path)
     for share in shares:
         done = bags(*args, addresses=int(share * addresses_needed()))
@@ -131,7 +131,7 @@ READER = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 
 @pytest.mark.parametrize(("n_processes", "cluster"), [(1, "none"), (4, "local")])
 def test_few_processes(tmp_path, n_processes, cluster):
-    """Of so few OpenBLAS says lines of its own, and interrupts the job: we say one line."""
+    """With so few processes OpenBLAS prints lines and interrupts the job: the job prints one."""
     tmp_path.chmod(0o777)
     keys = settings(url=tmp_path / "new.zarr", n_bags=2, dataset="gmm_components", cluster=cluster)
     done = subprocess.run(

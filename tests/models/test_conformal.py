@@ -31,7 +31,7 @@ def assert_promised(shares, promised):
 @pytest.mark.long
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 def test_coverage(coverage):
-    """Of 99 bags held out, in 200 repeats; another model's errors have another law."""
+    """With 99 held-out bags, in 200 repeats; another model's errors have another distribution."""
     bags, y = labelled_bags(REPEATS * 199, most=3, seed=5)
     errors = np.abs(fitted("one target").predict(bags) - y).reshape(REPEATS, 199)
     margins = [Calibration(np.sort(row[:99])[:, None]).margins(coverage)[0] for row in errors]
@@ -40,7 +40,7 @@ def test_coverage(coverage):
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.integers(1, 99))
 def test_a_margin_is_the_least_error_that_enough_others_reach(errors, percent):
-    """Of m errors ⌈(m + 1) · coverage⌉ do not exceed it; where m is too few, that is said."""
+    """⌈(m + 1) · coverage⌉ of m errors do not exceed it; if m is too small, that is said."""
     calibration = Calibration(np.sort(errors)[:, None])
     enough = Fraction(percent, 100) * (len(errors) + 1)
     reached = [e for e in errors if sum(other <= e for other in errors) >= enough]

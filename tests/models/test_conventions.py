@@ -198,7 +198,7 @@ def test_decision_function(n_classes, tmp_path):
 
 
 def test_fitted_attributes_have_the_shapes_of_scikit_learn():
-    """Of one target, as Ridge's, one row of coefficients and a number; of a column, a matrix."""
+    """As in Ridge, one target has one row of coefficients and a number; a column has a matrix."""
     model = small(DoubleBasisRegressor).fit(BAGS, Y)
     assert model.coef_.shape == (64,)
     assert isinstance(model.intercept_, float)

@@ -66,7 +66,7 @@ def test_a_union_is_its_parts(n, weights, names, seed):
 @DRAWN
 @given(st.integers(2, 40), st.integers(1, 8), st.booleans(), st.integers(0, 99))
 def test_components_are_those_of_a_dense_svd(n, n_components, whiten, seed):
-    """Of fewer and of more bags than coefficients; axes along which bags differ, at most."""
+    """For fewer and more bags than coefficients; at most the axes along which bags differ."""
     bags, _ = labelled_bags(n, seed=seed)
     rows = rows_of(FIRST(), bags)
     pca = CoefficientPCA(FIRST(), n_components=n_components, whiten=whiten)
@@ -115,7 +115,7 @@ ESTIMATORS = [
     st.integers(0, 99),
 )
 def test_estimators_are_dense_ridges(estimator, n, alpha, seed):
-    """Of more and of fewer bags than the 32 features, some without a label; with baselines."""
+    """For more and fewer bags than the 32 features, some without a label; with baselines."""
     kind, baseline = estimator
     bags, y = labelled_bags(n, seed=seed, most=15)
     known = np.random.default_rng(seed).random(n) < 0.8
@@ -156,7 +156,7 @@ def test_estimators_are_dense_ridges(estimator, n, alpha, seed):
 @DRAWN
 @given(st.integers(3, 30), st.floats(0.05, 3), st.integers(0, 99))
 def test_a_smoother_is_a_weighed_mean(n, bandwidth, seed):
-    """Of the labels of all bags, by a Gaussian of the distances of their coefficients."""
+    """A mean of all bags' labels, weighted by a Gaussian of the distances of coefficients."""
     bags, y = labelled_bags(n, seed=seed)
     model = KernelSmoother(FIRST(**BOTH), bandwidth=bandwidth).fit(bags[1:], y[1:])
     rows = rows_of(FIRST(), bags)

@@ -26,7 +26,7 @@ def model():
 
 
 def test_effects_are_those_of_leaving_a_point_out(model):
-    """Of every point: the prediction less that of the bag without it."""
+    """The effect of every point: the prediction less that of the bag without the point."""
     found = explain(model, BAGS[0])
     without = [np.delete(BAGS[0], i, axis=0) for i in range(12)]
     expected = model.predict([BAGS[0]])[0] - model.predict(without)

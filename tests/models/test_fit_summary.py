@@ -91,7 +91,7 @@ def test_repr(chosen, tmp_path):
 
 
 def test_classes():
-    """Of the kind that is learnt."""
+    """Errors of the kind that is learnt."""
     model = DoubleBasisClassifier(MomentsEmbedding()).fit(BAGS, SPREADS > 1)
     assert model.summary().rows["learned"] == "classes"
 

@@ -162,7 +162,7 @@ def test_classes_leave_groups_out():
 
 
 def test_each_fold_chooses_by_its_own_groups():
-    """Of features that no sample decides, each fold's model is that of a fit to the others."""
+    """With features that no sample decides, each fold's model is that of a fit to the others."""
     bags, y, groups = grouped_bags()
     embedding = MomentsEmbedding(standardize=False, box=[(-4, 4), (-4, 4)])
     second = RandomFourierFeatures(n_features=40, scale=0.3)

@@ -291,7 +291,7 @@ def test_fit_sees_the_committed_length_it_was_opened_at(tmp_path):
 )
 @pytest.mark.parametrize("n_features", [64, 512])
 def test_a_scale_far_from_the_distances_is_said(multiplier, message, n_features, warned):
-    """Of sums and of rows alike; a multiple of the median distance near one is no news."""
+    """For sums and rows alike; a multiple near one of the median distance is not mentioned."""
     bases = (
         ProjectionEmbedding(n_per_dim=4),
         RandomFourierFeatures(n_features=n_features, scale_multiplier=multiplier),

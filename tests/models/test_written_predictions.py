@@ -148,7 +148,7 @@ def test_other_filesystems(store, memory_url, format):
 
 
 def test_empty_store(tmp_path):
-    """Of no bags there are no predictions, written all the same."""
+    """Without bags there are no predictions, and they are written all the same."""
     empty = BagStore.create(tmp_path / "s.zarr", 2)
     write_predictions(fitted("classes"), empty, tmp_path / "p.zarr")
     arrays, _ = read_zarr(tmp_path / "p.zarr")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     LIMIT = 3
 
 def clip(x: "float < 2", most: int = 4, *, name="most") -> None:
-    """Of 5 values."""
+    """A mean of 5 values."""
     if x is not None and x + 1 > most:
         raise ValueError(f"{x + 1} > {most}")
     total = sum(values, start=0.5)

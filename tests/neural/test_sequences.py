@@ -149,7 +149,7 @@ def read_of(store):
 
 @pytest.mark.long
 def test_next_points():
-    """Of a damped wave, near the truth; row t is the prediction of t + 1."""
+    """Predictions of a damped wave, near the truth; row t is the prediction of t + 1."""
     t = np.arange(30)
     rng = np.random.default_rng(3)
     arrays = [np.cos(0.4 * t + p)[:, None] for p in rng.uniform(0, 6.28, 150)]

@@ -178,7 +178,7 @@ def ring(n, seed):
 
 @pytest.mark.long
 def test_a_ring_is_learnt(tmp_path):
-    """Log density ahead of the normal law's, near the truth's; samples, anomalies and files."""
+    """Log density ahead of the normal density's, near the truth's; samples, anomalies and files."""
     train, test = ring(3000, 0), ring(1000, 1)
     model = TANDensity(n_hidden=32, n_components=8, n_steps=500, batch_size=128).fit(train)
     covariance = np.cov(train.T)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .series import product_function
 
-IMAGES = range(-4, 5)  # reflections at both walls: enough for bandwidths up to a box
+IMAGES = range(-4, 5)  # reflections at both edges: enough for bandwidths up to a box
 
 
 def density_by_loop(

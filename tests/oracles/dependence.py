@@ -111,11 +111,11 @@ def soft_maximum_of_scores(every, sharpness):
     return np.array(found)
 
 
-def stein_gram_of_waves(x, slopes, walls, frequencies):
+def stein_gram_of_waves(x, slopes, edges, frequencies):
     """h_p of all pairs from (t + i b ω) e^{iωx}, frequency by frequency."""
     gram = np.zeros((len(x), len(x)))
     for w in frequencies.T:
-        feature = (slopes + 1j * walls[:, None] * w) * np.exp(1j * x @ w)[:, None]
+        feature = (slopes + 1j * edges[:, None] * w) * np.exp(1j * x @ w)[:, None]
         gram += (feature @ feature.conj().T).real
     return gram / frequencies.shape[1]
 

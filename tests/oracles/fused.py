@@ -55,7 +55,7 @@ def wild_mmd_by_loops(gram: NDArray, first: NDArray, units: NDArray, waves: NDAr
     ----------
     gram : shape (n, n)
     first, units : shape (n,)
-        Of each row: whether it is of the first sample, and its unit.
+        Whether each row is of the first sample, and its unit.
     waves : shape (n_draws, n_units)
     """
     same = first[:, None] == first

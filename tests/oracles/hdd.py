@@ -63,7 +63,7 @@ def kappa_of_nodes(
 
 
 def reflected_density(unit: NDArray, bandwidth: float, at: NDArray) -> NDArray[np.float64]:
-    """The Gaussian density estimate on [0, 1]^d, every point mirrored at the walls, again and
+    """The Gaussian density estimate on [0, 1]^d, every point mirrored at the edges, again and
     again; shape (len(at),)."""
     product = np.ones((len(at), len(unit)))
     for j in range(unit.shape[1]):

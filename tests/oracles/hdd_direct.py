@@ -75,8 +75,8 @@ def _densities(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Density estimates of one marginal at the points, and points of each bag outside the box."""
     dtype, points = columns.dtype, bags.points[:, group]
-    # the walls that the points can hold, as in `bases.project`
-    lo, hi = (np.array(wall)[group].astype(points.dtype) for wall in (spec.box.lo, spec.box.hi))
+    # the edges that the points can hold, as in `bases.project`
+    lo, hi = (np.array(edge)[group].astype(points.dtype) for edge in (spec.box.lo, spec.box.hi))
     beyond = ((points < lo) | (points > hi)).any(axis=1)
     unit = spec.box.to_unit(bags.points)[:, group]
     counts = np.add.reduceat(beyond, bags.offsets[:-1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Sums of Gaussians with mirror images at the walls, for every bag at every integration point."""
+"""Sums of Gaussians with mirror images at the edges, for every bag at every integration point."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _exponents(at, images, chosen, factor, exponent):
 
 @kernel()
 def reflected_densities(begin, end, unit, kept, offsets, at, bandwidth, reach, out):
-    """The Gaussian density estimate with reflection at the walls, of each bag at each point.
+    """The Gaussian density estimate with reflection at the edges, of each bag at each point.
 
     Every bag's point meets every integration point: the O(n · n_e) sum of 001, §3.5. A mirror
     image farther than ``reach`` from the cube is left out.

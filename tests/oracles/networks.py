@@ -81,7 +81,7 @@ def recurrent_transformation(one, x):
 
 
 def mixture_density(z, mixture):
-    """The density of a mixture of normal laws, (3, K), at a number."""
+    """The density of a mixture of normal distributions, (3, K), at a number."""
     logits, means, logs = np.asarray(mixture, np.float64)
     weights = np.exp(logits) / np.exp(logits).sum()
     scales = np.exp(logs)

@@ -1,7 +1,8 @@
 """Score matching by its definition: the closed form on a kernel matrix, derivatives pair by pair.
 
 Sriperumbudur et al. 2017, Theorem 5, for the Gaussian kernel k(x, y) = exp(−‖x − y‖² / 2σ²) and a
-normal base law: f minimises (1/n) Σ_a Σ_j [½ (∂_j f)² + ∂²_j f + ∂_j log q ∂_j f](x_a) + α/2 ‖f‖².
+normal base density: f minimises
+(1/n) Σ_a Σ_j [½ (∂_j f)² + ∂²_j f + ∂_j log q ∂_j f](x_a) + α/2 ‖f‖².
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def posterior(prior, noise, observed, prior_mean=0.0):
 
 
 def chance(weights, offset, mean, covariance):
-    """E Φ(Σ w f + b) by quadrature over the law of the sum; weights (n, m)."""
+    """E Φ(Σ w f + b) by quadrature over the distribution of the sum; weights (n, m)."""
     x = np.linspace(-9, 9, 601)
     w = np.exp(-(x**2) / 2)
     centre = sum(weights[:, j] @ mean[:, j] for j in range(weights.shape[1])) + offset

@@ -60,7 +60,7 @@ def to_unit(bag: NDArray, lo: Sequence[float], hi: Sequence[float]) -> NDArray[n
 
 
 def confined(unit: NDArray, mode: str) -> tuple[NDArray[np.float64], int]:
-    """Points outside the unit cube clipped to its walls or dropped, and how many there were."""
+    """Points outside the unit cube clipped to its edges or dropped, and how many there were."""
     outside = ((unit < 0) | (unit > 1)).any(axis=1)
     kept = unit[~outside] if mode == "drop" else np.clip(unit, 0, 1)
     return kept, int(outside.sum())

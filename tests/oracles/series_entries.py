@@ -26,13 +26,13 @@ RADIUS = {1: 9.0, 2: 5.5, 3: 3.0, 4: 2.0}
 
 
 def ragged_bags(rng: np.random.Generator, n: int, n_dims: int, dtype: Any) -> Inputs:
-    """Bags of the usual ragged sizes; some points outside the box, some exactly on its walls."""
+    """Bags of the usual ragged sizes; some points outside the box, some exactly on its edges."""
     lo, hi = np.array(LO[:n_dims]), np.array(HI[:n_dims])
     bags = []
     for size in islice(cycle(SIZES), n):
         points = rng.uniform(lo - 0.1 * (hi - lo), hi + 0.1 * (hi - lo), (size, n_dims))
-        walls = rng.random(points.shape)
-        points = np.where(walls < 0.02, lo, np.where(walls > 0.98, hi, points))
+        edges = rng.random(points.shape)
+        points = np.where(edges < 0.02, lo, np.where(edges > 0.98, hi, points))
         points[0] = lo + 0.5 * (hi - lo)  # so that no bag is outside as a whole
         bags.append(points.astype(dtype))
     return (Bags.from_list(bags),)

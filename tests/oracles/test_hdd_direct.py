@@ -36,7 +36,7 @@ def fast_spec(distance, n_dims):
 @pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_density_sums(n_dims, bandwidth, dtype):
-    """Sums over points and mirror images, at points on the walls too; points that do not count
+    """Sums over points and mirror images, at points on the edges too; points that do not count
     are left out, and a bag without one is NaN."""
     rng = np.random.default_rng(0)
     unit, at = rng.random((90, n_dims)), rng.random((60, n_dims))

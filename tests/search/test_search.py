@@ -177,8 +177,8 @@ def test_regions_of_a_model_of_bags(model, monkeypatch):
 
 
 def test_search_asks_where_most_is_expected(model):
-    """Of all places the best by the closed form; it flags what is found, for good, and a model of
-    bags finds the slope that is there."""
+    """The best of all places by the closed form; matches stay flagged for good, and a model of bags
+    finds the slope that is there."""
     field, _, _, weights, rng = world(3)
     regions = ProbitRegions(weights, -0.5)
     search = PatternSearch(field, regions, threshold=0.6, n_candidates=None)

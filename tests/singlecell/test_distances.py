@@ -35,7 +35,7 @@ def gloscope(bags, k):
 
 @pytest.mark.parametrize("bags_per_block", [1, 2, 16])
 def test_blocks_give_gloscopes_matrix(bags_per_block, tmp_path):
-    """Of bags in memory and of a store; the progress ends at all pairs."""
+    """Bags in memory and in a store; the progress ends at all pairs."""
     steps = []
     found = divergence_blocks(
         BAGS, k=7, bags_per_block=bags_per_block, progress=lambda *step: steps.append(step)

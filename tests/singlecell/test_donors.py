@@ -40,7 +40,7 @@ def test_groups_of_donors_without_a_difference_are_not_told_apart():
 
 
 def test_a_difference_between_donors_is_found():
-    """Of twelve donors on each side whose cells lie elsewhere."""
+    """Twelve donors on each side whose cells lie elsewhere."""
     rng = np.random.default_rng(0)
     (a, of_a), (b, of_b) = donors(rng), donors(rng, N_DONORS)
     b = [bag + np.float32(3) for bag in b]
@@ -64,7 +64,7 @@ def test_a_label_of_donors_that_says_nothing_of_cells():
 
 @pytest.mark.parametrize("shift", [0.0, 2.0])
 def test_intervals_of_a_cohort_hold_its_donors(shift):
-    """Cohort two has another law of labels; donors of it calibrate, others are covered."""
+    """Cohort two has another distribution of labels; donors of it calibrate, others are covered."""
     rng = np.random.default_rng(1)
     n = 240
     scale = rng.uniform(0.5, 2, n)

@@ -11,7 +11,7 @@ SCALES = np.array([0.0, 0.5, 0.9, 0.99, 0.999])
 LENGTH = 176
 N_VIEWS = 13
 TRUTH_SEED = 2071
-"""Of v and w, which the paper drew once and does not print.
+"""Seed for drawing v and w, which the paper drew once and does not print.
 
 Of 3,000 seeds one of three with which negative values go towards 0, and positive ones rise, fall to
 0 and slope downward, as the paper says.

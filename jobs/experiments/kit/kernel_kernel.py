@@ -43,7 +43,7 @@ class Candidates(Section):
     multipliers : list of float
         σ over the median distance.
     alphas_a_bag : [lo, hi]
-        Decimal exponents of λ / N; half decades between them.
+        Decimal exponents of λ / N; two values a decade.
     bandwidths : list of float
         Bandwidths of kernel density estimates, as shares of the box's side.
     n_features : int
@@ -179,7 +179,7 @@ def measure_times(
 class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     """Cosine coefficients a_α(X) e^{−½(πh)²‖α‖²} of a Gaussian kernel density estimate.
 
-    The estimate of 004, eq. 2.27-2.29, with reflection at the walls of the box: the Euclidean
+    The estimate of 004, eq. 2.27-2.29, with reflection at the edges of the box: the Euclidean
     distance of two bags is the L2 distance of their estimates, which the Kernel-Kernel estimator
     of 004, eq. 3.4 takes, at the cost of the few coefficients that the kernel leaves of any size.
 

@@ -47,7 +47,7 @@ QUIET = {  # what each worker does for itself, which would only take the cores
 
 @dataclass(frozen=True)
 class Sleep:
-    """In place of the pass over a range of bags: the same calls and events, and no work.
+    """Instead of the pass over a range of bags: the same calls and events, and no work.
 
     Attributes
     ----------

@@ -34,10 +34,19 @@ class Box:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from bagbasis import Box
     >>> box = Box((0.0, -1.0), (1.0, 1.0))
-    >>> box.n_dims
-    2
+    >>> box.n_dims, box.bounds
+    (2, [[0.0, 1.0], [-1.0, 1.0]])
+    >>> points = np.array([[0.5, 0.0], [2.0, 0.0]])
+    >>> box.count_outside(points)  # Box.around(points) would hold both
+    1
+    >>> box.to_unit(points)  # from_unit undoes it
+    array([[0.5, 0.5],
+           [2. , 0.5]])
+    >>> Box.unit(2).bounds
+    [[0.0, 1.0], [0.0, 1.0]]
     """
 
     lo: Annotated[tuple[float, ...], ListOf(Real())]

@@ -66,10 +66,6 @@ def storage_errors(
         Type of the error that is raised.
     passing : OSError type or tuple of them
         Errors that the caller handles: FileNotFoundError where absence is an answer.
-
-    Raises
-    ------
-    kind
     """
     tail = f"; {consequence}" if consequence else ""
     try:

@@ -194,11 +194,12 @@ class BagStore(Exported):
         Parameters
         ----------
         dataset : xarray.Dataset
-            Of `to_xarray`, which gives the same store again, or of others: a variable with the
-            attribute ``sample_dimension`` counts the points of each bag. All variables of numbers
-            or times along the points are coordinates, positions and times of CF first; one of
-            two dimensions has several columns. Numbers and times per bag are targets. The ids are
-            ``id``, or the variable with a ``cf_role``. Times are days since 1970-01-01.
+            A data set from `to_xarray`, which gives the same store again, or another one: a
+            variable with the attribute ``sample_dimension`` counts the points of each bag. All
+            variables of numbers or times along the points are coordinates, positions and times of
+            CF first; one of two dimensions has several columns. Numbers and times per bag are
+            targets. The ids are ``id``, or the variable with a ``cf_role``. Times are days since
+            1970-01-01.
             ``_FillValue``, ``scale_factor`` and their like are honoured, see "What is read from
             each format". A warning names the variables that are left out. It is read into memory.
         url : str or path

@@ -34,7 +34,7 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     Parameters
     ----------
     D : array_like, shape (N, M)
-        Of `divergence_matrix`.
+        Divergences, as `divergence_matrix` returns them.
     scale : float or "median"
         σ, a distance: in the units of √D. "median" is `median_scale` and needs the matrix of a set
         with itself.

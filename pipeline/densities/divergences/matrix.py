@@ -81,7 +81,7 @@ def divergence_matrix(
     k : int, default 3
         Which neighbour; not of the MMDs. "l2" needs 2, and 3 for a finite variance.
     alpha : float, default 0.8
-        Of "renyi" only; above 0 and below k + 1, not 1.
+        Order of the divergence "renyi", above 0 and below k + 1, not 1. Others ignore it.
     bandwidth : float or "median", default "median"
         σ of the MMDs only, in the units of the points; "median" is `median_bandwidth` of X and Y.
     progress : callable, optional

@@ -58,7 +58,7 @@ def _own_means(bags: Bags, unbiased: bool, name: str) -> Floats:
 def _mean_kernels(X: Bags, Y: Bags | None, pairs: PairCount) -> Floats:
     """Mean kernel of every bag of X with every one of Y.
 
-    Of X with itself it is computed above the diagonal, and mirrored.
+    For X with itself it is computed above the diagonal, and mirrored.
     """
     columns = X if Y is None else Y
     matrix = np.empty((len(X), len(columns)))

@@ -169,7 +169,7 @@ class PrecomputedNystroem(KernelDecomposition):
     Attributes
     ----------
     eigenvalues_ : shape (m,)
-        Of A, ascending.
+        Eigenvalues of A, ascending.
     projection_ : shape (m, r)
         U |Λ|^(−½), r ≤ m directions, those of the largest |λ| first.
 

@@ -231,8 +231,11 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     >>> X = [rng.normal(0, s, (30, 2)) for s in y]
     >>> from sklearn.preprocessing import StandardScaler
     >>> from bagbasis import MomentsEmbedding, PointTransformer
-    >>> PointTransformer(StandardScaler(), MomentsEmbedding()).fit_transform(X).shape
+    >>> embedding = PointTransformer(StandardScaler(), MomentsEmbedding()).fit(X)
+    >>> embedding.transform(X).shape
     (80, 5)
+    >>> embedding.transform_points(X).n_points  # the points that are embedded
+    2400
     """
 
     _defaults: ClassVar[dict[str, Any]] = {

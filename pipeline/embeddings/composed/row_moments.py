@@ -87,7 +87,7 @@ def measure_moments(
     rows_of : callable
         Bags to rows, shape (n, n_columns); picklable.
     cost : Cost
-        Of ``rows_of``, the squares of the rows included.
+        Cost of ``rows_of``, including the squares of the rows.
     ranges : list of (start, stop), optional
         Ranges of bags; default all.
     progress : Progress, optional

@@ -71,12 +71,7 @@ class FourierSpec(FeatureSpec):
     OMITTED: ClassVar = {"structure": "dense", "blocks": ()}
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used, and a scale whose phases float32 does not hold.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse what cannot be used, and a scale whose phases float32 does not hold."""
         keep_checked(self)
         _check_structure(self.structure, self.orthogonal)
         blocks = check_blocks(self.blocks, self.n_inputs)

@@ -48,12 +48,7 @@ class Kernel(Saved):
     """Values are over 2^exponent."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse what cannot be used."""
         keep_checked(self)
 
     def __str__(self) -> str:
@@ -132,7 +127,6 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     ------
     DataError
         All rows are alike, or too far from each other.
-    ParameterError
     """
     number = (WIDTH | OneOf("median") | None_).check("bandwidth", bandwidth)
     if isinstance(number, float):

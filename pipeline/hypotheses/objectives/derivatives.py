@@ -50,6 +50,8 @@ class DerivativeNorms:
     >>> result = derivative_norms(model, X)
     >>> result.norms.shape, result.standard_errors.shape
     ((2,), (2,))
+    >>> result.selected(1)  # the steepest coordinate
+    array([0])
     """
 
     norms: Floats

@@ -57,6 +57,8 @@ class Registration:
     >>> result = register_images(image, -image, max_shift=4.0)  # brightness reversed, in place
     >>> print(round(abs(result.angle)), round(result.scale, 1))
     0 1.0
+    >>> result.apply(-image, image.shape).shape, result.places(image.shape).shape
+    ((24, 24), (2, 24, 24))
     """
 
     shift: tuple[float, float]

@@ -169,7 +169,6 @@ def read_samples(
     DataError
         Points beside bags, samples of different dimensions, values that cannot be used, or
         fewer than two units in a sample.
-    ParameterError
     """
     (UNIT | None_).check("unit", unit)
     kinds = {name: is_bags(sample) for name, sample in data.items()}
@@ -301,12 +300,7 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401 - anything
 
 
 def as_points(data: ArrayLike, name: str) -> Floats:
-    """Return points as an array (n, d) of finite numbers; (n,) are points in R^1.
-
-    Raises
-    ------
-    DataError
-    """
+    """Return points as an array (n, d) of finite numbers; (n,) are points in R^1."""
     points = as_array(name, data, np.float64)
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or points.shape[1] == 0:

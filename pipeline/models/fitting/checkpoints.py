@@ -87,6 +87,7 @@ class Checkpoints:
     >>> store = BagStore.create('bags.zarr', n_dims=2, target_names=['y']).append(X, y)
     >>> checkpoints = Checkpoints('sums', seconds=60)
     >>> model = DoubleBasisRegressor('moments').fit(store, checkpoints=checkpoints)
+    >>> checkpoints.discard()  # the model is fitted, so they are not needed
     """
 
     @checked(url=Url, seconds=Real())

@@ -50,7 +50,8 @@ class RowBlock:
     z : array (n, D), or None
         Features that are begun, where they are kept.
     counts : tuple of int
-        Of `FitStatistics`: unlabelled, held out, points, points outside, of responses outside.
+        Counts as in `FitStatistics`: bags unlabelled and held out, points, points outside the box,
+        points of responses outside.
     weights : float64, shape (n,), optional
     """
 

@@ -51,7 +51,7 @@ class FirstPass(Sums):
     Attributes
     ----------
     statistics : FitStatistics
-        Of `RidgeMoments`.
+        Statistics that were summed by `RidgeMoments`.
     sample : array, shape (m, s)
         Embeddings of sampled bags that are fitted.
     """

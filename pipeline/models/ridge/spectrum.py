@@ -33,7 +33,7 @@ class ShiftedSystem(Protocol):
     Attributes
     ----------
     rounding : float
-        Of M's eigenvalues, as far as it shows: λ below it is lost in that of the sums, of which
+        Rounding error of M's eigenvalues: a smaller λ is lost in the rounding of the sums, of which
         most were perhaps subtracted again. 0 where the solver refuses such λ by itself.
     """
 

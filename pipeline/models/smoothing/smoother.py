@@ -165,10 +165,6 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         holdout : float in [0, 1) or dict
             Bags left out, the same as in the basis estimators.
         progress : callable (bags done, bags in all), optional
-
-        Raises
-        ------
-        DataError, ParameterError, StoreError
         """
         self._check_parameters(holdout)
         if isinstance(X, BagStore):

@@ -30,7 +30,7 @@ class Search:
     ----------
     embeddings : sequence of embeddings, not fitted
     scale_multipliers : list of float > 0, default (0.5, 0.7, 1.0, 1.4, 2.0)
-        Of σ, tried with each embedding; the coefficients are shared among them.
+        Multiples of σ, tried with each embedding; all share the coefficients of the embedding.
     eta : int ≥ 2, default 3
         A rung keeps the best 1/eta of its candidates and has eta times the bags of the one before.
     first_bags : int ≥ 1, optional

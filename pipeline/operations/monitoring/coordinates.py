@@ -29,8 +29,8 @@ class CoordinateShift(Saved):
         new_mean − reference_mean in standard deviations of the bags' means within a set (pooled;
         Cohen's d with the bag as the unit), in [−1e9, 1e9].
     mean_p_value : float
-        Of |mean_shift| among the largest shifts of all coordinates' means and spreads under
-        permutation: small ones are not chance, however many coordinates there are.
+        p-value of |mean_shift| among the largest shifts of all coordinates' means and spreads under
+        permutation, which corrects it for the number of coordinates.
     reference_spread, new_spread, spread_shift, spread_p_value : float
         The same of the standard deviation of a bag's points.
 
@@ -75,7 +75,7 @@ def standardised(moments: Floats) -> Floats:
     Parameters
     ----------
     moments : shape (n_bags, 2 n_dims)
-        Of `means_and_spreads`.
+        Moments, as `means_and_spreads` returns them.
     """
     centred = moments - moments.mean(axis=0)
     spreads = centred.std(axis=0)
@@ -92,7 +92,7 @@ def coordinate_shifts(
     Parameters
     ----------
     moments : shape (n_bags, 2 n_dims)
-        Of `means_and_spreads`.
+        Moments, as `means_and_spreads` returns them.
     is_reference : shape (n_bags,)
     sums : shape (1 + n_permutations, 2 n_dims)
         Sums of the `standardised` moments, by `split_sums`.

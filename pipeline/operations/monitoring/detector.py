@@ -132,7 +132,7 @@ class DriftDetector(BaseEstimator):
     embedding : embedding, its spec, or None
         Embedding of bags; default a `MeanMapEmbedding`.
     level : float in (0, 1), default 0.05
-        Of `predict`: how often it may find a drift where there is none.
+        Significance level of `predict`: its false-alarm rate.
     n_permutations : int from 1 to 1,000,000, default 999
     n_frequencies : int from 1 to 4,096, optional
         Per width; a sine and a cosine each. Default 64; 256 of a reference whose rows are all kept,
@@ -192,7 +192,6 @@ class DriftDetector(BaseEstimator):
         ------
         DataError
             Fewer than four rows or bags, values that are not numbers, rows that are all alike.
-        ParameterError
         """
         check_parameters(self)
         with lane():

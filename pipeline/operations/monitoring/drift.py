@@ -67,7 +67,7 @@ class DriftResult(Saved):
         One per coordinate, in order: where the sets differ. A drift of how coordinates depend on
         each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
     scales : mapping of str to list
-        Of "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
+        For "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
 
     See Also
     --------

@@ -158,6 +158,12 @@ class Registry:
     >>> registry.promote(name)
     >>> registry.load_current().predict(X[:2]).shape
     (2,)
+    >>> [promotion.name == name for promotion in registry.history()]
+    [True]
+    >>> registry.model_url(name) == registry.list()[0].url
+    True
+
+    After another model was promoted, ``registry.rollback()`` makes this one the champion again.
     """
 
     @checked(url=Url)

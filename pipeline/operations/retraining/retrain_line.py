@@ -60,7 +60,7 @@ class RoundResult:
         "overtaken": the new model passed all checks but was not promoted, because someone else
         changed the champion during the round.
     report : dict
-        Of "nothing" only the reason; of a round what `Round` has, in types that JSON knows, and
+        For "nothing" only the reason. For a round the contents of `Round` as JSON types, and
 
         - ``reasons``: why the champion stayed; ``champion_before``
         - ``measure``, ``n_judged``: what the errors are, on how many bags
@@ -146,7 +146,6 @@ def retrain(
         Settings that are not those of the rounds before.
     StoreError
         A store that was replaced or shrunk, or a damaged state.
-    DataError, ModelError, ParameterError, ClusterError
 
     See Also
     --------

@@ -374,7 +374,7 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
     Parameters
     ----------
     before : dict
-        Of `fingerprint`.
+        Result of `fingerprint`.
     state_url : str
         Whose rounds saw it, for the message.
     """

@@ -322,7 +322,7 @@ def test_units_are_refused():
 
 
 def test_bags_as_arrays():
-    """Of one size they are an array of three dimensions; of any sizes one of objects."""
+    """Bags of one size become a three-dimensional array, bags of several sizes one of objects."""
     points = np.arange(12.0).reshape(2, 3, 2)
     np.testing.assert_array_equal(np.asarray(Bags.from_list([*points])), points)
     sizes = Bags.from_list([points[0], points[1, :2]])

@@ -79,9 +79,9 @@ def each_kill(
     place : path
         A folder that holds what the function begins with.
     most : int
-        Of more writes than these the first, the last and a sample are taken.
+        With more writes than this, only the first, the last and a sample are taken.
     seed : int
-        Of the sample.
+        Seed of the sample.
     """
     given = place.with_name(f"{place.name}.given")
     shutil.copytree(place, given, symlinks=True)

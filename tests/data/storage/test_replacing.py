@@ -104,7 +104,7 @@ OPERATIONS = ("pipe_file", "put_file", "rm_file")  # all that change objects, on
 
 
 class Dead(BaseException):
-    """Of a process: whatever it would still do to objects it does not."""
+    """After a process is killed, nothing that it would still do to objects is done."""
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def read_by_convention(url):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint16", "uint8"])
 @pytest.mark.parametrize("responses", [True, False])
 def test_bags_by_the_convention(tmp_path, dtype, responses):
-    """Of each kind of point; after an append, too, which leaves rows behind the counts alone."""
+    """Each kind of point; after an append, too, which does not touch rows behind the counts."""
     if dtype == "uint8" and responses:
         dtype = "float32"
     store = make(tmp_path / "s.zarr", dtype, responses=responses)

@@ -228,7 +228,7 @@ def test_a_chunk_that_states_another_size_is_not_decompressed(store, name, bomb,
 
 @pytest.mark.long
 def test_a_text_chunk_that_states_too_much_is_not_decompressed(tmp_path, traced):
-    """Texts have no size of their own; so much more than was compressed is none of ours."""
+    """Texts have no size of their own; so much more than was compressed is not by bagbasis."""
     store = make(tmp_path / "s.zarr", six_bags(), list("abcdef"))
     plant_chunk(store, "ids", blosc_bomb(2**26))
     with traced(2**24), pytest.raises(StoreError, match="states 67108864 bytes of text"):
@@ -287,7 +287,7 @@ def test_chunks_of_an_impossible_size_are_refused(store, name, inner):
 
 
 def test_shards_within_shards_and_double_compression_are_refused(store):
-    """Chains of codecs that multiply what a byte stands for are none of ours."""
+    """Chains of codecs that multiply what a byte stands for are not written by bagbasis."""
 
     def nest(document):
         inner = json.loads(json.dumps(document["codecs"][0]))

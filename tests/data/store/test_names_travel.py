@@ -50,7 +50,7 @@ def test_names_that_are_damaged_are_not_taken(kept):
 
 @pytest.mark.long
 def test_xarray_keeps_names(tmp_path):
-    """Of points and of responses; earlier data sets, and bags without names, have none."""
+    """Names of points and responses; earlier data sets, and bags without names, have none."""
     responses = [pd.DataFrame({"dose": [float(i)]}) for i in range(3)]
     store = stored(tmp_path / "s.zarr", responses)
     dataset = store.to_xarray()

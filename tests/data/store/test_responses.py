@@ -146,7 +146,7 @@ def test_a_snapshot_keeps_its_responses(url):
 
 @pytest.fixture
 def paired(tmp_path):
-    """Make a store of ragged bags and responses, one of them of 500 points, and what it holds."""
+    """Make a store of ragged bags and responses, one of them of 500 points, and its contents."""
     rng = np.random.default_rng(0)
     bags = random_bags(rng, SIZES, 2, np.float32)
     responses = random_responses(np.random.default_rng(0), len(SIZES), 3, np.float32)

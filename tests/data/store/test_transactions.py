@@ -153,7 +153,7 @@ def test_killed_writer(store):
 
 @pytest.mark.long
 def test_second_of_two_sessions(store):
-    """Of two open sessions the second to commit is refused by one line; nothing of it is kept."""
+    """The second of two open sessions is refused when it commits; nothing of it is kept."""
     first, second = BagStore.open(store.url), BagStore.open(store.url)
     told = r"another writer committed meanwhile; nothing was committed; try again"
 

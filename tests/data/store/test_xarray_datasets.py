@@ -60,7 +60,7 @@ def assert_same(a, b):
 @pytest.mark.parametrize("ids", ["text", "numbers"])
 @pytest.mark.parametrize("responses", [True, False])
 def test_there_and_back(dtype, ids, responses, tmp_path):
-    """Of each kind of point and id, with responses and without."""
+    """Each kind of point and id, with responses and without."""
     store = make(tmp_path / "a.zarr", dtype, ids, responses)
     found = store.to_xarray()
     assert found["row_size"].attrs["sample_dimension"] == "point"

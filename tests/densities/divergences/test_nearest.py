@@ -23,7 +23,7 @@ def sorted_distances(queries, points, k):
 @pytest.mark.parametrize("n", [25, 64, 65, 700])
 @pytest.mark.parametrize("d", [1, 10, 31])
 def test_equals_a_sort(k, n, d):
-    """Of clouds far from the origin, of repeated points, and of scales apart."""
+    """Clouds far from the origin, repeated points, and scales far apart."""
     points = RNG.normal(size=(n, d)) * 10.0 ** RNG.integers(-3, 3, d) + 1e4
     points[n // 2 :: 3] = points[0]
     queries = np.concatenate([points[:5], RNG.normal(size=(600, d)) + 1e4])

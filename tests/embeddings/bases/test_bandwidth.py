@@ -71,7 +71,7 @@ def test_only_resolved_bandwidths():
 
 
 def test_a_large_sample_is_thinned():
-    """Of many bags an even choice is read."""
+    """Where there are many bags, an evenly spread sample is read."""
     bags = Bags.from_list(bumps(1, 0.1, (6,) * (3 * BAGS_PER_PART)))
     group = np.zeros((1, 1), dtype=np.int64)
     every_third = choose_bandwidth([bags[::3]], group, Box.unit(1), 64)

@@ -76,7 +76,7 @@ def test_marginals(marginals):
 
 @pytest.mark.parametrize("mode", ["clip", "drop"])
 def test_points_outside_count_as_they_are_embedded(mode):
-    """Dropped points are left out of the score too: clipped ones would heap up on the walls."""
+    """Dropped points are left out of the score too: clipped ones would heap up on the edges."""
     rng = np.random.default_rng(4)
     bags = [
         np.concatenate([rng.uniform(0, 1, (60, 1)), rng.uniform(2, 9, (60, 1))]) for _ in range(5)

@@ -1,4 +1,4 @@
-"""`project`: walls, empty bags, NaN, huge bags; the values are in tests/oracles/test_table.py."""
+"""`project`: edges, empty bags, NaN, huge bags; the values are in tests/oracles/test_table.py."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_one_compilation_serves_both_precisions():
 @pytest.mark.parametrize("out_dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bounds", [(-0.1, 0.7), (0.1, 0.3), (-1e-3, 3e4), (1000.1, 1000.2)])
 def test_points_on_the_walls_are_inside(basis, dtype, out_dtype, bounds):
-    """A point on a wall, as exactly as its dtype holds it, is inside, and is not moved."""
+    """A point on an edge, as exactly as its dtype holds it, is inside, and is not moved."""
     box = Box((bounds[0],) * 2, (bounds[1],) * 2)
     corners = np.array([[bounds[i], bounds[j]] for i in (0, 1) for j in (0, 1)], dtype=dtype)
     bags = Bags.from_list([corners[i : i + 1] for i in range(4)])
@@ -59,7 +59,7 @@ def test_points_on_the_walls_are_inside(basis, dtype, out_dtype, bounds):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_points_just_beyond_the_walls_are_outside(dtype):
-    """A few roundings beyond a wall is outside: clipped it counts, dropped it is gone."""
+    """A few roundings beyond an edge is outside: clipped it counts, dropped it is gone."""
     box = Box((-1.5,), (2.0,))
     beyond = np.array([[2.0], [-1.5]], dtype=dtype) * (1 + 8 * np.finfo(dtype).eps)
     bags = Bags.from_list([[[0.25], beyond[0]], [[0.25], beyond[1]]], dtype=dtype)
@@ -139,7 +139,7 @@ def test_far_from_the_origin():
 
 
 def test_box_too_narrow_for_float32():
-    """Walls that float32 cannot tell apart do not divide by zero."""
+    """Edges that float32 cannot tell apart do not divide by zero."""
     bags = Bags.from_list([np.array([[1e8]], dtype=np.float32)])
     means, _ = coefficients(bags, index_set(1, 3), box=Box((1e8 - 1,), (1e8 + 1,)))
     assert np.isfinite(means).all()

@@ -63,7 +63,7 @@ def test_float32_sums_are_as_exact_as_those_of_whole_features():
 
 @pytest.mark.parametrize(("n_features", "n_varied"), [(100, 8), (300, 3)])
 def test_where_nothing_is_put_off(n_features, n_varied):
-    """Of few landmarks nothing is, nor where a kernel leaves too little that is too much alike."""
+    """Few landmarks are not completed, nor a kernel whose remainder is small or nearly constant."""
     rng = np.random.default_rng(1)
     rows = np.cos(rng.standard_normal((900, n_varied)) @ rng.standard_normal((n_varied, 20)))
     spec = NystroemFeatures(n_features=n_features).fit(rows).spec_

@@ -92,9 +92,11 @@ def test_without_data_sweeps_keep_the_law_of_the_prior(covariance):
         mixture = mixture.with_components(omega, generator).with_labels(omega, generator)
         mixture, omega = mixture.propose(omega, generator)
         drawn.append(np.abs(omega[:, 0]))
-    law = stats.t(3, scale=np.sqrt(3.0 / 3))  # Ψ₀ (κ₀ + 1) / (κ₀ ν₀)
+    marginal = stats.t(3, scale=np.sqrt(3.0 / 3))  # Ψ₀ (κ₀ + 1) / (κ₀ ν₀)
     for share in (0.1, 0.25, 0.5, 0.75, 0.9):
-        assert np.mean(np.array(drawn) < law.ppf((1 + share) / 2)) == pytest.approx(share, abs=0.07)
+        assert np.mean(np.array(drawn) < marginal.ppf((1 + share) / 2)) == pytest.approx(
+            share, abs=0.07
+        )
 
 
 def test_both_covariances_are_one_law_for_one_input():

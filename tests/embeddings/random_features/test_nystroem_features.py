@@ -97,7 +97,7 @@ def test_all_rows_as_landmarks_give_the_kernel():
 
 @pytest.mark.parametrize("kernel", KERNELS_OF_DISTANCES)
 def test_sum_of_kernels(kernel, tmp_path):
-    """Of a union whose kernels are added, landmarks have the weighted mean of its parts'."""
+    """For a union that adds kernels, landmarks have the weighted mean of the parts' kernels."""
     parts = [("a", ProjectionEmbedding(n_per_dim=2)), ("b", EMBEDDING)]
     union = EmbeddingUnion(parts, join="sum", weights=[1, 3])
     model = DoubleBasisRegressor(

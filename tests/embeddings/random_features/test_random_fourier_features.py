@@ -165,8 +165,8 @@ def test_orthogonal_blocks():
 
 
 def test_few_columns_of_a_large_block(monkeypatch):
-    """Of many inputs only the columns that are used are decomposed, and held; they are those of
-    the whole block, and more of them keep the first ones."""
+    """With many inputs, only the used columns are decomposed and kept. They equal those of the
+    whole block, and asking for more columns keeps the first ones."""
     draw = partial(draw_frequencies, "gaussian", 60, scale=2.0, seed=3, orthogonal=True)
     whole = draw(n_frequencies=90)
     monkeypatch.setattr(frequencies, "DECOMPOSED_WHOLE", 59)

@@ -57,7 +57,7 @@ def test_alignments_by_gram_matrices():
 
 
 def test_features_are_of_the_gaussian_kernel():
-    """Of the median distance, in one dimension and in two."""
+    """The median distance, in one dimension and in two."""
     rng = np.random.default_rng(0)
     for d, within in ((1, 0.002), (2, 0.05)):
         x = rng.standard_normal((60, d))
@@ -131,7 +131,7 @@ def test_planted_coordinates(criterion):
 
 
 def test_copies_are_left_out():
-    """Of a coordinate and its noisy copy, mRMR takes one; relevance alone would take both."""
+    """mRMR takes either a coordinate or its noisy copy; relevance alone would take both."""
     x, y, planted = planted_rows(600, 10, seed=4, copies=True)
     found = select_coordinates(x, y, len(planted))
     assert set(found.indices) == set(planted)
@@ -248,7 +248,7 @@ def test_norms_of_bags_of_several_points():
 
 
 def test_norms_of_a_fitted_model():
-    """Of a Double-Basis regressor: the coordinate that carries the label, with errors."""
+    """For a Double-Basis regressor it finds the coordinate that carries the label, with errors."""
     bags, spread = _bags(150, np.random.default_rng(2))
     model = DoubleBasisRegressor(ProjectionEmbedding(n_per_dim=4, marginals=1)).fit(bags, spread)
     found = derivative_norms(model, bags[:40], n_draws=1)

@@ -95,7 +95,7 @@ def write(data, path, zarr_format, chunks=None):
     ],
 )
 def test_files_are_read_some_cells_at_a_time(kind, zarr_format, tmp_path, monkeypatch):
-    """Of no matrix more than a batch is read at once; cells are in any order, chunks uneven."""
+    """At most a batch of a matrix is read at once; cells are in any order, chunks uneven."""
     monkeypatch.setattr(anndata_cells, "MOST_CELLS", 70)
     data = cells(KINDS[kind](EXPRESSED), donor=[f"d{i // 2}" for i in PATIENT])
     data.layers["counts"] = KINDS[kind](EXPRESSED * 2)
@@ -170,7 +170,7 @@ def test_lazy_object(tmp_path, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["cells.h5ad", "cells.zarr"])
 def test_url(name, tmp_path):
-    """Of any filesystem that fsspec knows."""
+    """Files of any filesystem that fsspec knows."""
     write(cells(), tmp_path / name, 0 if name.endswith("h5ad") else 3)
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / name), f"/anndata/{name}", recursive=True)

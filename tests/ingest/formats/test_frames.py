@@ -170,7 +170,7 @@ def test_a_polars_column_of_vectors_is_read_some_rows_at_a_time(tmp_path):
     ],
 )
 def test_vectors_that_cannot_be_used(vectors, told, tmp_path):
-    """Of other lengths, with holes, or of texts: the error names file, row and coordinate."""
+    """Lists of other lengths, with holes, or of texts: the error names file, row and coordinate."""
     kind = pa.string() if vectors[0] and vectors[0][0] == ["u"] else pa.float64()
     table = pa.table({"bag": ["a", "b"], "p": pa.array(vectors, pa.list_(pa.list_(kind)))})
     pq.write_table(table, tmp_path / "f.parquet")

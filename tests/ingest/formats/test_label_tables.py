@@ -123,7 +123,7 @@ def test_a_row_that_cannot_be_used_is_named_by_its_line(text, error, told, slide
     ids=["mapping", "pandas", "polars", "arrow", "nullable", "categories", "arrow texts"],
 )
 def test_tables_in_memory(make, slides, tmp_path):
-    """Of every library and dtype, with missing values."""
+    """Tables of every library and dtype, with missing values."""
     columns = {"slide_id": ["0012", "NA", "7"], "arm": ["A", None, "B"], "y": [1.0, 2.5, None]}
     found = labels_of(slides, make(columns), tmp_path)
     assert found == {"arm": {"0012": "A", "7": "B"}, "y": {"0012": 1.0, "NA": 2.5}}
@@ -131,7 +131,7 @@ def test_tables_in_memory(make, slides, tmp_path):
 
 @pytest.mark.parametrize("none", [None, np.nan, pd.NA])
 def test_a_missing_name_is_refused_by_its_row(none, slides, tmp_path):
-    """Of a table in memory; whole floats beside it are integers."""
+    """Ids of a table in memory; whole floats in the other table are integers."""
     with pytest.raises(DataError, match=f"target_table, row 1: {MISSING}"):
         labels_of(slides, pd.DataFrame({"slide_id": [7, none], "y": [1, 2]}), tmp_path)
     with pytest.raises(DataError, match="target_table"):

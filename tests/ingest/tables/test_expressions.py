@@ -35,7 +35,7 @@ def frame_of():
 @pytest.mark.long
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_expressions_are_what_pandas_makes(ending, tmp_path, client, ingest_cut):
-    """Of numbers, text, dates; named or not; a missing cell is a missing coordinate."""
+    """Expressions of numbers, text, dates; named or not; a missing cell is a missing coordinate."""
     frame = frame_of()
     getattr(frame, f"to_{ending}")(path := tmp_path / f"f.{ending}", index=False)
     store = ingest_cut(
@@ -84,7 +84,7 @@ def test_a_mapping_names_all(tmp_path):
 
 @pytest.mark.long
 def test_expressions_of_items_of_lists(tmp_path):
-    """Of one item of each list, and of a number of the bag's; of targets lists are refused."""
+    """An item of each list, and a column of the bag; lists are refused as targets."""
     table = pa.table({"b": ["p", "q"], "x": [[1.0, 2.0], [3.0]], "m": [1.0, 10.0]})
     given = {"id_column": "b", "coordinates": ["x", {"less": "x - m"}], "targets": {"t": "m * 2"}}
     store = ingest_frame(table, tmp_path / "s.zarr", **given)

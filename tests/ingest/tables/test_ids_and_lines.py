@@ -97,7 +97,7 @@ def test_lines_of_json(tmp_path, client):
 
 @pytest.mark.long
 def test_constant_coordinates_are_told(tmp_path, caplog):
-    """Of tables by name, of arrays by number; not in an append, which can leave out none."""
+    """Tables by name, arrays by number; not in an append, which can leave out no bag."""
     frame = long_frame().assign(v=3.0)
     ingest_frame(frame, tmp_path / "s.zarr", **COLUMNS)
     assert "1 of 2 coordinates are constant: 'v'; leave them out" in caplog.text

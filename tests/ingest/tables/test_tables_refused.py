@@ -64,7 +64,7 @@ def test_a_good_table_is_taken(path, tmp_path):
 
 @pytest.mark.parametrize("missing", ["bag", "v", "k"])
 def test_a_missing_column_is_named_with_those_there_are(missing, path, refused):
-    """Of the id, of a coordinate, of a target."""
+    """Types of the id, of a coordinate, of a target."""
     write(good(**{missing: None}), path)
     refused(path, path, f"no column {missing!r}", "'u'", targets=["k"])
 

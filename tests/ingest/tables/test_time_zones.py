@@ -133,7 +133,7 @@ def test_a_declared_column_of_csv_has_its_offsets(tmp_path):
     [("s", "UTC"), ("ms", "Asia/Kolkata"), ("us", "+05:30"), ("ns", "Asia/Kolkata")],
 )
 def test_columns_of_times_with_a_zone_are_days(unit, zone, tmp_path):
-    """Of every unit and way to name a zone, also before 1970."""
+    """Times of every unit and with every way to name a zone, also before 1970."""
     early = pd.Timestamp("1931-05-04T12:00:00+00:00")
     times = pa.array([NIGHT.to_pydatetime(), early.to_pydatetime()], pa.timestamp(unit, zone))
     store = ingest_frame(

@@ -35,7 +35,7 @@ def problem():
 
 @pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
 def test_better_embedding_is_chosen(kind, problem):
-    """Of an embedding that sees the target and one that does not, wherever it stands."""
+    """The embedding that sees the target is chosen, wherever it stands."""
     bags, y = problem
     y = y if kind is DoubleBasisRegressor else (y > 0.12).astype(float)
     learner = Learner(kind, 0)

@@ -135,7 +135,7 @@ def test_transport_distances():
 
 
 def test_gap_error():
-    """Of equal errors on equal bags there is none; else it is what resampled bags say."""
+    """It is zero for equal errors on equal bags; otherwise resampled bags decide."""
     rng = np.random.default_rng(0)
     y, shared = rng.normal(size=400), rng.normal(size=400)
     ours, peer = y + shared, y + 0.9 * shared + 0.2 * rng.normal(size=400)

@@ -59,7 +59,7 @@ def test_against_all_images_of_the_pairs():
 
 @pytest.mark.parametrize("axes", AXES)
 def test_images_of_a_bag_have_the_images_of_its_prediction(axes):
-    """Of all 48, of pairs that have no symmetry themselves."""
+    """All 48, for pairs that have no symmetry themselves."""
     (a, b), features = drawn()
     model = SymmetricRegression.fit((a[:45], b[:45]), (a[45:], b[45:]), features)
     for mirrors in product((0, 1), repeat=3):

@@ -54,7 +54,7 @@ def submitted(root, **config):
 
 @pytest.mark.parametrize("launcher", ["local", "sbatch"])
 def test_a_log_that_is_a_link_is_refused(tmp_path, monkeypatch, launcher):
-    """Of a run among objects it lies in a folder of temporary files, where others put links."""
+    """For a run in object storage it lies in a temporary folder, where others may put links."""
     theirs = tmp_path / "theirs"
     monkeypatch.setattr(submission, "local_log", lambda url: tmp_path / "log")
     (tmp_path / "log").symlink_to(theirs)

@@ -18,7 +18,7 @@ from bagbasis.models.outcomes.reals import Reals
 
 
 def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> Errors:
-    """Of targets y1, y2, …, both of shape (n, k), of bags from ``first`` on."""
+    """Errors of targets y1, y2, …, both of shape (n, k), of bags from ``first`` on."""
     names = tuple(f"y{j + 1}" for j in range(true.shape[1]))
     return _judged(Reals(len(names), False, names), true, predicted, first=first)
 
@@ -26,7 +26,7 @@ def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> 
 def class_errors(
     known: tuple[float, ...], names: tuple[str, ...], true: NDArray[Any], predicted: NDArray[Any]
 ) -> Errors:
-    """Of the target "kind", whose classes 0, 1, … have ``names``; predicted: classes, or scores."""
+    """Errors of the target "kind" with classes ``names``; predicted: classes, or scores."""
     hard = predicted if predicted.ndim == 2 else predicted[:, None] == np.array(known)
     scores = hard.astype(float)
     return _judged(Classes(known, ("kind",)), true[:, None], scores, names)

@@ -156,7 +156,7 @@ def test_ranges_without_a_bag_held_out(store, target):
 
 
 def test_bags_held_out_are_judged_by_default(store, tmp_path, monkeypatch):
-    """Of the store that was fitted, whose labels are read once; of another one all are new."""
+    """Labels of the fitted store are read once; for another store all are new."""
     model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
     reads, read = [], BagStore.targets
     with monkeypatch.context() as patch:

@@ -58,7 +58,7 @@ def test_importance_is_shown_in_the_digits_of_its_errors():
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Of the planted bags, with a number, a class, a patient, weights and responses."""
+    """A store of the planted bags, with a number, a class, a patient, weights and responses."""
     bags, y = planted()
     made = BagStore.create(
         tmp_path_factory.mktemp("importance") / "s.zarr",
@@ -183,7 +183,7 @@ def one_by_one(base, exchanged, donors, units, w, codes):
 
 @hypothesis.given(st.integers(2, 12), st.integers(0, 12), st.integers(1, 4), st.integers(0, 999))
 def test_drop_and_error_equal_an_oracle(n_groups, n_more, repeats, seed):
-    """Of weighted bags in groups, or each its own, and of one target beside another."""
+    """Weighted bags in groups, or each its own, and one target next to another."""
     rng = np.random.default_rng(seed)
     n = n_groups + n_more
     codes = np.arange(n) % n_groups

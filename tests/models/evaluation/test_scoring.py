@@ -148,7 +148,7 @@ def test_densities_have_one_score():
 @pytest.mark.long
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_standard_errors_are_the_spread_over_samples(n_classes):
-    """Of 300 samples of 120 bags, whose probabilities are right."""
+    """Coverage over 300 samples of 120 bags, whose probabilities are right."""
     rng, values, spreads = np.random.default_rng(3), [], []
     for _ in range(300):
         shares = rng.dirichlet([1.0] * n_classes, 120)

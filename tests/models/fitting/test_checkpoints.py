@@ -256,7 +256,7 @@ def test_another_process_agrees(store, tmp_path):
 
 @pytest.mark.long
 def test_fit_removes_its_checkpoints(store, tmp_path, monkeypatch):
-    """Of a URL nothing is left after the fit; after an interrupted one all is."""
+    """At a URL nothing is left after the fit; after an interrupted one everything is."""
     folder = tmp_path / "kept"
     with monkeypatch.context() as patch:
         Stopping(patch, 22)

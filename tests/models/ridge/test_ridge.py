@@ -139,7 +139,7 @@ def test_penalties_below_the_rounding_in_double(known, n, share, warned):
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-3, 1.0])
 def test_a_large_feature_hides_no_small_one(alpha):
-    """Of weighted rows, too: rounding is in proportion to the features' own sizes."""
+    """Weighted rows, too: rounding is in proportion to the features' own sizes."""
     rng = np.random.default_rng(6)
     a, b = rng.normal(size=(2, 60))
     z, y, weights = np.column_stack([1e8 * a, b, b]), (a + b)[:, None], rng.integers(0, 3, 60) * 1.0
@@ -274,7 +274,7 @@ def test_memory_that_is_not_set_is_not_read(monkeypatch):
     ],
 )
 def test_default_penalties(precision, is_summed, least):
-    """Half decades, from what the precision bears to n · 10²."""
+    """Two values a decade, from what the precision bears to n · 10²."""
     values = Penalties.default(1000, precision, is_summed).values
     np.testing.assert_allclose(np.diff(np.log10(values)), 0.5)
     np.testing.assert_allclose(values[[0, -1]], [1000 * 10.0**least, 1e5])

@@ -101,7 +101,7 @@ def density_errors_by_solve(
 
 @lru_cache
 def coefficients_by_loop() -> NDArray[np.float64]:
-    """Of the responses, shape (N, N_THIRD); NaN where there is none."""
+    """Coefficients of the responses, shape (N, N_THIRD); NaN where there is none."""
     indices = series.index_set_by_loop(1, N_THIRD, None, "cosine")
     answers = [response for response in RESPONSES if response is not None]
     y = np.full((N, N_THIRD), np.nan)

@@ -139,7 +139,7 @@ def test_the_cheapest_head_among_level_ones_is_taken():
 
 @pytest.mark.long
 def test_trees_win_where_a_point_decides(tmp_path):
-    """Of a halving, too: the saved model has the head; intervals are those of its errors."""
+    """After a halving, too: the saved model has the head; intervals are those of its errors."""
     store = kept(tmp_path)
     options = {"target": "y", "holdout": 0.3}
     result = tune(DoubleBasisRegressor(validation_fraction=0.4), store, search=PLAIN, **options)

@@ -72,8 +72,8 @@ def errors_without_each_group(model, alphas):
 
 @pytest.mark.long
 def test_the_penalty_is_that_of_brute_force(store):
-    """Of leaving out each group: the same half decade, or its neighbour, and nearly its error.
-    GCV's, which takes the bags of a group for independent, is far off on new groups."""
+    """Leaving out each group gives the same point of the grid, or its neighbour, and nearly its
+    error. GCV, which treats the bags of a group as independent, is far off on new groups."""
     result = tune(estimator(), store, search=SEARCH, target="y", holdout={"groups": "group"})
     model = result.model
     grid = store.n_bags * 10.0 ** np.arange(-12, 2.25, 0.5)

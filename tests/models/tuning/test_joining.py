@@ -107,7 +107,7 @@ def test_leads_are_gaps_of_the_scores_in_any_unit(kind):
 
 
 def test_standard_errors():
-    """Of independent bags that of a mean; of groups that of their sums, whatever their copies."""
+    """For independent bags that of a mean; for groups that of their sums, whatever their copies."""
     gaps, index = RNG.standard_normal(200), np.arange(200)
     ones = np.ones(200)
     ours, theirs = (Losses(index, values, ones) for values in (np.zeros(200), gaps))

@@ -46,7 +46,7 @@ def test_a_deal_is_an_order(n):
 @pytest.mark.parametrize("n", [60, 1600])
 @pytest.mark.parametrize("m", [30, 700, 1300])
 def test_the_statistic_is_that_of_all_rows(n, m, monkeypatch):
-    """Of single rows and of buckets, whatever moves: by matrices of the same features to 1e-10."""
+    """Single rows and buckets, whatever moves: equal to matrices of the same features to 1e-10."""
     monkeypatch.setattr(detector, "KEPT_VALUES", 2000)
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((n, 2)) * [1, 100], rng.standard_normal((m, 2)) * [1, 120]

@@ -53,7 +53,7 @@ def test_two_ranges_of_one_store(stored):
 
 @pytest.mark.long
 def test_large_sets_are_sampled(tmp_path):
-    """Of 6,000 bags 32 evenly spread runs of 128, from the first to the last."""
+    """From 6,000 bags, 32 evenly spread runs of 128 are read, from the first to the last."""
     points = np.random.default_rng(2).random((6000, 1, 1)).astype(np.float32)
     store = BagStore.create(tmp_path / "many.zarr", n_dims=1).append(list(points))
     sample = as_bag_set((store, 500, 6000), "reference")

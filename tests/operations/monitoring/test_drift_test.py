@@ -108,7 +108,7 @@ def test_tiny_sets_can_not_be_significant(counts, least):
 
 
 def test_smallest_p_value():
-    """Of a drift that no permutation reaches: 1 / (1 + n_permutations), never 0."""
+    """A drift that no permutation reaches has 1 / (1 + n_permutations), never 0."""
     reference, new = two_sets(6, 15, 15, shift=5.0)
     for n_permutations in (1, 19, 99):
         result = drift_test(reference, new, n_permutations=n_permutations)
@@ -267,7 +267,7 @@ def test_other_embeddings(embedding):
 
 
 def test_points_outside_the_box_are_counted():
-    """Of the points that were looked at, those an embedding clips."""
+    """The fraction of the points read that an embedding clips."""
     reference, new = two_sets(14, 8, 8)
     new = [bag + np.array([100, 0]) for bag in new]
     embedding = ProjectionEmbedding(n_per_dim=4, box=[(-9, 9)] * 2)

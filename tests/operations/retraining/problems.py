@@ -79,7 +79,7 @@ def from_scratch(store: BagStore, task: str = "regression", **params: Any) -> An
 
 
 def difference(model: Any, other: Any) -> float:
-    """Of coefficients and intercepts, relative to the largest one."""
+    """The largest difference of coefficients and intercepts, relative to the largest one."""
     solutions = model.model_.solution, other.model_.solution
     ours, theirs = (np.hstack([one.coef, one.intercept[:, None]]) for one in solutions)
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())

@@ -113,8 +113,8 @@ def test_a_thousand_rounds_without_drift():
 @pytest.mark.parametrize("shift_at", [1, 100])
 def test_delay_beside_the_union_bound(shift_at):
     """At a shift that tests of each round at level .05 / 365 find in about 30 rounds, bets need no
-    more, whether it begins at once or after 100 rounds; the tests know the reference's law, and the
-    bets three quarters of the new rows."""
+    more, whether it begins at once or after 100 rounds. The tests know the reference's
+    distribution, and the bets three quarters of the new rows."""
     rng = np.random.default_rng(5)
     mean = features(rng.standard_normal(200_000)).mean(axis=0)
 

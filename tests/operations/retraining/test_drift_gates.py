@@ -86,7 +86,7 @@ KINDS = {
 
 
 def draw(n: int, seed: int, kind: str = "none"):
-    """Bags of 20 points of two Beta laws, and a label that follows from the first."""
+    """Bags of 20 points of two Beta distributions, and a label that follows from the first."""
     rng = np.random.default_rng(seed)
     a, b = rng.uniform(1, 4, n), rng.uniform(1, 2 if kind == "inputs" else 4, n)
     bags = [np.column_stack([rng.beta(x, 2, 20), rng.beta(y, 2, 20)]) for x, y in zip(a, b)]  # noqa: B905

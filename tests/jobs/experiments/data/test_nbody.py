@@ -108,15 +108,15 @@ def test_poor_cubes_have_no_response() -> None:
 
 @pytest.mark.long
 @given(
-    n=st.integers(0, 60), n_cubes=st.integers(1, 5), seed=st.integers(0, 99), walls=st.booleans()
+    n=st.integers(0, 60), n_cubes=st.integers(1, 5), seed=st.integers(0, 99), edges=st.booleans()
 )
 @settings(max_examples=60)
-def test_every_particle_is_in_its_cube(n: int, n_cubes: int, seed: int, walls: bool) -> None:
-    """Cube by cube: the particles within its walls, lower ones included, in their order."""
+def test_every_particle_is_in_its_cube(n: int, n_cubes: int, seed: int, edges: bool) -> None:
+    """Cube by cube: the particles within its edges, lower ones included, in their order."""
     size = 3.7
     rng = np.random.default_rng(seed)
     positions = rng.uniform(0, size, (n, 3))
-    if walls:
+    if edges:
         ends = [0.0, np.nextafter(size, 0), *(size * np.arange(n_cubes) / n_cubes)]
         positions = rng.choice(ends, (n, 3))
     points, offsets = cut(positions, size, n_cubes)
